@@ -1,0 +1,45 @@
+# Everything starts here: `make demo` to see it work, `make test` to check it.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint check-types check-layers unit bench study clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## Tell the story on the embedded lender (under a minute, set-up included)
+	@$(BIN)/equipoise demo
+
+test: lint check-types check-layers unit  ## Run every check
+
+lint: $(READY)  ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check-types: $(READY)  ## Types
+	$(BIN)/mypy
+
+check-layers: $(READY)  ## Imports point one way
+	$(BIN)/lint-imports
+
+unit: $(READY)  ## Tests
+	$(BIN)/pytest -q -n 2
+
+bench: $(READY)  ## Measure speed and cost (minutes)
+	$(BIN)/python -m bench
+
+study: $(READY)  ## Run the long statistical studies (about an hour)
+	$(BIN)/python -m study
+
+clean:  ## Remove what the other commands made
+	rm -rf $(VENV) .cache build dist results .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@$(PYTHON) tools/make_venv.py $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Audits: sans-I/O state machines that follow one ask/tell protocol."""

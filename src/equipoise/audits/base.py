@@ -1,0 +1,258 @@
+"""The ask/tell protocol that every audit follows, and the bookkeeping all of them share.
+
+An audit does no I/O and keeps no clock. People arrive; :meth:`Audit.ask` says what is wanted of
+each; :meth:`Audit.tell` brings the answer, in any order and after any delay. Statistics see the
+answers in *request order* only: a label counts once every earlier request is settled, so an
+outcome that shows early (a default) is not counted before one that shows late (a repayment).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cells import Cells
+from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
+from equipoise.finding import Finding
+from equipoise.history.past import Past
+from equipoise.question import Costs, Question, Ticket, Want
+
+__all__ = ["Answer", "Audit", "Spending"]
+
+Features = NDArray[np.float64]
+
+
+@dataclass
+class Spending:
+    """What has been requested of one group's denied people, as counts; money follows from them.
+
+    ``labels`` and ``features`` count requests, ``failures`` the labels that came back 0,
+    ``pending`` the labels that have not come back.
+    """
+
+    labels: int = 0
+    failures: int = 0
+    features: int = 0
+    pending: int = 0
+
+    def cost(self, costs: Costs) -> float:
+        """Return the money spent at these prices."""
+        return costs.feature * (self.labels + self.features) + costs.label * self.failures
+
+    def reserved(self, costs: Costs) -> float:
+        """Return the money that the pending labels may still cost."""
+        return costs.label * self.pending
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A settled request: ``outcome`` is None if it was withdrawn or only features were asked."""
+
+    ticket: Ticket
+    outcome: int | None = None
+    features: Features | None = None
+
+
+class Audit(ABC):
+    """Base of all audits: keeps order and money; a subclass decides what to ask and when to stop.
+
+    Parameters
+    ----------
+    question, costs
+        What is asked and what answers cost.
+    history
+        Past decisions.
+    budget
+        The most that may be spent, or None. The worst case of a request is reserved when it is
+        made, so the cap is never overspent.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self, question: Question, costs: Costs, history: Past, *, budget: float | None = None
+    ) -> None:
+        if budget is not None:
+            require_non_negative("budget", budget)
+        for group in costs.groups:
+            if group not in history.cells:
+                raise UnknownName("group in 'costs'", group, history.cells.groups)
+        self.question = question
+        self.costs = costs
+        self.history = history
+        self.budget = budget
+        self._spending = {group: Spending() for group in history.cells}
+        self._issued = 0
+        self._order: deque[Ticket] = deque()  # requests not counted yet, in request order
+        self._open: dict[int, Ticket] = {}  # requests without an answer
+        self._waiting: dict[int, Answer] = {}  # answers that wait for an earlier one
+        self._finding: Finding | None = None
+
+    # -- the protocol ---------------------------------------------------------------------------
+
+    def ask(self, group: str, decision: int) -> Ticket:
+        """Say what is wanted of the person who just arrived."""
+        if group not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        decision = _binary("decision", decision)
+        want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
+        hold = self._worst_cost(group, decision, want)
+        if hold > self.available:
+            want, hold = Want.NOTHING, 0.0
+            self._give_up_if_broke()
+        ticket = Ticket(self._issued, group, decision, want, hold)
+        self._issued += 1
+        if want is not Want.NOTHING:
+            self._order.append(ticket)
+            self._open[ticket.number] = ticket
+            if decision == 0:
+                self._book_request(group, want)
+        return ticket
+
+    def tell(
+        self, ticket: Ticket, outcome: int | None = None, features: Features | None = None
+    ) -> None:
+        """Bring what the ticket wanted."""
+        self._require_open(ticket)
+        if ticket.want is Want.LABEL:
+            outcome = _binary("outcome", outcome)
+        elif features is None or outcome is not None:
+            raise InvalidInput(
+                f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
+            )
+        self._settle(Answer(ticket, outcome, features))
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Say that the answer will never come; it stays unknown and counts against the auditor."""
+        self._require_open(ticket)
+        self._settle(Answer(ticket))
+
+    def conclude(self) -> Finding:
+        """Say that nobody else will come; return the finding that the evidence so far supports."""
+        if self._finding is None:
+            self._finding = self._conclude("nobody else is to come")
+        return self._finding
+
+    @property
+    def finding(self) -> Finding | None:
+        """The answer, or None while the audit goes on."""
+        return self._finding
+
+    # -- where it stands ------------------------------------------------------------------------
+
+    @property
+    def cells(self) -> Cells:
+        """The past data's cells."""
+        return self.history.cells
+
+    @property
+    def spending(self) -> Mapping[str, Spending]:
+        """Requests and failures per group."""
+        return self._spending
+
+    @property
+    def cost(self) -> float:
+        """Money spent so far; a pending label counts its feature cost only."""
+        return sum(s.cost(self.costs.of(g)) for g, s in self._spending.items())
+
+    @property
+    def reserved(self) -> float:
+        """Money held for the failures that pending labels may still turn out to be."""
+        return sum(s.reserved(self.costs.of(g)) for g, s in self._spending.items())
+
+    @property
+    def available(self) -> float:
+        """Money that may still be committed."""
+        return math.inf if self.budget is None else self.budget - self.cost - self.reserved
+
+    @property
+    def labels(self) -> int:
+        """Labels requested of denied people."""
+        return sum(s.labels for s in self._spending.values())
+
+    @property
+    def features(self) -> int:
+        """Feature vectors requested of denied people, labels aside."""
+        return sum(s.features for s in self._spending.values())
+
+    @property
+    def pending(self) -> int:
+        """Requests without an answer."""
+        return len(self._open)
+
+    # -- what a subclass provides ---------------------------------------------------------------
+
+    @abstractmethod
+    def _wants(self, group: str, decision: int) -> Want:
+        """Decide what to ask of the person who arrived."""
+
+    @abstractmethod
+    def _learn(self, answer: Answer) -> Finding | None:
+        """Take in the next answer in request order; return the finding if it decides."""
+
+    @abstractmethod
+    def _conclude(self, why: str) -> Finding:
+        """Return the finding when no further label will be requested."""
+
+    def _look_ahead(self) -> Finding | None:
+        """Look at answers that came before an earlier request was settled; undecided by default."""
+        return None
+
+    # -- bookkeeping ----------------------------------------------------------------------------
+
+    def _settle(self, answer: Answer) -> None:
+        ticket = answer.ticket
+        del self._open[ticket.number]
+        self._waiting[ticket.number] = answer
+        if ticket.decision == 0 and ticket.want is Want.LABEL:
+            self._spending[ticket.group].pending -= 1
+            self._spending[ticket.group].failures += answer.outcome == 0
+        while self._order and self._order[0].number in self._waiting:
+            settled = self._waiting.pop(self._order.popleft().number)
+            if self._finding is None:
+                self._finding = self._learn(settled)
+        if self._finding is None and self._waiting:
+            self._finding = self._look_ahead()
+        if self._finding is None and self.budget is not None:
+            self._give_up_if_broke()
+
+    def _book_request(self, group: str, want: Want) -> None:
+        spending = self._spending[group]
+        if want is Want.LABEL:
+            spending.labels += 1
+            spending.pending += 1
+        else:
+            spending.features += 1
+
+    def _worst_cost(self, group: str, decision: int, want: Want) -> float:
+        if decision == 1 or want is Want.NOTHING:
+            return 0.0
+        costs = self.costs.of(group)
+        return costs.worst if want is Want.LABEL else costs.feature
+
+    def _give_up_if_broke(self) -> None:
+        cheapest = min(self.costs.of(group).worst for group in self.cells)
+        if not self._open and cheapest > self.available:
+            self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
+
+    def _require_open(self, ticket: Ticket) -> None:
+        if self._open.get(ticket.number) == ticket:
+            return
+        if ticket.number >= self._issued:
+            raise ProtocolError(f"ticket {ticket} was never issued by this audit")
+        if ticket.want is Want.NOTHING:
+            raise ProtocolError(f"ticket {ticket}: nothing was asked about this person")
+        raise ProtocolError(f"ticket {ticket} is settled already, or differs from the one issued")
+
+
+def _binary(name: str, value: object) -> int:
+    if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
+        raise InvalidInput(f"{name!r} must be 0 or 1; got {value!r}")
+    return int(value)

@@ -1,0 +1,85 @@
+"""Everything Equipoise can object to, as one exception tree.
+
+EquipoiseError
+├── InvalidInput        an argument, a column or a file breaks a stated rule
+│   ├── UnknownName     a name that does not exist, with the nearest that does
+│   └── BadData         rows that the model of partial feedback does not allow
+├── ProtocolError       ask/tell used out of order
+└── MissingExtra        an optional package is needed and absent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "BadData",
+    "EquipoiseError",
+    "InvalidInput",
+    "MissingExtra",
+    "ProtocolError",
+    "UnknownName",
+    "require_in_open_unit",
+    "require_non_negative",
+]
+
+
+class EquipoiseError(Exception):
+    """Base of every error that Equipoise raises on purpose."""
+
+
+class InvalidInput(EquipoiseError, ValueError):
+    """An argument, column or file breaks a rule; the message names all three and the remedy."""
+
+
+class UnknownName(InvalidInput):
+    """A name that does not exist.
+
+    Examples
+    --------
+    >>> raise UnknownName("column", "rce", ["race", "sex"])
+    Traceback (most recent call last):
+    equipoise.errors.UnknownName: unknown column 'rce'. Did you mean 'race'? Known: race, sex
+    """
+
+    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+        names = [str(k) for k in known]
+        near = get_close_matches(str(name), names, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {shown or 'none'}")
+
+
+class BadData(InvalidInput):
+    """Rows that cannot be read as past decisions with partial feedback."""
+
+
+class ProtocolError(EquipoiseError, RuntimeError):
+    """An audit's ask/tell protocol was used out of order."""
+
+
+class MissingExtra(EquipoiseError, ImportError):
+    """An optional dependency is needed and not installed.
+
+    Examples
+    --------
+    >>> raise MissingExtra("matplotlib", extra="report", purpose="plots")
+    Traceback (most recent call last):
+    equipoise.errors.MissingExtra: plots need 'matplotlib': pip install 'equipoise[report]'
+    """
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} need {package!r}: pip install 'equipoise[{extra}]'")
+
+
+def require_in_open_unit(name: str, value: float) -> None:
+    """Raise unless ``value`` lies strictly between 0 and 1."""
+    if not 0.0 < value < 1.0:
+        raise InvalidInput(f"{name!r} must be in (0, 1); got {value!r}")
+
+
+def require_non_negative(name: str, value: float) -> None:
+    """Raise unless ``value`` is a finite number of at least 0."""
+    if not 0.0 <= value < float("inf"):
+        raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")

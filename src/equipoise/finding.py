@@ -1,0 +1,81 @@
+"""What is answered: a verdict with its interval, its price and its assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from equipoise._json import JsonValue
+from equipoise.question import Question, Verdict
+
+__all__ = ["Finding", "Interval"]
+
+
+@dataclass(frozen=True)
+class Interval(JsonValue):
+    """A range that holds a number, and the best guess at it where there is one."""
+
+    lower: float
+    upper: float
+    estimate: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+    def __str__(self) -> str:
+        middle = "" if self.estimate is None else f"{self.estimate:.3f} in "
+        return f"{middle}[{self.lower:.3f}, {self.upper:.3f}]"
+
+
+@dataclass(frozen=True)
+class Finding(JsonValue):
+    """The answer of an audit, and everything needed to defend it.
+
+    Attributes
+    ----------
+    verdict
+        FAIR, UNFAIR or INCONCLUSIVE.
+    estimate
+        Best guess at Delta, None where nothing supports one.
+    lower, upper
+        The interval for Delta that is established at the question's error probability.
+    rates
+        Rate name -> group -> interval.
+    cost, labels, features
+        Money spent, labels requested of denied people, feature vectors requested of denied people.
+    reason
+        One sentence: why this verdict.
+    missing
+        For INCONCLUSIVE: what would decide, one line each.
+    assumptions
+        What the answer rests on, one line each.
+    """
+
+    question: Question
+    verdict: Verdict
+    lower: float
+    upper: float
+    reason: str
+    estimate: float | None = None
+    rates: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    cost: float = 0.0
+    labels: int = 0
+    features: int = 0
+    missing: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
+        lines = [
+            f"{self.verdict}: {self.reason}",
+            f"  question    {self.question}",
+            f"  Delta       {guess}between {self.lower:.3f} and {self.upper:.3f}",
+            f"  spent       {self.cost:,.10g} for {self.labels:,} labels"
+            f" and {self.features:,} feature vectors",
+        ]
+        for rate, groups in self.rates.items():
+            lines += [f"  {rate.replace('_', ' ')}"]
+            lines += [f"    {group}: {interval}" for group, interval in groups.items()]
+        lines += [f"  missing     {line}" for line in self.missing]
+        lines += [f"  assumes     {line}" for line in self.assumptions]
+        return "\n".join(lines)

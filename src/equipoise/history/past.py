@@ -1,0 +1,37 @@
+"""What an audit asks of past data, whoever holds them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from equipoise.cells import Cells
+
+__all__ = ["Past"]
+
+
+class Past(Protocol):
+    """Past decisions as an audit sees them.
+
+    ``exact`` is True when ``cells`` are the population itself (unlimited past data), False when
+    they are the counts of a finite sample.
+    """
+
+    @property
+    def cells(self) -> Cells:
+        """Counts, or population shares, per group."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cells are the population itself."""
+        ...
+
+    def rows_until(
+        self, tau: int, *, group: str, outcome: int, within_group: bool = True
+    ) -> int | None:
+        """Return how many past people are read until ``tau`` of them were approved with the outcome.
+
+        Only the group's people are read if ``within_group`` (RS-Audit), everybody otherwise
+        (Baseline). None if the data run dry first.
+        """
+        ...

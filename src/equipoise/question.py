@@ -1,0 +1,202 @@
+"""What is asked: the question, the price of an answer, and the words used on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from equipoise._json import JsonValue
+from equipoise.errors import (
+    InvalidInput,
+    UnknownName,
+    require_in_open_unit,
+    require_non_negative,
+)
+
+__all__ = ["METRIC_NAMES", "Costs", "Question", "Ticket", "Verdict", "Want"]
+
+METRIC_NAMES = (
+    "equalized_odds",
+    "equal_opportunity",
+    "predictive_equality",
+    "demographic_parity",
+    "false_omission_parity",
+    "accuracy_parity",
+    "predictive_parity",
+)
+
+
+class Verdict(StrEnum):
+    """The answer of an audit."""
+
+    FAIR = "FAIR"
+    UNFAIR = "UNFAIR"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Want(StrEnum):
+    """What an audit wants to know about one person."""
+
+    NOTHING = "NOTHING"
+    FEATURES = "FEATURES"
+    LABEL = "LABEL"
+
+
+@dataclass(frozen=True)
+class Question(JsonValue):
+    """Is the largest group difference at most ``gamma``, or above ``gamma + epsilon``?
+
+    FAIR is right when Delta <= gamma, UNFAIR when Delta > gamma + epsilon; in between both are
+    right. A verdict is wrong with probability at most ``delta``.
+
+    Parameters
+    ----------
+    metric
+        One of :data:`METRIC_NAMES`.
+    gamma
+        The tolerated difference, >= 0.
+    epsilon
+        The width of the zone in which either answer is acceptable, in (0, 1).
+    delta
+        The error probability, in (0, 1).
+    delta_wrong_fair, delta_wrong_unfair
+        Separate levels for calling an unfair decision-maker FAIR and a fair one UNFAIR;
+        ``delta`` where left out.
+
+    Examples
+    --------
+    >>> print(Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05))
+    equal opportunity: FAIR if Delta <= 0.05, UNFAIR if Delta > 0.1, wrong with probability <= 0.05
+    """
+
+    metric: str = "equalized_odds"
+    gamma: float = 0.05
+    epsilon: float = 0.05
+    delta: float = 0.05
+    delta_wrong_fair: float | None = None
+    delta_wrong_unfair: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRIC_NAMES:
+            raise UnknownName("metric", self.metric, METRIC_NAMES)
+        require_non_negative("gamma", self.gamma)
+        require_in_open_unit("epsilon", self.epsilon)
+        require_in_open_unit("delta", self.delta)
+        for name in ("delta_wrong_fair", "delta_wrong_unfair"):
+            if (level := getattr(self, name)) is not None:
+                require_in_open_unit(name, level)
+        if self.gamma + self.epsilon > 1.0:
+            raise InvalidInput(
+                f"'gamma' + 'epsilon' must be at most 1, the largest possible difference; "
+                f"got {self.gamma!r} + {self.epsilon!r}"
+            )
+
+    @property
+    def level_wrong_fair(self) -> float:
+        """The allowed probability of answering FAIR when UNFAIR is true."""
+        return self.delta if self.delta_wrong_fair is None else self.delta_wrong_fair
+
+    @property
+    def level_wrong_unfair(self) -> float:
+        """The allowed probability of answering UNFAIR when FAIR is true."""
+        return self.delta if self.delta_wrong_unfair is None else self.delta_wrong_unfair
+
+    @property
+    def threshold(self) -> float:
+        """The smallest difference that is certainly not fair, ``gamma + epsilon``."""
+        return self.gamma + self.epsilon
+
+    def truth(self, difference: float) -> frozenset[Verdict]:
+        """Return the verdicts that are right for a true difference."""
+        right = set()
+        if difference <= self.threshold:
+            right.add(Verdict.FAIR)
+        if difference > self.gamma:
+            right.add(Verdict.UNFAIR)
+        return frozenset(right)
+
+    def __str__(self) -> str:
+        if self.level_wrong_fair == self.level_wrong_unfair:
+            risk = f"wrong with probability <= {self.level_wrong_fair:g}"
+        else:
+            risk = (
+                f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
+                f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
+            )
+        return (
+            f"{self.metric.replace('_', ' ')}: FAIR if Delta <= {self.gamma:g}, "
+            f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
+        )
+
+
+@dataclass(frozen=True)
+class Costs(JsonValue):
+    """The price of information about a denied person.
+
+    ``feature`` is paid for every denied person whose features or label are requested, ``label``
+    on top of it only if that label turns out 0. Approved people cost nothing.
+
+    Parameters
+    ----------
+    feature, label
+        ``c_feat`` and ``c_lab``, both >= 0.
+    groups
+        Other prices for some groups.
+
+    Examples
+    --------
+    >>> costs = Costs(feature=0.05, label=1.0, groups={"B": Costs(0.05, 2.0)})
+    >>> costs.of("A").worst, costs.of("B").worst
+    (1.05, 2.05)
+    """
+
+    feature: float = 0.0
+    label: float = 1.0
+    groups: Mapping[str, Costs] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_non_negative("feature", self.feature)
+        require_non_negative("label", self.label)
+        for group, costs in self.groups.items():
+            if costs.groups:
+                raise InvalidInput(f"'groups' of Costs cannot nest; got groups inside {group!r}")
+
+    def __hash__(self) -> int:
+        return hash((self.feature, self.label, tuple(sorted(self.groups.items()))))
+
+    def of(self, group: str) -> Costs:
+        """Return the prices that hold for one group."""
+        return self.groups.get(group, self)
+
+    @property
+    def worst(self) -> float:
+        """The most that one label can cost."""
+        return self.feature + self.label
+
+    def expected(self, r: float) -> float:
+        """Return the mean cost of a label when ``r = P[Y=1 | f=0]``."""
+        return self.feature + self.label * (1.0 - r)
+
+    def __str__(self) -> str:
+        parts = [f"{self.feature:g} per request + {self.label:g} per failure"]
+        parts += [f"{group}: {costs}" for group, costs in self.groups.items()]
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Ticket(JsonValue):
+    """What an audit answers when a person arrives.
+
+    ``number`` is the person's place in request order; ``hold`` is the most that the request can
+    cost, reserved until the outcome is told.
+    """
+
+    number: int
+    group: str
+    decision: int
+    want: Want
+    hold: float = 0.0
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.group}: {self.want.lower()}"
