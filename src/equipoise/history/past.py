@@ -29,7 +29,7 @@ class Past(Protocol):
     def rows_until(
         self, tau: int, *, group: str, outcome: int, within_group: bool = True
     ) -> int | None:
-        """Return how many past people are read until ``tau`` of them were approved with the outcome.
+        """Return how many past people are read until ``tau`` were approved and had the outcome.
 
         Only the group's people are read if ``within_group`` (RS-Audit), everybody otherwise
         (Baseline). None if the data run dry first.
