@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from equipoise.cells import Cells, GroupCells
     from equipoise.errors import EquipoiseError
     from equipoise.finding import Finding, Interval
+    from equipoise.identify import check
     from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ _HOMES = {
     "Ticket": "equipoise.question",
     "Verdict": "equipoise.question",
     "Want": "equipoise.question",
+    "check": "equipoise.identify",
 }
 _MODULES = ("data", "mixture", "worlds")
 
@@ -42,6 +44,7 @@ __all__ = [
     "Ticket",
     "Verdict",
     "Want",
+    "check",
     "data",
     "mixture",
     "worlds",

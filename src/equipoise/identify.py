@@ -1,0 +1,237 @@
+"""What past data alone establish, at no cost.
+
+As the unknown ``r = P[Y=1 | f=0]`` of every group ranges over [0, 1], Delta ranges over an
+interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit is over before it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.bands import Band, Bands, bands_from_past
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData
+from equipoise.finding import Finding, Interval
+from equipoise.history.past import Past
+from equipoise.metrics import METRICS, difference
+from equipoise.question import Question, Verdict
+
+__all__ = ["Check", "check", "difference_bounds", "free_verdict", "rate_intervals"]
+
+Array = NDArray[np.float64]
+Box = Mapping[str, tuple[float, float]]
+
+ASSUMES_ALIKE = (
+    "past and present people come from the same population, and past rows are independent"
+)
+ASSUMES_EXACT = "the past data are so many that their shares are the population's"
+
+
+@dataclass(frozen=True)
+class Check(Finding):
+    """What is known for free, next to what a toolkit that ignores the problem would say.
+
+    Attributes
+    ----------
+    unlimited
+        The interval for Delta if the past shares were the population's: what no amount of past
+        data can narrow further.
+    approved_only
+        Delta computed from approved rows alone, None where a denominator is empty.
+    denied_as_failures
+        Delta computed with every denial counted as a failure, None where a denominator is empty.
+    """
+
+    unlimited: Interval = field(default_factory=lambda: Interval(0.0, 1.0))
+    approved_only: float | None = None
+    denied_as_failures: float | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                super().__str__(),
+                f"  unlimited   past data without end would leave Delta in {self.unlimited}",
+                f"  naive       approved rows only: {_shown(self.approved_only)}; "
+                f"denials as failures: {_shown(self.denied_as_failures)}",
+            ]
+        )
+
+
+def check(history: Past, question: Question) -> Check:
+    """Return what past data alone say about the question, at no cost.
+
+    The reported interval holds with probability at least ``1 - delta`` whatever the population
+    (exact Clopper-Pearson sets, simultaneous over groups and rates); the verdict is wrong with at
+    most the question's error probability.
+    """
+    cells, metric = history.cells, question.metric
+    bands = bands_from_past(history, metric, _simultaneous(question.delta, cells, metric))
+    lower, upper = difference_bounds(bands)
+    verdict = free_verdict(history, question, 1.0)
+    return Check(
+        question=question,
+        verdict=verdict,
+        lower=lower,
+        upper=upper,
+        reason=_reason(verdict, lower, upper, question),
+        rates=rate_intervals(bands),
+        missing=_missing(verdict, cells, question, bands),
+        assumptions=(ASSUMES_EXACT,) if history.exact else (ASSUMES_ALIKE,),
+        unlimited=Interval(*difference_bounds(bands_from_past(history, metric, None))),
+        approved_only=_naive(
+            {
+                g: GroupCells(c.approved_positive, c.approved_negative, 0)
+                for g, c in cells.items()
+                if c.approved > 0
+            },
+            metric,
+        ),
+        denied_as_failures=_naive(dict(cells), metric),
+    )
+
+
+def free_verdict(history: Past, question: Question, share: float) -> Verdict:
+    """Return the verdict that follows from past data, using ``share`` of each error level.
+
+    A wrong FAIR needs one true piece (a rate, a group above, a group below) to be missed, so two
+    one-sided bounds at half the level suffice for any number of groups. A wrong UNFAIR needs all
+    rates of all groups to be bounded on both sides at once.
+    """
+    metric = question.metric
+    level_fair, level_unfair = question.level_wrong_fair, question.level_wrong_unfair
+    _, upper = difference_bounds(bands_from_past(history, metric, share * level_fair / 2.0))
+    alpha = _simultaneous(share * level_unfair, history.cells, metric)
+    lower, _ = difference_bounds(bands_from_past(history, metric, alpha))
+    fair, unfair = upper <= question.threshold, lower > question.gamma
+    if fair and unfair:  # both are right; name the nearer one
+        fair = lower + upper <= 2.0 * question.gamma + question.epsilon
+    if fair:
+        return Verdict.FAIR
+    return Verdict.UNFAIR if unfair else Verdict.INCONCLUSIVE
+
+
+def difference_bounds(bands: Bands, boxes: Box | None = None) -> tuple[float, float]:
+    """Return certified bounds of Delta as every group's r ranges over its box ([0, 1] by default).
+
+    The lower bound never exceeds the true infimum; it is within 1e-6 of it.
+    """
+    groups = tuple(next(iter(bands.values())))
+    ends = {g: (0.0, 1.0) if boxes is None else boxes[g] for g in groups}
+    floor, ceiling = 0.0, 0.0
+    for by_group in bands.values():
+        ranges = [_range_over(by_group[g], *ends[g]) for g in groups]
+        floor = max(floor, max(low for low, _ in ranges) - min(high for _, high in ranges))
+        ceiling = max(ceiling, _largest_gap(ranges))
+    if len(bands) == 2:
+        floor = max(floor, _least_joint_difference(bands, groups, ends, ceiling))
+    return min(floor, 1.0), min(ceiling, 1.0)
+
+
+def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str, Interval]]:
+    """Return the range of every group's rates as r ranges over its box."""
+    return {
+        rate: {
+            group: Interval(*_range_over(band, *((0.0, 1.0) if boxes is None else boxes[group])))
+            for group, band in by_group.items()
+        }
+        for rate, by_group in bands.items()
+    }
+
+
+def _range_over(band: Band, start: float, end: float) -> tuple[float, float]:
+    low = min(float(band.low.value(start)), float(band.low.value(end)))
+    high = max(float(band.high.value(start)), float(band.high.value(end)))
+    return low, high
+
+
+def _largest_gap(ranges: Sequence[tuple[float, float]]) -> float:
+    return max(
+        (
+            ranges[a][1] - ranges[b][0]
+            for a in range(len(ranges))
+            for b in range(len(ranges))
+            if a != b
+        ),
+        default=0.0,
+    )
+
+
+def _least_joint_difference(
+    bands: Bands, groups: tuple[str, ...], ends: Box, ceiling: float
+) -> float:
+    """Least d such that all groups fit a falling rate into [t, t+d] and a rising one into [u, u+d].
+
+    For t in a cell the smallest feasible d is bounded from below by letting the cell's two ends
+    relax the two constraints; cells that cannot beat the best d found are dropped, others halved.
+    """
+    falling, rising = bands.values()
+
+    def least_d(t_low: Array, t_high: Array) -> Array:
+        d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
+        for _ in range(30):
+            d = (d_low + d_high) / 2.0
+            most_low = np.full_like(d, -np.inf)
+            least_high = np.full_like(d, np.inf)
+            possible = np.ones(d.shape, dtype=bool)
+            for g in groups:
+                start = np.maximum(ends[g][0], falling[g].low.cut(t_high + d))
+                end = np.minimum(ends[g][1], falling[g].high.cut(t_low))
+                possible &= start <= end
+                start, end = np.clip(start, 0.0, 1.0), np.clip(end, 0.0, 1.0)
+                most_low = np.maximum(most_low, rising[g].low.value(start))
+                least_high = np.minimum(least_high, rising[g].high.value(end))
+            feasible = possible & (most_low - least_high <= d)
+            d_low, d_high = np.where(feasible, d_low, d), np.where(feasible, d, d_high)
+        return d_low
+
+    edges = np.linspace(0.0, 1.0, 65)
+    low, high = edges[:-1], edges[1:]
+    while True:
+        bound = least_d(low, high)
+        middle = (low + high) / 2.0
+        best = float(least_d(middle, middle).min())
+        live = bound < best - 1e-6
+        if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
+            return float(bound.min())
+        low, high = (
+            np.concatenate([low[live], middle[live]]),
+            np.concatenate([middle[live], high[live]]),
+        )
+
+
+def _simultaneous(level: float, cells: Cells, metric: str) -> float:
+    return level / (2.0 * len(cells) * len(METRICS[metric]))
+
+
+def _naive(cells: Mapping[str, GroupCells], metric: str) -> float | None:
+    try:
+        return difference(Cells(cells), dict.fromkeys(cells, 0.0), metric) if cells else None
+    except BadData:
+        return None
+
+
+def _reason(verdict: Verdict, lower: float, upper: float, question: Question) -> str:
+    if verdict is Verdict.FAIR:
+        return f"whatever the denied would have done, Delta is at most {question.threshold:g}"
+    if verdict is Verdict.UNFAIR:
+        return f"whatever the denied would have done, Delta is above {question.gamma:g}"
+    return f"the past data leave Delta anywhere between {lower:.3f} and {upper:.3f}"
+
+
+def _missing(verdict: Verdict, cells: Cells, question: Question, bands: Bands) -> tuple[str, ...]:
+    if verdict is not Verdict.INCONCLUSIVE:
+        return ()
+    needs_labels = [
+        g for g in cells if any(by_group[g].depends_on_r for by_group in bands.values())
+    ]
+    if needs_labels:
+        return (f"outcomes of denied people in {', '.join(needs_labels)}",)
+    return (f"more past rows: {question.metric.replace('_', ' ')} needs no outcome of the denied",)
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
