@@ -1,0 +1,76 @@
+"""What every world can do: tell the truth, hand out a past, and let people arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cells import Cells
+from equipoise.history.past import Past
+
+__all__ = ["People", "Person", "World", "as_generator"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who arrives: the group and decision everybody sees, the outcome nobody may see."""
+
+    group: str
+    decision: int
+    outcome: int
+    features: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class People:
+    """People in order of arrival, as arrays; ``group`` indexes ``groups``."""
+
+    groups: tuple[str, ...]
+    group: NDArray[np.intp]
+    decision: NDArray[np.int8]
+    outcome: NDArray[np.int8]
+    features: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def __iter__(self) -> Iterator[Person]:
+        rows = zip(self.group.tolist(), self.decision.tolist(), self.outcome.tolist(), strict=True)
+        for i, (group, decision, outcome) in enumerate(rows):
+            features = None if self.features is None else self.features[i]
+            yield Person(self.groups[group], decision, outcome, features)
+
+
+class World(Protocol):
+    """A population with every outcome known."""
+
+    @property
+    def cells(self) -> Cells:
+        """What is free to see: each group's approved with outcome 1 and 0, and denied."""
+        ...
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
+        ...
+
+    def difference(self, metric: str) -> float:
+        """Return the true Delta."""
+        ...
+
+    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> Past:
+        """Return the past decisions on ``size`` people, or unlimited ones."""
+        ...
+
+    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+        """Let ``size`` people arrive."""
+        ...
+
+
+def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
+    """Return a generator from a generator or a seed."""
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)

@@ -1,0 +1,208 @@
+"""A world that is nothing but its cells: four numbers per group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise import metrics
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.order import RandomOrder
+
+__all__ = ["COUNT_NAMES", "CellPast", "CellWorld"]
+
+COUNT_NAMES = ("approved_positive", "approved_negative", "denied_positive", "denied_negative")
+
+
+@dataclass(frozen=True)
+class CellWorld:
+    """A population given by the free cells of its groups and the r that an audit pays for.
+
+    Use :meth:`from_counts` or :meth:`from_shares`.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_counts({
+    ...     "A": {"approved_positive": 30, "approved_negative": 10,
+    ...           "denied_positive": 12, "denied_negative": 48},
+    ...     "B": {"approved_positive": 10, "approved_negative": 5,
+    ...           "denied_positive": 17, "denied_negative": 68},
+    ... })
+    >>> world.r
+    {'A': 0.2, 'B': 0.2}
+    >>> round(world.difference("equal_opportunity"), 4)
+    0.3439
+    """
+
+    cells: Cells
+    r: Mapping[str, float] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        if len(self.cells) < 2:
+            raise InvalidInput(f"a world needs at least two groups; got {self.cells.groups}")
+        for group in self.cells:
+            if not 0.0 <= self.r[group] <= 1.0:
+                raise InvalidInput(f"'r' of group {group!r} must be in [0, 1]; got {self.r[group]}")
+
+    @classmethod
+    def from_counts(cls, groups: Mapping[str, Mapping[str, float]]) -> CellWorld:
+        """Build a world from four non-negative numbers per group, whole or not.
+
+        Their sums also give the groups' shares of everybody.
+        """
+        cells, r = {}, {}
+        for group, counts in groups.items():
+            for name in counts:
+                if name not in COUNT_NAMES:
+                    raise UnknownName(f"count of group {group!r}", name, COUNT_NAMES)
+            if missing := [name for name in COUNT_NAMES if name not in counts]:
+                raise InvalidInput(f"group {group!r} lacks the count {missing[0]!r}")
+            for name in COUNT_NAMES:
+                if not 0.0 <= counts[name] < float("inf"):
+                    raise InvalidInput(
+                        f"{name!r} of group {group!r} must be a finite number >= 0; "
+                        f"got {counts[name]!r}"
+                    )
+            good, bad = counts["denied_positive"], counts["denied_negative"]
+            cells[str(group)] = GroupCells(
+                counts["approved_positive"], counts["approved_negative"], good + bad
+            )
+            r[str(group)] = float(good / (good + bad)) if good + bad > 0 else 0.0
+        return cls(Cells(cells), r)
+
+    @classmethod
+    def from_shares(
+        cls,
+        groups: Mapping[str, tuple[float, float, float, float]],
+        shares: Mapping[str, float] | None = None,
+    ) -> CellWorld:
+        """Build a world from ``(p1, p0, s, r)`` per group; groups of equal size unless told.
+
+        Examples
+        --------
+        >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+        >>> world.shares
+        {'A': 0.5, 'B': 0.5}
+        """
+        cells, r = {}, {}
+        for group, (p1, p0, s, unknown) in groups.items():
+            if abs(p1 + p0 + s - 1.0) > 1e-6:
+                raise InvalidInput(
+                    f"p1 + p0 + s of group {group!r} must be 1; got {p1} + {p0} + {s}"
+                )
+            weight = 1.0 if shares is None else shares[group]
+            cells[group] = GroupCells(p1 * weight, p0 * weight, s * weight)
+            r[group] = float(unknown) if s > 0 else 0.0
+        return cls(Cells(cells), r)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups' names."""
+        return self.cells.groups
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each group's share of everybody, ``P[A=a]``."""
+        return {group: self.cells.share_of(group) for group in self.cells}
+
+    @property
+    def joint(self) -> NDArray[np.float64]:
+        """``P[A=a, f, Y]``, a row per group, columns in the order of :data:`COUNT_NAMES`."""
+        rows = []
+        for group, cells in self.cells.items():
+            good = cells.denied * self.r[group]
+            rows.append(
+                (cells.approved_positive, cells.approved_negative, good, cells.denied - good)
+            )
+        return np.array(rows, dtype=np.float64) / self.cells.total
+
+    @property
+    def counts(self) -> dict[str, dict[str, float]]:
+        """The numbers that :meth:`from_counts` takes."""
+        joint = self.joint * self.cells.total
+        return {
+            group: dict(zip(COUNT_NAMES, row.tolist(), strict=True))
+            for group, row in zip(self.groups, joint, strict=True)
+        }
+
+    def rates(self, metric: str) -> dict[str, dict[str, float]]:
+        """Return the true rates, rate -> group -> value."""
+        return metrics.rates(self.cells, self.r, metric)
+
+    def difference(self, metric: str) -> float:
+        """Return the true Delta."""
+        return metrics.difference(self.cells, self.r, metric)
+
+    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> CellPast:
+        """Return past decisions: on ``size`` random people, or unlimited ones if None.
+
+        Raises
+        ------
+        BadData
+            If ``size`` random people do not include every group.
+        """
+        generator = as_generator(rng)
+        free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
+        if size is None:
+            order = RandomOrder(generator, shares=free.ravel().tolist())
+            return CellPast(self.cells, exact=True, order=order)
+        if size < 1:
+            raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
+        drawn = generator.multinomial(size, free.ravel() / free.sum()).reshape(free.shape)
+        for group, row in zip(self.groups, drawn, strict=True):
+            if not row.any():
+                raise BadData(
+                    f"a past of {size:,} people holds nobody of group {group!r}, whose share is "
+                    f"{self.shares[group]:.2g}; draw a larger past"
+                )
+        cells = Cells(
+            {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, drawn, strict=True)}
+        )
+        order = RandomOrder(generator, counts=drawn.ravel().tolist())
+        return CellPast(cells, exact=False, order=order)
+
+    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+        """Let ``size`` people arrive, in random order."""
+        joint = self.joint.ravel()
+        kind = np.searchsorted(np.cumsum(joint)[:-1], as_generator(rng).random(size), side="right")
+        cell = kind % 4
+        return People(
+            self.groups,
+            group=kind // 4,
+            decision=(cell < 2).astype(np.int8),
+            outcome=(cell % 2 == 0).astype(np.int8),
+        )
+
+    def __str__(self) -> str:
+        width = max(len("group"), *(len(g) for g in self.groups))
+        lines = [f"{'group':<{width}}   share      p1      p0       s       r"]
+        for group, cells in self.cells.items():
+            numbers = (self.shares[group], *cells.shares, self.r[group])
+            lines.append(f"{group:<{width}}" + "".join(f"{x:>8.4f}" for x in numbers))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CellPast:
+    """Past decisions of a :class:`CellWorld`; the order of the rows is drawn when asked for."""
+
+    cells: Cells
+    exact: bool
+    order: RandomOrder = field(repr=False, compare=False)
+
+    def rows_until(
+        self, tau: int, *, group: str, outcome: int, within_group: bool = True
+    ) -> int | None:
+        """Return how many people are read until ``tau`` were approved and had the outcome."""
+        if group not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        place = self.cells.groups.index(group)
+        counts = self.order.until(3 * place + (1 - outcome), tau)
+        if counts is None:
+            return None
+        return int(counts[3 * place : 3 * place + 3].sum() if within_group else counts.sum())
