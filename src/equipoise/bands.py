@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.cells import GroupCells
 from equipoise.history.past import Past
-from equipoise.metrics import METRICS, Curve, Hyperbola, Line, rate_curve
+from equipoise.metrics import METRICS, Curve, rate_curve
 
 __all__ = ["Band", "Bands", "bands_from_past", "clopper_pearson"]
 
@@ -28,7 +28,7 @@ class Band:
 Bands = Mapping[str, Mapping[str, Band]]
 """Rate name -> group -> band."""
 
-_UNKNOWN = Band(Line(0.0, 0.0), Line(1.0, 0.0))
+_UNKNOWN = Band(Curve.constant(0.0), Curve.constant(1.0))
 
 
 def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
@@ -85,11 +85,11 @@ def _finite_band(rate: str, counts: GroupCells, alpha: float) -> Band:
     if rate == "precision":
         return _constant_band(counts.approved_positive, counts.approved, alpha)
     if rate == "false_omission_rate":
-        return Band(Line(0.0, 1.0), Line(0.0, 1.0))
+        return Band(Curve(0.0, 1.0), Curve(0.0, 1.0))
     # accuracy = 1 - p0 - s r: two shares, so half of alpha for each
     p0_low, p0_high = clopper_pearson(counts.approved_negative, counts.total, alpha / 2.0)
     s_low, s_high = clopper_pearson(counts.denied, counts.total, alpha / 2.0)
-    return Band(Line(1.0 - p0_high, -s_high), Line(1.0 - p0_low, -s_low))
+    return Band(Curve(1.0 - p0_high, -s_high), Curve(1.0 - p0_low, -s_low))
 
 
 def _hyperbola_band(denied: float, approved: float, alpha: float, *, rising: bool) -> Band:
@@ -100,12 +100,13 @@ def _hyperbola_band(denied: float, approved: float, alpha: float, *, rising: boo
 
 def _hyperbola(denied_share: float, *, rising: bool) -> Curve:
     if denied_share <= 0.0:
-        return Line(1.0, 0.0)
+        return Curve.constant(1.0)
     if denied_share >= 1.0:
-        return Line(0.0, 0.0)
-    return Hyperbola(denied_share / (1.0 - denied_share), rising)
+        return Curve.constant(0.0)
+    odds = denied_share / (1.0 - denied_share)
+    return Curve.rising(odds) if rising else Curve.falling(odds)
 
 
 def _constant_band(successes: float, trials: float, alpha: float) -> Band:
     low, high = clopper_pearson(successes, trials, alpha)
-    return Band(Line(low, 0.0), Line(high, 0.0))
+    return Band(Curve.constant(low), Curve.constant(high))

@@ -1,7 +1,7 @@
 """What past data alone establish, at no cost.
 
 As the unknown ``r = P[Y=1 | f=0]`` of every group ranges over [0, 1], Delta ranges over an
-interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit is over before it starts.
+interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit ends before it starts.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.cells import Cells
 from equipoise.errors import BadData, UnknownName
 
-__all__ = ["METRICS", "RATES", "Curve", "Hyperbola", "Line", "difference", "rate_curve", "rates"]
+__all__ = ["METRICS", "RATES", "Curve", "difference", "rate_curve", "rates"]
 
 Array = NDArray[np.float64]
 
@@ -41,99 +40,71 @@ RATES: Mapping[str, str] = {
 }
 
 
-class Curve(Protocol):
+@dataclass(frozen=True)
+class Curve:
     """A rate of one group as a monotone function of ``r`` on [0, 1].
 
-    ``trend`` is +1 if the rate rises in r, -1 if it falls, 0 if it is constant. ``cut(v)`` is the
-    r at which the rate passes v, -inf or +inf where it never does: for a falling curve
-    ``rate(r) >= v`` exactly when ``r <= cut(v)``, for a rising one exactly when ``r >= cut(v)``.
-    """
-
-    @property
-    def trend(self) -> int: ...  # noqa: D102
-
-    def value(self, r: ArrayLike) -> Array: ...  # noqa: D102
-
-    def slope_at(self, r: ArrayLike) -> Array: ...  # noqa: D102
-
-    def cut(self, value: ArrayLike) -> Array: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
-class Hyperbola:
-    """``1 / (1 + odds x)`` with ``x = r`` (falling) or ``x = 1 - r`` (rising), odds > 0.
-
-    TPR falls with odds ``s/p1``, FPR rises with odds ``s/p0``.
+    Every rate is a fraction ``(a + b r) / (c + d r)`` without a pole in [0, 1]: a hyperbola for TPR
+    (falling) and FPR (rising), a line for the others, a constant where the free data suffice.
 
     Examples
     --------
-    >>> tpr = Hyperbola(odds=2.0, rising=False)
-    >>> float(tpr.value(0.5)), float(tpr.cut(0.5))
-    (0.5, 0.5)
+    >>> tpr = Curve.falling(odds=2.0)  # 1 / (1 + 2 r)
+    >>> float(tpr.value(0.5)), float(tpr.cut(0.5)), tpr.trend
+    (0.5, 0.5, -1)
     """
 
-    odds: float
-    rising: bool
+    a: float
+    b: float
+    c: float = 1.0
+    d: float = 0.0
+
+    @classmethod
+    def falling(cls, odds: float) -> Curve:
+        """Return ``1 / (1 + odds r)``."""
+        return cls(1.0, 0.0, 1.0, odds)
+
+    @classmethod
+    def rising(cls, odds: float) -> Curve:
+        """Return ``1 / (1 + odds (1 - r))``."""
+        return cls(1.0, 0.0, 1.0 + odds, -odds)
+
+    @classmethod
+    def constant(cls, value: float) -> Curve:
+        """Return a rate that does not depend on r."""
+        return cls(value, 0.0)
 
     @property
     def trend(self) -> int:
-        """Return +1 or -1."""
-        return 1 if self.rising else -1
+        """+1 if the rate rises in r, -1 if it falls, 0 if it is constant."""
+        return int(np.sign(self.b * self.c - self.a * self.d))
 
     def value(self, r: ArrayLike) -> Array:
         """Return the rate at r."""
-        return np.asarray(1.0 / (1.0 + self.odds * self._x(r)))
-
-    def slope_at(self, r: ArrayLike) -> Array:
-        """Return the derivative of the rate at r."""
-        return np.asarray(self.trend * self.odds / (1.0 + self.odds * self._x(r)) ** 2)
-
-    def cut(self, value: ArrayLike) -> Array:
-        """Return the r at which the rate passes ``value``."""
-        v = np.asarray(value, dtype=float)
-        with np.errstate(divide="ignore"):
-            x = np.where(v > 0.0, (1.0 / np.where(v > 0.0, v, 1.0) - 1.0) / self.odds, np.inf)
-        x = np.where(x < 0.0, -np.inf, np.where(x > 1.0, np.inf, x))
-        return np.asarray(1.0 - x if self.rising else x)
-
-    def _x(self, r: ArrayLike) -> Array:
         r = np.asarray(r, dtype=float)
-        return 1.0 - r if self.rising else r
-
-
-@dataclass(frozen=True)
-class Line:
-    """``at_zero + slope r``; a slope of 0 is a rate that the free data determine.
-
-    Examples
-    --------
-    >>> float(Line(0.9, -0.5).cut(0.65)), float(Line(0.9, 0.0).cut(0.95))
-    (0.5, -inf)
-    """
-
-    at_zero: float
-    slope: float
-
-    @property
-    def trend(self) -> int:
-        """Return +1, -1 or 0."""
-        return int(np.sign(self.slope))
-
-    def value(self, r: ArrayLike) -> Array:
-        """Return the rate at r."""
-        return np.asarray(self.at_zero + self.slope * np.asarray(r, dtype=float))
+        return np.asarray((self.a + self.b * r) / (self.c + self.d * r))
 
     def slope_at(self, r: ArrayLike) -> Array:
         """Return the derivative of the rate at r."""
-        return np.full(np.shape(r), self.slope)
+        r = np.asarray(r, dtype=float)
+        return np.asarray((self.b * self.c - self.a * self.d) / (self.c + self.d * r) ** 2)
 
     def cut(self, value: ArrayLike) -> Array:
-        """Return the r at which the rate passes ``value``; a constant counts as falling."""
+        """Return the r at which the rate passes ``value``, -inf or +inf where it never does.
+
+        For a falling curve ``rate(r) >= v`` exactly when ``r <= cut(v)``, for a rising one exactly
+        when ``r >= cut(v)``; a constant counts as falling.
+        """
         v = np.asarray(value, dtype=float)
-        if self.slope == 0.0:
-            return np.where(self.at_zero >= v, np.inf, -np.inf)
-        r = (v - self.at_zero) / self.slope
-        return np.asarray(np.where(r < 0.0, -np.inf, np.where(r > 1.0, np.inf, r)))
+        trend = self.trend
+        if trend == 0:
+            return np.where(self.value(0.0) >= v, np.inf, -np.inf)
+        at_zero, at_one = self.value(0.0), self.value(1.0)
+        inside = np.clip(v, min(at_zero, at_one), max(at_zero, at_one))
+        r = np.clip((self.a - inside * self.c) / (inside * self.d - self.b), 0.0, 1.0)
+        beyond_zero = v > at_zero if trend < 0 else v < at_zero
+        beyond_one = v < at_one if trend < 0 else v > at_one
+        return np.asarray(np.where(beyond_zero, -np.inf, np.where(beyond_one, np.inf, r)))
 
 
 def rate_curve(rate: str, p1: float, p0: float, s: float) -> Curve | None:
@@ -142,21 +113,21 @@ def rate_curve(rate: str, p1: float, p0: float, s: float) -> Curve | None:
     Examples
     --------
     >>> rate_curve("accuracy", p1=0.25, p0=0.25, s=0.5)
-    Line(at_zero=0.75, slope=-0.5)
+    Curve(a=0.75, b=-0.5, c=1.0, d=0.0)
     """
     if rate == "true_positive_rate":
         return _hyperbola(p1, s, rising=False)
     if rate == "false_positive_rate":
         return _hyperbola(p0, s, rising=True)
     if rate == "selection_rate":
-        return Line((p1 + p0) / (p1 + p0 + s), 0.0)
+        return Curve.constant((p1 + p0) / (p1 + p0 + s))
     if rate == "false_omission_rate":
-        return Line(0.0, 1.0) if s > 0.0 else None
+        return Curve(0.0, 1.0) if s > 0.0 else None
     if rate == "accuracy":
         total = p1 + p0 + s
-        return Line((p1 + s) / total, -s / total)
+        return Curve((p1 + s) / total, -s / total)
     if rate == "precision":
-        return Line(p1 / (p1 + p0), 0.0) if p1 + p0 > 0.0 else None
+        return Curve.constant(p1 / (p1 + p0)) if p1 + p0 > 0.0 else None
     raise UnknownName("rate", rate, RATES)
 
 
@@ -203,10 +174,10 @@ def _spread(values: Sequence[float]) -> float:
 
 def _hyperbola(approved: float, denied: float, *, rising: bool) -> Curve | None:
     if denied == 0.0:
-        return Line(1.0, 0.0) if approved > 0.0 else None
+        return Curve.constant(1.0) if approved > 0.0 else None
     if approved == 0.0:
-        return Line(0.0, 0.0)
-    return Hyperbola(denied / approved, rising)
+        return Curve.constant(0.0)
+    return Curve.rising(denied / approved) if rising else Curve.falling(denied / approved)
 
 
 def _denominator_is_empty(rate: str, p1: float, p0: float, s: float, r: float) -> bool:
