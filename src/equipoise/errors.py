@@ -5,6 +5,8 @@ EquipoiseError
 │   ├── UnknownName     a name that does not exist, with the nearest that does
 │   └── BadData         rows that the model of partial feedback does not allow
 ├── ProtocolError       ask/tell used out of order
+│   └── Conflict        a fact was told that differs from the one stored
+├── LedgerError         the ledger could not store or read; nothing was acknowledged
 └── MissingExtra        an optional package is needed and absent
 """
 
@@ -15,8 +17,10 @@ from difflib import get_close_matches
 
 __all__ = [
     "BadData",
+    "Conflict",
     "EquipoiseError",
     "InvalidInput",
+    "LedgerError",
     "MissingExtra",
     "ProtocolError",
     "UnknownName",
@@ -57,6 +61,14 @@ class BadData(InvalidInput):
 
 class ProtocolError(EquipoiseError, RuntimeError):
     """An audit's ask/tell protocol was used out of order."""
+
+
+class Conflict(ProtocolError):
+    """A fact about a person was told that differs from the one stored; the stored one stands."""
+
+
+class LedgerError(EquipoiseError):
+    """The ledger could not store or read: locked, full, damaged, or of a newer version."""
 
 
 class MissingExtra(EquipoiseError, ImportError):

@@ -34,17 +34,20 @@ class Spending:
     """What has been requested of one group's denied people, as counts; money follows from them.
 
     ``labels`` and ``features`` count requests, ``failures`` the labels that came back 0,
-    ``pending`` the labels that have not come back.
+    ``pending`` the labels that have not come back. ``adjustment`` is money that withdrawn
+    requests cost on top of (or below) the feature price.
     """
 
     labels: int = 0
     failures: int = 0
     features: int = 0
     pending: int = 0
+    adjustment: float = 0.0
 
     def cost(self, costs: Costs) -> float:
         """Return the money spent at these prices."""
-        return costs.feature * (self.labels + self.features) + costs.label * self.failures
+        requests = costs.feature * (self.labels + self.features)
+        return requests + costs.label * self.failures + self.adjustment
 
     def reserved(self, costs: Costs) -> float:
         """Return the money that the pending labels may still cost."""
@@ -97,8 +100,12 @@ class Audit(ABC):
 
     # -- the protocol ---------------------------------------------------------------------------
 
-    def ask(self, group: str, decision: int) -> Ticket:
-        """Say what is wanted of the person who just arrived."""
+    def ask(self, group: str, decision: int, *, decided: Want | None = None) -> Ticket:
+        """Say what is wanted of the person who just arrived.
+
+        ``decided`` is for a replay whose answers were corrected since: what was wanted then
+        stands, whatever the audit would want now.
+        """
         if group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         decision = _binary("decision", decision)
@@ -107,6 +114,8 @@ class Audit(ABC):
         if hold > self.available:
             want, hold = Want.NOTHING, 0.0
             self._give_up_if_broke()
+        if decided is not None and decided is not want:
+            want, hold = decided, self._worst_cost(group, decision, decided)
         ticket = Ticket(self._issued, group, decision, want, hold)
         self._issued += 1
         if want is not Want.NOTHING:
@@ -129,15 +138,21 @@ class Audit(ABC):
             )
         self._settle(Answer(ticket, outcome, features))
 
-    def withdraw(self, ticket: Ticket) -> None:
-        """Say that the answer will never come; it stays unknown and counts against the auditor."""
+    def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
+        """Say that the answer will never come; it stays unknown and counts against the auditor.
+
+        ``cost`` is what the request cost all the same; the feature price if left out.
+        """
         self._require_open(ticket)
+        if cost is not None and ticket.decision == 0:
+            feature = self.costs.of(ticket.group).feature
+            self._spending[ticket.group].adjustment += cost - feature
         self._settle(Answer(ticket))
 
-    def conclude(self) -> Finding:
+    def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
         if self._finding is None:
-            self._finding = self._conclude("nobody else is to come")
+            self._finding = self._conclude(why)
         return self._finding
 
     @property
