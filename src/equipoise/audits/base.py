@@ -113,6 +113,7 @@ class Audit(ABC):
         hold = self._worst_cost(group, decision, want)
         if hold > self.available:
             want, hold = Want.NOTHING, 0.0
+        if want is Want.NOTHING and self._finding is None:
             self._give_up_if_broke()
         if decided is not None and decided is not want:
             want, hold = decided, self._worst_cost(group, decision, decided)
@@ -216,6 +217,10 @@ class Audit(ABC):
     def _conclude(self, why: str) -> Finding:
         """Return the finding when no further label will be requested."""
 
+    def _least_hold(self) -> float:
+        """Return what must be affordable for the audit to go on: the cheapest request there is."""
+        return min(self.costs.of(group).worst for group in self.cells)
+
     def _look_ahead(self) -> Finding | None:
         """Look at answers that came before an earlier request was settled; undecided by default."""
         return None
@@ -235,7 +240,7 @@ class Audit(ABC):
                 self._finding = self._learn(settled)
         if self._finding is None and self._waiting:
             self._finding = self._look_ahead()
-        if self._finding is None and self.budget is not None:
+        if self._finding is None:
             self._give_up_if_broke()
 
     def _book_request(self, group: str, want: Want) -> None:
@@ -253,8 +258,7 @@ class Audit(ABC):
         return costs.worst if want is Want.LABEL else costs.feature
 
     def _give_up_if_broke(self) -> None:
-        cheapest = min(self.costs.of(group).worst for group in self.cells)
-        if not self._open and cheapest > self.available:
+        if self.budget is not None and not self._open and self._least_hold() > self.available:
             self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
 
     def _require_open(self, ticket: Ticket) -> None:

@@ -1,0 +1,37 @@
+"""RS-Audit (paper, Algorithm 1): label one group's people at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from equipoise.audits.stopping import Online, StoppingAudit
+
+__all__ = ["RSAudit"]
+
+
+class RSAudit(StoppingAudit):
+    """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
+
+    Groups are seen without cost, so the people of other groups are passed over (rejection
+    sampling). A group's phases depend on nobody else and the groups run side by side. UNFAIR if
+    the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
+    ``reuse_labels`` lets one stream of a group serve both outcomes.
+
+    Examples
+    --------
+    >>> from equipoise.question import Costs, Question
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> audit = RSAudit(Question(), Costs(), world.past())
+    >>> print(audit.ask(group="B", decision=0), audit.tau)
+    #0 B: label 1329022
+    """
+
+    name: ClassVar[str] = "rs"
+    within_group: ClassVar[bool] = True
+
+    def _start_streams(self) -> dict[str, Online]:
+        return {
+            group: Online(self.tau, self._phases([g for g in self._goals if g[1] == group]))
+            for group in self.cells
+        }

@@ -1,0 +1,280 @@
+"""What Baseline and RS-Audit share: label everybody until tau with an outcome have been seen.
+
+``P[f=1 | Y=y, A=a]`` is the share of the approved with outcome y over the share of outcome y. The
+first is read off past data, the second off people who arrive and are all labelled: each as
+``tau / N``, where N is the number of people until the tau-th success. The two audits differ in
+whom they look at on the way (everybody, or one group).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.base import Answer, Audit
+from equipoise.bounds import paper_epsilon, paper_tau, relative_error
+from equipoise.bounds.stopping import outcomes_of
+from equipoise.errors import InvalidInput
+from equipoise.finding import Finding, Interval
+from equipoise.history.past import Past
+from equipoise.identify import check
+from equipoise.question import Costs, Question, Verdict, Want
+
+__all__ = ["Goal", "Online", "StoppingAudit", "compare_rates", "rate_intervals"]
+
+Array = NDArray[np.float64]
+Goal = tuple[int, str]
+"""An outcome y and a group a: tau people with both are waited for."""
+
+RATE_OF_OUTCOME = {1: "true_positive_rate", 0: "false_positive_rate"}
+
+
+class Online:
+    """The subroutine Online(tau, y, a) for a list of phases that one stream of people serves.
+
+    A phase ends at the person who completes its last goal. That is a stopping time in request
+    order: it is settled by this person and those before. So the people requested after it, before
+    anybody knew that it had ended, are a fresh sample, and serve the next phase.
+    """
+
+    def __init__(self, tau: int, phases: Sequence[Sequence[Goal]]) -> None:
+        self.tau = tau
+        self.phases = list(phases)
+        self.lengths: dict[Goal, int] = {}  # people seen until the tau-th, per finished goal
+        self._begin()
+
+    @property
+    def done(self) -> bool:
+        """Whether every goal is reached."""
+        return not self.phases
+
+    def see(self, group: str, outcome: int) -> None:
+        """Count the next person."""
+        goal = (outcome, group)
+        self.people += 1
+        self.seen[goal] += 1
+        if goal in self._open and self.seen[goal] == self.tau:
+            self.lengths[goal] = self.people
+            self._open.remove(goal)
+            if not self._open:
+                del self.phases[0]
+                self._begin()
+
+    def _begin(self) -> None:
+        self.people = 0
+        self.seen: Counter[Goal] = Counter()
+        self._open = set(self.phases[0]) if self.phases else set()
+
+
+class StoppingAudit(Audit):
+    """Base of Baseline and RS-Audit.
+
+    Parameters
+    ----------
+    question, costs, history, budget
+        As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
+        demographic parity, which needs no label and is answered by the free check.
+    tau
+        The stopping threshold; the paper's ``576 log(8K/delta) / epsilon^2`` if left out.
+    reuse_labels
+        Let one stream of labels serve all phases that look at the same people. The guarantee is
+        the same, since it rests on a union bound.
+    """
+
+    within_group: ClassVar[bool]
+
+    def __init__(
+        self,
+        question: Question,
+        costs: Costs,
+        history: Past,
+        *,
+        tau: int | None = None,
+        reuse_labels: bool = False,
+        budget: float | None = None,
+    ) -> None:
+        self._outcomes = outcomes_of(question.metric)
+        super().__init__(question, costs, history, budget=budget)
+        self.tau = paper_tau(question, len(self.cells)) if tau is None else _checked(tau)
+        self.reuse_labels = reuse_labels
+        self._goals = [(y, a) for y in self._outcomes for a in self.cells]
+        self._rows: dict[Goal, int] = {}  # past people read until the tau-th, unless they run dry
+        for y, a in self._goals:
+            rows = history.rows_until(self.tau, group=a, outcome=y, within_group=self.within_group)
+            if rows is not None:
+                self._rows[y, a] = rows
+        self._streams = self._start_streams()
+        self._finding = self._finding_before_start()
+
+    @abstractmethod
+    def _start_streams(self) -> dict[str, Online]:
+        """Return the stream that a person of each group belongs to."""
+
+    def _phases(self, goals: list[Goal]) -> list[list[Goal]]:
+        if self.reuse_labels:
+            return [goals] if goals else []
+        return [[goal] for goal in goals]
+
+    # -- what the protocol asks ------------------------------------------------------------------
+
+    def _wants(self, group: str, decision: int) -> Want:
+        del decision  # approved or not: leaving out either kind would bias the count
+        if self._streams[group].done:
+            return Want.NOTHING
+        broke = self.budget is not None and self._least_hold() > self.available
+        return Want.NOTHING if broke else Want.LABEL
+
+    def _least_hold(self) -> float:
+        # Nobody may be left out for being expensive, so the dearest person must be affordable.
+        groups = [g for g, stream in self._streams.items() if not stream.done]
+        return max((self.costs.of(g).worst for g in groups), default=0.0)
+
+    def _learn(self, answer: Answer) -> Finding | None:
+        stream = self._streams[answer.ticket.group]
+        if stream.done:
+            return None
+        if answer.outcome is None:
+            return self._conclude(f"the outcome of person {answer.ticket} is missing")
+        stream.see(answer.ticket.group, answer.outcome)
+        return self._decide() if all(s.done for s in self._streams.values()) else None
+
+    def _conclude(self, why: str) -> Finding:
+        return self._inconclusive(f"{why}, and the counts are not complete", self._goals_missed())
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _decide(self) -> Finding:
+        lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
+        ratios = np.array(
+            [[lengths[y, a] / self._rows[y, a] for a in self.cells] for y in self._outcomes]
+        )
+        error = relative_error(self.tau, self.question, len(self.cells))
+        low, high = rate_intervals(ratios, error)
+        estimate, lower, upper = (float(x) for x in compare_rates(ratios, low, high))
+        limit = self.question.gamma + self.question.epsilon / 2.0
+        verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
+        return Finding(
+            question=self.question,
+            verdict=verdict,
+            estimate=estimate,
+            lower=lower,
+            upper=upper,
+            reason=f"the estimated difference {estimate:.4g} is "
+            f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
+            rates={
+                RATE_OF_OUTCOME[y]: {
+                    a: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
+                    for j, a in enumerate(self.cells)
+                }
+                for i, y in enumerate(self._outcomes)
+            },
+            cost=self.cost,
+            labels=self.labels,
+            assumptions=self._assumptions(),
+        )
+
+    def _finding_before_start(self) -> Finding | None:
+        if not self._outcomes:
+            return check(self.history, self.question)
+        dry = [goal for goal in self._goals if goal not in self._rows]
+        if not dry:
+            return None
+        return self._inconclusive(
+            "the past data run dry before the audit can start",
+            tuple(self._rows_missing(*goal) for goal in dry),
+        )
+
+    def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
+        free = check(self.history, self.question)
+        return Finding(
+            question=self.question,
+            verdict=Verdict.INCONCLUSIVE,
+            lower=free.lower,
+            upper=free.upper,
+            reason=f"{why}; {free.reason}",
+            rates=free.rates,
+            cost=self.cost,
+            labels=self.labels,
+            missing=missing,
+            assumptions=free.assumptions,
+        )
+
+    def _rows_missing(self, outcome: int, group: str) -> str:
+        cells = self.cells[group]
+        found = cells.approved_positive if outcome else cells.approved_negative
+        who = f"people of group {group!r} who were approved and had outcome {outcome}"
+        if self.history.exact or not found:
+            return f"{who}: none were found, and {self.tau:,} are needed"
+        read = cells.total if self.within_group else self.cells.total
+        kind = f"of group {group!r}" if self.within_group else "of any group"
+        more = read * (self.tau / found - 1.0)
+        return (
+            f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, "
+            f"and {self.tau:,} are needed"
+        )
+
+    def _goals_missed(self) -> tuple[str, ...]:
+        streams = {id(s): s for s in self._streams.values() if not s.done}
+        return tuple(
+            f"{self.tau - (s.seen[goal] if i == 0 else 0):,} more people of group {goal[1]!r} "
+            f"with outcome {goal[0]}"
+            for s in streams.values()
+            for i, phase in enumerate(s.phases)
+            for goal in phase
+            if goal not in s.lengths
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        reached = paper_epsilon(self.tau, self.question, len(self.cells))
+        asked = self.question.epsilon
+        lines = ["everybody comes from one population, past and present, independently"]
+        if self.tau < paper_tau(self.question, len(self.cells)):
+            lines.append(
+                f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "
+                f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"
+            )
+        if reached >= 12.0:
+            lines.append("tau is too small for an interval: nothing is established about Delta")
+        return tuple(lines)
+
+
+def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
+    """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
+
+    Examples
+    --------
+    >>> low, high = rate_intervals(np.array([0.5, 1.1]), 0.1)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.409, 0.9], [0.611, 1.0])
+    """
+    if error >= 1.0:
+        return np.zeros_like(ratios), np.ones_like(ratios)
+    factor = (1.0 + error) / (1.0 - error)
+    return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
+
+
+def compare_rates(ratios: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
+
+    Examples
+    --------
+    >>> rates = np.array([[0.5, 0.8]])
+    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1)]
+    [0.3, 0.1, 0.5]
+    """
+    estimate = (ratios.max(axis=-1) - ratios.min(axis=-1)).max(axis=-1)
+    lower = np.maximum((low.max(axis=-1) - high.min(axis=-1)).max(axis=-1), 0.0)
+    gaps = high[..., :, None] - low[..., None, :]
+    gaps[..., np.arange(ratios.shape[-1]), np.arange(ratios.shape[-1])] = 0.0  # nobody vs itself
+    return estimate, lower, gaps.max(axis=(-3, -2, -1))
+
+
+def _checked(tau: int) -> int:
+    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or tau < 1:
+        raise InvalidInput(f"'tau' must be a whole number of at least 1; got {tau!r}")
+    return int(tau)

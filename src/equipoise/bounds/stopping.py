@@ -1,0 +1,67 @@
+"""The stopping threshold tau of the paper's audits, and the precision that a threshold buys.
+
+Waiting for tau successes takes ``N`` people with ``|N q / tau - 1| <= e`` except with probability
+``2 exp(-tau e^2 / 4)`` (paper, concentration of the negative binomial). Baseline and RS-Audit wait
+4K times (K groups, two outcomes, online and past), so all of them hold together with probability
+``1 - delta`` when ``e = sqrt(4 log(8K/delta) / tau)``. The paper asks for ``e = epsilon/12``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from equipoise.errors import InvalidInput
+from equipoise.question import Question
+
+__all__ = ["OUTCOMES", "level_of", "outcomes_of", "paper_epsilon", "paper_tau", "relative_error"]
+
+OUTCOMES: Mapping[str, tuple[int, ...]] = {
+    "equalized_odds": (0, 1),
+    "equal_opportunity": (1,),
+    "predictive_equality": (0,),
+    "demographic_parity": (),
+}
+"""The outcomes y whose ``P[f=1 | Y=y, A=a]`` a metric compares: the phases that have to be run."""
+
+
+def outcomes_of(metric: str) -> tuple[int, ...]:
+    """Return the outcomes whose rates the metric compares, in the order of the algorithms."""
+    if metric not in OUTCOMES:
+        raise InvalidInput(
+            f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
+            f"'metric' {metric!r}; use one of {', '.join(OUTCOMES)}, or another audit"
+        )
+    return OUTCOMES[metric]
+
+
+def level_of(question: Question) -> float:
+    """Return the error level that covers both mistakes: the smaller one."""
+    return min(question.level_wrong_fair, question.level_wrong_unfair)
+
+
+def paper_tau(question: Question, groups: int) -> int:
+    """Return ``tau = 576 log(8K/delta) / epsilon^2``, rounded up.
+
+    Examples
+    --------
+    >>> paper_tau(Question(epsilon=0.05, delta=0.05), groups=2)
+    1329022
+    """
+    return math.ceil(576.0 * math.log(8.0 * groups / level_of(question)) / question.epsilon**2)
+
+
+def paper_epsilon(tau: int, question: Question, groups: int) -> float:
+    """Return the epsilon for which ``tau`` is the paper's choice; above 1 it proves nothing.
+
+    Examples
+    --------
+    >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
+    2.06
+    """
+    return 24.0 * math.sqrt(math.log(8.0 * groups / level_of(question)) / tau)
+
+
+def relative_error(tau: int, question: Question, groups: int) -> float:
+    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``."""
+    return paper_epsilon(tau, question, groups) / 12.0
