@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.history.cell_past import CellPast
 from equipoise.history.counting import Columns, Counted, count_rows
-from equipoise.history.order import RandomOrder, TableOrder
+from equipoise.history.order import TableOrder
+from equipoise.history.random_order import RandomOrder
 from equipoise.history.source import open_source
 from equipoise.history.yesno import Positive, require_positive, shown
 
@@ -35,7 +39,7 @@ class History:
     2
     """
 
-    def __init__(self, cells: Cells, notes: Sequence[str], order: TableOrder | RandomOrder) -> None:
+    def __init__(self, cells: Cells, notes: Sequence[str], order: TableOrder | CellPast) -> None:
         self._cells = cells
         self._notes = (*_remarks(cells), *notes)
         self._order = order
@@ -95,8 +99,7 @@ class History:
     ) -> History:
         """Make a history of counts alone.
 
-        Rows are exchangeable, so the order that the counts do not tell may be drawn:
-        :meth:`rows_until` draws the place of the tau-th success from its exact distribution.
+        Rows are exchangeable, so :meth:`rows_until` may draw the order that counts do not tell.
 
         Examples
         --------
@@ -106,15 +109,14 @@ class History:
         True
         """
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
-        for name, counts in cells.items():
-            for cell, count in counts.to_dict().items():
-                if count != int(count):
-                    raise InvalidInput(
-                        f"{cell!r} of group {name!r} must be a whole number of people; "
-                        f"got {count!r}"
-                    )
+        counts = [
+            _whole(count, cell, group)
+            for group, its in cells.items()
+            for cell, count in its.to_dict().items()
+        ]
+        order = RandomOrder(np.random.default_rng(seed), counts=counts)
         notes = [f"Counts only: the order of rows is drawn at random (seed {seed})."]
-        return cls(cells, notes, RandomOrder(cells, seed))
+        return cls(cells, notes, CellPast(cells, exact=False, order=order))
 
     @property
     def cells(self) -> Cells:
@@ -143,17 +145,23 @@ class History:
             raise InvalidInput(f"'tau' must be a whole number >= 1; got {tau!r}")
         if outcome not in (0, 1):
             raise InvalidInput(f"'outcome' must be 0 or 1; got {outcome!r}")
-        counts = self.cells[group]
-        there = counts.approved_positive if outcome else counts.approved_negative
-        if there < tau:
-            return None
-        return self._order.rows_until(int(tau), group, int(outcome), within_group=within_group)
+        return self._order.rows_until(
+            int(tau), group=group, outcome=int(outcome), within_group=within_group
+        )
 
     def __repr__(self) -> str:
         return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"
 
     def __str__(self) -> str:
         return "\n".join([repr(self)[1:-1], str(self.cells), *(f"- {n}" for n in self.notes)])
+
+
+def _whole(count: float, cell: str, group: str) -> int:
+    if count != int(count):
+        raise InvalidInput(
+            f"{cell!r} of group {group!r} must be a whole number of people; got {count!r}"
+        )
+    return int(count)
 
 
 def _remarks(cells: Cells) -> list[str]:

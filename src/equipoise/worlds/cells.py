@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from equipoise import metrics
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.cell_past import CellPast
+from equipoise.history.random_order import RandomOrder
 from equipoise.worlds.base import People, as_generator
-from equipoise.worlds.order import RandomOrder
 
-__all__ = ["COUNT_NAMES", "CellPast", "CellWorld"]
+__all__ = ["COUNT_NAMES", "CellWorld"]
 
 COUNT_NAMES = ("approved_positive", "approved_negative", "denied_positive", "denied_negative")
 
@@ -185,24 +186,3 @@ class CellWorld:
             numbers = (self.shares[group], *cells.shares, self.r[group])
             lines.append(f"{group:<{width}}" + "".join(f"{x:>8.4f}" for x in numbers))
         return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class CellPast:
-    """Past decisions of a :class:`CellWorld`; the order of the rows is drawn when asked for."""
-
-    cells: Cells
-    exact: bool
-    order: RandomOrder = field(repr=False, compare=False)
-
-    def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        """Return how many people are read until ``tau`` were approved and had the outcome."""
-        if group not in self.cells:
-            raise UnknownName("group", group, self.cells.groups)
-        place = self.cells.groups.index(group)
-        counts = self.order.until(3 * place + (1 - outcome), tau)
-        if counts is None:
-            return None
-        return int(counts[3 * place : 3 * place + 3].sum() if within_group else counts.sum())
