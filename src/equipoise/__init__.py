@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from equipoise.cells import Cells, GroupCells
     from equipoise.errors import EquipoiseError
     from equipoise.finding import Finding, Interval
+    from equipoise.history import History
     from equipoise.identify import check
     from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
@@ -24,6 +25,7 @@ _HOMES = {
     "EquipoiseError": "equipoise.errors",
     "Finding": "equipoise.finding",
     "GroupCells": "equipoise.cells",
+    "History": "equipoise.history",
     "Interval": "equipoise.finding",
     "Question": "equipoise.question",
     "Ticket": "equipoise.question",
@@ -39,6 +41,7 @@ __all__ = [
     "EquipoiseError",
     "Finding",
     "GroupCells",
+    "History",
     "Interval",
     "Question",
     "Ticket",
