@@ -9,17 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise import data, mixture, worlds
+    from equipoise import bounds, data, mixture, worlds
+    from equipoise.audits.baseline import BaselineAudit
+    from equipoise.audits.rs import RSAudit
     from equipoise.cells import Cells, GroupCells
     from equipoise.errors import EquipoiseError
     from equipoise.finding import Finding, Interval
     from equipoise.history import History
     from equipoise.identify import check
     from equipoise.question import Costs, Question, Ticket, Verdict, Want
+    from equipoise.simulation import Simulation, simulate
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BaselineAudit": "equipoise.audits.baseline",
     "Cells": "equipoise.cells",
     "Costs": "equipoise.question",
     "EquipoiseError": "equipoise.errors",
@@ -28,14 +32,18 @@ _HOMES = {
     "History": "equipoise.history",
     "Interval": "equipoise.finding",
     "Question": "equipoise.question",
+    "RSAudit": "equipoise.audits.rs",
+    "Simulation": "equipoise.simulation",
     "Ticket": "equipoise.question",
     "Verdict": "equipoise.question",
     "Want": "equipoise.question",
     "check": "equipoise.identify",
+    "simulate": "equipoise.simulation",
 }
-_MODULES = ("data", "mixture", "worlds")
+_MODULES = ("bounds", "data", "mixture", "worlds")
 
 __all__ = [
+    "BaselineAudit",
     "Cells",
     "Costs",
     "EquipoiseError",
@@ -44,12 +52,16 @@ __all__ = [
     "History",
     "Interval",
     "Question",
+    "RSAudit",
+    "Simulation",
     "Ticket",
     "Verdict",
     "Want",
+    "bounds",
     "check",
     "data",
     "mixture",
+    "simulate",
     "worlds",
 ]
 

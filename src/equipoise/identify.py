@@ -20,7 +20,7 @@ from equipoise.history.past import Past
 from equipoise.metrics import METRICS, difference
 from equipoise.question import Question, Verdict
 
-__all__ = ["Check", "check", "difference_bounds", "free_verdict", "rate_intervals"]
+__all__ = ["Check", "check", "difference_bounds", "free_interval", "free_verdict", "rate_intervals"]
 
 Array = NDArray[np.float64]
 Box = Mapping[str, tuple[float, float]]
@@ -69,7 +69,7 @@ def check(history: Past, question: Question) -> Check:
     most the question's error probability.
     """
     cells, metric = history.cells, question.metric
-    bands = bands_from_past(history, metric, _simultaneous(question.delta, cells, metric))
+    bands = _bands(history, question)
     lower, upper = difference_bounds(bands)
     verdict = free_verdict(history, question, 1.0)
     return Check(
@@ -92,6 +92,11 @@ def check(history: Past, question: Question) -> Check:
         ),
         denied_as_failures=_naive(dict(cells), metric),
     )
+
+
+def free_interval(history: Past, question: Question) -> tuple[float, float]:
+    """Return the interval for Delta that :func:`check` reports, and nothing else."""
+    return difference_bounds(_bands(history, question))
 
 
 def free_verdict(history: Past, question: Question, share: float) -> Verdict:
@@ -189,18 +194,25 @@ def _least_joint_difference(
         return d_low
 
     edges = np.linspace(0.0, 1.0, 65)
-    low, high = edges[:-1], edges[1:]
+    low, high, best = edges[:-1], edges[1:], ceiling
     while True:
         bound = least_d(low, high)
         middle = (low + high) / 2.0
-        best = float(least_d(middle, middle).min())
+        best = min(best, float(least_d(middle, middle).min()))
         live = bound < best - 1e-6
         if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
-            return float(bound.min())
+            # cells dropped on the way were bounded by the best d of their time, or nearly so
+            return min(float(bound.min()), max(best - 1e-6, 0.0))
         low, high = (
             np.concatenate([low[live], middle[live]]),
             np.concatenate([middle[live], high[live]]),
         )
+
+
+def _bands(history: Past, question: Question) -> Bands:
+    metric = question.metric
+    alpha = _simultaneous(question.delta, history.cells, metric)
+    return bands_from_past(history, metric, alpha)
 
 
 def _simultaneous(level: float, cells: Cells, metric: str) -> float:

@@ -25,7 +25,7 @@ from equipoise.history.past import Past
 from equipoise.identify import check
 from equipoise.question import Costs, Question, Verdict, Want
 
-__all__ = ["Goal", "Online", "StoppingAudit", "compare_rates", "rate_intervals"]
+__all__ = ["Goal", "Online", "StoppingAudit", "checked_tau", "compare_rates", "rate_intervals"]
 
 Array = NDArray[np.float64]
 Goal = tuple[int, str]
@@ -100,7 +100,7 @@ class StoppingAudit(Audit):
     ) -> None:
         self._outcomes = outcomes_of(question.metric)
         super().__init__(question, costs, history, budget=budget)
-        self.tau = paper_tau(question, len(self.cells)) if tau is None else _checked(tau)
+        self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
         self.reuse_labels = reuse_labels
         self._goals = [(y, a) for y in self._outcomes for a in self.cells]
         self._rows: dict[Goal, int] = {}  # past people read until the tau-th, unless they run dry
@@ -274,7 +274,8 @@ def compare_rates(ratios: Array, low: Array, high: Array) -> tuple[Array, Array,
     return estimate, lower, gaps.max(axis=(-3, -2, -1))
 
 
-def _checked(tau: int) -> int:
+def checked_tau(tau: object) -> int:
+    """Return tau if it is a whole number of at least 1."""
     if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or tau < 1:
         raise InvalidInput(f"'tau' must be a whole number of at least 1; got {tau!r}")
     return int(tau)

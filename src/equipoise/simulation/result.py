@@ -1,0 +1,149 @@
+"""What a simulation found, run by run and in summary."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise._json import JsonValue, plain
+from equipoise.bands import clopper_pearson
+from equipoise.finding import Interval
+from equipoise.question import Costs, Question, Verdict
+
+__all__ = ["Draws", "Simulation", "Summary"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """One entry per repeat; ``estimate`` is NaN where an audit had none."""
+
+    verdict: NDArray[np.str_]
+    cost: Floats
+    labels: Ints
+    features: Ints
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation(Draws):
+    """Many runs of one audit in one world.
+
+    Attributes
+    ----------
+    verdict, cost, labels, features, estimate, lower, upper
+        Arrays with one entry per repeat. Verdicts are the strings FAIR, UNFAIR, INCONCLUSIVE.
+    audit, question, costs
+        What was run.
+    difference
+        The true Delta of the world.
+    """
+
+    audit: str
+    question: Question
+    costs: Costs
+    difference: float
+
+    def __len__(self) -> int:
+        return len(self.verdict)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which runs gave a wrong verdict; INCONCLUSIVE is not wrong."""
+        right = self.question.truth(self.difference) | {Verdict.INCONCLUSIVE}
+        return ~np.isin(self.verdict, sorted(v.value for v in right))
+
+    def summary(self) -> Summary:
+        """Return the simulation in a few numbers."""
+        n = len(self)
+        errors = int(self.wrong.sum())
+        shares = {str(v.value): float(np.mean(self.verdict == v.value)) for v in Verdict}
+        covered = (self.lower <= self.difference) & (self.difference <= self.upper)
+        spread = float(np.std(self.cost, ddof=1)) if n > 1 else 0.0
+        return Summary(
+            audit=self.audit,
+            question=self.question,
+            costs=self.costs,
+            repeats=n,
+            difference=self.difference,
+            verdicts=shares,
+            errors=errors,
+            error_rate=Interval(*clopper_pearson(errors, n, 0.025), estimate=errors / n),
+            coverage=float(covered.mean()),
+            mean_cost=float(self.cost.mean()),
+            standard_error=spread / n**0.5,
+            cost_quantiles={
+                f"{level:g}": float(np.quantile(self.cost, level))
+                for level in (0.05, 0.25, 0.5, 0.75, 0.95)
+            },
+            mean_labels=float(self.labels.mean()),
+            mean_features=float(self.features.mean()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the runs as plain lists; None stands for a missing estimate."""
+        runs = {
+            f.name: [None if x != x else x for x in getattr(self, f.name).tolist()]
+            for f in fields(Draws)
+        }
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in runs}
+        return {**plain(rest), **runs}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the runs as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+
+@dataclass(frozen=True)
+class Summary(JsonValue):
+    """A simulation in a few numbers.
+
+    ``error_rate`` has a 95% Clopper-Pearson interval; ``coverage`` is the share of runs whose
+    interval for Delta held the truth; ``standard_error`` belongs to ``mean_cost``.
+    """
+
+    audit: str
+    question: Question
+    costs: Costs
+    repeats: int
+    difference: float
+    verdicts: dict[str, float]
+    errors: int
+    error_rate: Interval
+    coverage: float
+    mean_cost: float
+    standard_error: float
+    cost_quantiles: dict[str, float]
+    mean_labels: float
+    mean_features: float
+
+    def __str__(self) -> str:
+        truth = " or ".join(sorted(self.question.truth(self.difference)))
+        shares = ", ".join(f"{v} {share:.1%}" for v, share in self.verdicts.items() if share)
+        low, middle, high = (self.cost_quantiles[q] for q in ("0.05", "0.5", "0.95"))
+        rate = self.error_rate
+        return "\n".join(
+            [
+                f"{self.audit}: {self.repeats:,} runs, true Delta {self.difference:.4f} ({truth})",
+                f"  question    {self.question}",
+                f"  verdicts    {shares}",
+                f"  wrong       {self.errors:,} of {self.repeats:,}: {rate.estimate:.2%}, "
+                f"95% interval [{rate.lower:.2%}, {rate.upper:.2%}]",
+                f"  coverage    {self.coverage:.1%} of the intervals held Delta",
+                f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
+                f"median {middle:,.6g}, 90% between {low:,.6g} and {high:,.6g}",
+                f"  asked       {self.mean_labels:,.6g} labels and "
+                f"{self.mean_features:,.6g} feature vectors on average",
+            ]
+        )

@@ -1,0 +1,169 @@
+"""Baseline and RS-Audit drawn at once: stopping times and costs from their exact distributions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.stopping import (
+    StoppingAudit,
+    checked_tau,
+    compare_rates,
+    rate_intervals,
+)
+from equipoise.bounds import paper_tau, relative_error
+from equipoise.bounds.price import shares_of_outcomes
+from equipoise.bounds.stopping import outcomes_of
+from equipoise.cells import Cells, GroupCells
+from equipoise.history import History
+from equipoise.identify import free_interval
+from equipoise.question import Verdict
+from equipoise.simulation.race import endless_counts, finite_counts
+from equipoise.simulation.result import Draws
+from equipoise.simulation.setting import Setting
+from equipoise.worlds import CellWorld
+
+__all__ = ["draw"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def draw(setting: Setting) -> Draws | None:
+    """Draw every repeat of Baseline or RS-Audit; None if answers are late, short or not needed."""
+    outcomes = outcomes_of(setting.question.metric)
+    simple = setting.delay is None and setting.people is None and bool(outcomes)
+    if not simple or not set(setting.options) <= {"tau", "reuse_labels"}:
+        return None
+    assert issubclass(setting.audit, StoppingAudit)
+    world = CellWorld(setting.world.cells, setting.world.r)
+    tau = setting.options.get("tau")
+    case = _Case(
+        setting=setting,
+        world=world,
+        outcomes=outcomes,
+        tau=paper_tau(setting.question, len(world.cells)) if tau is None else checked_tau(tau),
+        reuse=bool(setting.options.get("reuse_labels", False)),
+        blocks=[[a] for a in range(len(world.cells))]
+        if setting.audit.within_group
+        else [list(range(len(world.cells)))],
+        rng=np.random.default_rng(setting.seed),
+    )
+    rows, drawn = _past(case)
+    dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
+    draws = _undecided(setting.repeats)
+    if dry.any():
+        _fill_dry(case, drawn, dry, draws)
+    if not dry.all():  # then every outcome has a positive share, and every phase ends
+        _decide(case, rows, ~dry, draws)
+    return draws
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A setting, made ready: ``blocks`` are the groups, by index, that share a stream."""
+
+    setting: Setting
+    world: CellWorld
+    outcomes: tuple[int, ...]
+    tau: int
+    reuse: bool
+    blocks: list[list[int]]
+    rng: np.random.Generator
+
+
+def _past(case: _Case) -> tuple[Floats, Ints | None]:
+    """Return past people read, (repeats, outcomes, groups), NaN where dry, and the drawn cells."""
+    repeats, groups = case.setting.repeats, len(case.world.cells)
+    joint = case.world.joint  # columns approved 1, approved 0, denied 1, denied 0
+    free = np.column_stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]])
+    size = case.setting.history_size
+    drawn = None
+    if size is not None:
+        flat = case.rng.multinomial(size, free.ravel() / free.sum(), size=repeats)
+        drawn = flat.reshape(repeats, groups, 3)
+    rows = np.full((repeats, len(case.outcomes), groups), np.nan)
+    for block in case.blocks:
+        goals = [(i, a, 3 * place + y) for i, y in enumerate(case.outcomes)
+                 for place, a in enumerate(block)]  # fmt: skip
+        if drawn is not None:
+            totals = drawn[:, block].reshape(repeats, -1)
+            counts, enough = finite_counts(case.rng, case.tau, [k for *_, k in goals], totals)
+        else:
+            shares = free[block].ravel()
+            goals = [goal for goal in goals if shares[goal[2]] > 0.0]
+            kinds = [k for *_, k in goals]
+            counts = endless_counts(case.rng, case.tau, kinds, shares, repeats)
+            enough = np.ones((repeats, len(goals)), dtype=bool)
+        for place, (i, a, _) in enumerate(goals):
+            rows[:, i, a] = np.where(enough[:, place], counts[:, place].sum(axis=1), np.nan)
+    return rows, drawn
+
+
+def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -> None:
+    """Run the online phases and fill in the repeats whose past did not run dry."""
+    setting, n = case.setting, int(ready.sum())
+    lengths = np.zeros((n, len(case.outcomes), len(case.world.cells)))
+    labels, cost = np.zeros(n, np.int64), np.zeros(n)
+    for block in case.blocks:
+        block_lengths, block_labels, failures = _online(case, block, n)
+        lengths[:, :, block] = block_lengths
+        labels += block_labels.sum(axis=1)
+        for place, a in enumerate(block):
+            prices = setting.costs.of(case.world.groups[a])
+            cost += prices.feature * block_labels[:, place] + prices.label * failures[:, place]
+    ratios = lengths / rows[ready]
+    low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
+    estimate, lower, upper = compare_rates(ratios, low, high)
+    limit = setting.question.gamma + setting.question.epsilon / 2.0
+    draws.verdict[ready] = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    draws.cost[ready], draws.labels[ready] = cost, labels
+    draws.estimate[ready], draws.lower[ready], draws.upper[ready] = estimate, lower, upper
+
+
+def _online(case: _Case, block: list[int], repeats: int) -> tuple[Floats, Ints, Ints]:
+    """Return lengths per goal, and labels and failures of the denied per group of a block."""
+    shares = shares_of_outcomes(case.world)[:, block]  # rows are outcomes 0 and 1
+    joint = case.world.joint[block]
+    denied = np.stack([joint[:, 3], joint[:, 2]]) / np.where(shares > 0.0, shares, 1.0)
+    width = len(block)
+    goals = [(i, place) for i in range(len(case.outcomes)) for place in range(width)]
+    lengths = np.zeros((repeats, len(case.outcomes), width))
+    labels = np.zeros((repeats, 2, width), np.int64)
+    for phase in [goals] if case.reuse else [[goal] for goal in goals]:
+        kinds = [case.outcomes[i] * width + place for i, place in phase]
+        counts = endless_counts(case.rng, case.tau, kinds, shares.ravel(), repeats)
+        for number, (i, place) in enumerate(phase):
+            lengths[:, i, place] = counts[:, number].sum(axis=1)
+        at_end = counts.max(axis=1).reshape(repeats, 2, width)  # counts only grow
+        labels += case.rng.binomial(at_end, np.clip(denied, 0.0, 1.0))
+    return lengths, labels.sum(axis=1), labels[:, 0]
+
+
+def _undecided(repeats: int) -> Draws:
+    return Draws(
+        verdict=np.full(repeats, Verdict.INCONCLUSIVE.value, dtype="<U12"),
+        cost=np.zeros(repeats),
+        labels=np.zeros(repeats, np.int64),
+        features=np.zeros(repeats, np.int64),
+        estimate=np.full(repeats, np.nan),
+        lower=np.zeros(repeats),
+        upper=np.ones(repeats),
+    )
+
+
+def _fill_dry(case: _Case, drawn: Ints | None, dry: NDArray[np.bool_], draws: Draws) -> None:
+    """Fill in what the past alone establishes where it ran dry."""
+    if drawn is None:
+        lower, upper = free_interval(case.world.past(), case.setting.question)
+        draws.lower[dry], draws.upper[dry] = lower, upper
+        return
+    for repeat in np.flatnonzero(dry & (drawn.sum(axis=2) > 0).all(axis=1)):
+        counts = drawn[repeat][:, [1, 0, 2]]
+        cells = Cells(
+            {g: GroupCells(*row.tolist()) for g, row in zip(case.world.groups, counts, strict=True)}
+        )
+        lower, upper = free_interval(History.from_cells(cells), case.setting.question)
+        draws.lower[repeat], draws.upper[repeat] = lower, upper
