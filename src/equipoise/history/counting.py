@@ -97,9 +97,9 @@ def name_of(values: Iterable[str]) -> str:
     return " & ".join(values)
 
 
-def is_one_of(column: str, values: Iterable[str]) -> str:
+def is_one_of(source: Source, column: str, values: Iterable[str]) -> str:
     """Return the SQL that picks the rows in which a column has one of the values."""
-    return f"{identifier(column)} IN ({', '.join(literal(value) for value in values)})"
+    return f"{source.comparable(column)} IN ({', '.join(literal(value) for value in values)})"
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _require_outcomes(
     unknown = [row for row in approved if _is_blank(row.outcome)]
     if unknown:
         missing = _is_missing(columns.outcome, MISSING)
-        granted = is_one_of(columns.decision, decision.ones)
+        granted = is_one_of(source, columns.decision, decision.ones)
         where = _where(source, unknown, f"{granted} AND {missing}")
         raise BadData(
             f"column {columns.outcome!r} must hold an outcome in every approved row; "
@@ -226,7 +226,7 @@ def _refuse_denied_outcomes(
     source: Source, columns: Columns, decision: YesNo, labelled: list[_Row]
 ) -> None:
     missing = _is_missing(columns.outcome, MISSING)
-    refused = is_one_of(columns.decision, decision.zeros)
+    refused = is_one_of(source, columns.decision, decision.zeros)
     where = _where(source, labelled, f"{refused} AND NOT {missing}")
     raise BadData(
         f"column {columns.outcome!r} must be empty in denied rows, whose outcome nobody sees; "

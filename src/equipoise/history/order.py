@@ -31,11 +31,13 @@ class TableOrder:
             return None
         values = self.counted.values[group]
         in_group = " AND ".join(
-            is_one_of(column, [value])
+            is_one_of(self.source, column, [value])
             for column, value in zip(self.columns.groups, values, strict=True)
         )
-        approved = is_one_of(self.columns.decision, self.counted.decision.ones)
-        turned_out = is_one_of(self.columns.outcome, self.counted.outcome.values(outcome))
+        approved = is_one_of(self.source, self.columns.decision, self.counted.decision.ones)
+        turned_out = is_one_of(
+            self.source, self.columns.outcome, self.counted.outcome.values(outcome)
+        )
         ((place,),) = self.source.fetch(
             f"SELECT number FROM (SELECT *, ROW_NUMBER() OVER () AS number FROM {TABLE} "
             f"WHERE {in_group if within_group else 'TRUE'}) AS numbered "

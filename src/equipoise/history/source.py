@@ -40,6 +40,10 @@ class Source(Protocol):
         """Return the rows of a query."""
         ...
 
+    def comparable(self, column: str) -> str:
+        """Return the SQL for a column's value that compares equal to its text as a literal."""
+        ...
+
 
 def open_source(source: object, columns: Sequence[str]) -> Source:
     """Open a file, several, a frame, a relation or a database table that has the columns.
@@ -72,7 +76,7 @@ def identifier(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a value as SQL; an engine turns it into the type of the column it is compared to."""
+    """Return a text as SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -95,6 +99,9 @@ class _DuckDB:
             answer = self._relation().query(TABLE, sql)
             return [] if answer is None else answer.fetchall()
 
+    def comparable(self, column: str) -> str:
+        return identifier(column)  # DuckDB turns the literal into the column's type, once
+
 
 class _Ibis:
     """A table that stays in its database; the SQL is translated to that database's dialect."""
@@ -106,7 +113,7 @@ class _Ibis:
 
         if not isinstance(table, ibis.Table):
             raise InvalidInput(f"'source' must be an ibis table; got {type(table).__name__}")
-        self.name = f"the ibis table {table.get_name() if table.has_name() else ''}".rstrip()
+        self.name = "the ibis table"
         try:
             backend = table.get_backend()
             self._select = str(ibis.to_sql(table, dialect=backend.name))
@@ -121,6 +128,9 @@ class _Ibis:
         with _Reading(self.name, Exception):  # every database has its own kind of error
             cursor = self._backend.raw_sql(f"WITH {TABLE} AS ({self._select}) {query}")
             return [tuple(row) for row in cursor.fetchall()]
+
+    def comparable(self, column: str) -> str:
+        return f"CAST({identifier(column)} AS VARCHAR)"
 
 
 class _Reading:

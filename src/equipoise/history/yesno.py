@@ -50,7 +50,7 @@ def read_yes_no(role: str, column: str, texts: Iterable[str], positive: Positive
     >>> read_yes_no("outcome", "end", ["paid", "late", "lost"], positive="paid")
     YesNo(ones=('paid',), zeros=('late', 'lost'))
     """
-    values = list(dict.fromkeys(texts))
+    values = sorted(set(texts))
     bits = {value: _bit(value) for value in values}
     odd = [value for value, bit in bits.items() if bit is None]
     wanted = positive.get(role) if isinstance(positive, Mapping) else positive

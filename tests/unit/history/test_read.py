@@ -1,0 +1,296 @@
+"""Every kind of source gives the same cells, the same places and the same errors."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import equipoise as eq
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from tests.unit.history.backends import BACKENDS, Table, offer
+
+KINDS = pytest.mark.parametrize("kind", BACKENDS)
+COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
+Person = tuple[str, int, int | None]
+
+PEOPLE: list[Person] = [
+    ("b", 1, 1),
+    ("a", 0, None),
+    ("a", 1, 0),
+    ("b", 1, 1),
+    ("a", 1, 1),
+    ("b", 0, None),
+    ("b", 1, 0),
+    ("a", 1, 1),
+]
+
+
+def table_of(people: list[Person]) -> Table:
+    race, approved, repaid = (list(column) for column in zip(*people, strict=True))
+    return {"id": list(range(len(people))), "race": race, "approved": approved, "repaid": repaid}
+
+
+def cells_of(people: list[Person]) -> dict[str, tuple[int, int, int]]:
+    kinds = ((1, 1), (1, 0), (0, None))
+    return {
+        group: tuple(sum(person == (group, *kind) for person in people) for kind in kinds)
+        for group in sorted({group for group, _, _ in people})
+    }
+
+
+def place_of(people: list[Person], tau: int, group: str, outcome: int, within: bool) -> int | None:
+    read = seen = 0
+    for person in people:
+        read += person[0] == group or not within
+        seen += person == (group, 1, outcome)
+        if seen == tau:
+            return read
+    return None
+
+
+def tuples(history: eq.History) -> dict[str, tuple[float, float, float]]:
+    return {
+        g: (c.approved_positive, c.approved_negative, c.denied) for g, c in history.cells.items()
+    }
+
+
+@KINDS
+def test_cells_and_places(kind: str, tmp_path: Path) -> None:
+    history = eq.History.read(offer(kind, table_of(PEOPLE), tmp_path), **COLUMNS)
+    assert tuples(history) == cells_of(PEOPLE) == {"a": (2, 1, 1), "b": (2, 1, 1)}
+    assert not history.exact
+    for group in "ab":
+        for outcome in (0, 1):
+            for tau in (1, 2, 3):
+                for within in (True, False):
+                    place = history.rows_until(
+                        tau, group=group, outcome=outcome, within_group=within
+                    )
+                    assert place == place_of(PEOPLE, tau, group, outcome, within)
+
+
+people = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b & c", "it's", 'say "x"', "Ünï", "1"]),
+        st.sampled_from([(1, 1), (1, 0), (0, None)]),
+    ).map(lambda pair: (pair[0], *pair[1])),
+    min_size=2,
+    max_size=60,
+).filter(lambda rows: len({row[0] for row in rows}) > 1)
+
+
+@KINDS
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(rows=people, tau=st.integers(1, 6), outcome=st.integers(0, 1), within=st.booleans())
+def test_agrees_with_a_plain_count(
+    kind: str, rows: list[Person], tau: int, outcome: int, within: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        history = eq.History.read(offer(kind, table_of(rows), Path(folder)), **COLUMNS)
+        assert tuples(history) == cells_of(rows)
+        group = rows[0][0]
+        place = history.rows_until(tau, group=group, outcome=outcome, within_group=within)
+        assert place == place_of(rows, tau, group, outcome, within)
+
+
+def changed(**columns: list[Any]) -> Table:
+    return {**table_of(PEOPLE), **columns}
+
+
+WORDS = [None if v is None else ("no", "yes")[v] for v in table_of(PEOPLE)["repaid"]]
+
+BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
+    "missing column": (
+        table_of(PEOPLE),
+        {"group": "rice"},
+        UnknownName,
+        "unknown column 'rice'. Did you mean 'race'? Known: id, race, approved, repaid",
+    ),
+    "outcome missing on approved rows": (
+        changed(repaid=[None, None, 0, 1, None, None, 0, None]),
+        {},
+        BadData,
+        "'repaid' must hold an outcome in every approved row; empty in 3 rows (number 1, 5, 8); "
+        "fill",
+    ),
+    "outcome on denied rows": (
+        changed(repaid=["yes", "yes", "no", "yes", "yes", None, "no", "yes"]),
+        {"positive": "yes"},
+        BadData,
+        "'repaid' must be empty in denied rows, whose outcome nobody sees; found 'yes' in 1 row "
+        "(number 2); denied_outcomes='ignore' (--denied-outcomes ignore)",
+    ),
+    "decision of words": (
+        changed(approved=["y", "n", "y", "y", "y", "n", "y", "y"]),
+        {},
+        BadData,
+        "'approved' must be 0/1 or true/false; found 'n', 'y'; say which value means 1",
+    ),
+    "decision of other numbers": (
+        changed(approved=[2, 1, 2, 2, 2, 1, 2, 2]),
+        {},
+        BadData,
+        "'approved' must be 0/1 or true/false; found '1', '2'; say which value means 1, for "
+        "example positive={'decision': '2'}",
+    ),
+    "decision missing": (
+        changed(approved=[1, 0, 1, 1, None, 0, 1, 1]),
+        {},
+        BadData,
+        "'approved' must hold a decision in every row; empty in 1 row (number 5)",
+    ),
+    "outcome of words": (
+        changed(repaid=WORDS),
+        {},
+        BadData,
+        "'repaid' must be 0/1 or true/false; found 'no', 'yes'; say which value means 1",
+    ),
+    "a positive that never occurs": (
+        changed(repaid=WORDS),
+        {"positive": "Yes"},
+        UnknownName,
+        "unknown value of 'positive' for column 'repaid' 'Yes'. Did you mean 'yes'?",
+    ),
+    "outcome of many values": (
+        changed(
+            race=["a", "b"] * 60,
+            approved=[1] * 120,
+            repaid=[k / 7 for k in range(120)],
+            id=[0] * 120,
+        ),
+        {},
+        BadData,
+        "'repaid' must hold yes/no values; found more than 100",
+    ),
+    "an identifier as group": (
+        changed(
+            race=["a"] * 1200, approved=[0] * 1200, repaid=[None] * 1199 + [1], id=list(range(1200))
+        ),
+        {"group": "id"},
+        BadData,
+        "'id' must hold groups, at most 1,000; found more, such as '0', '1', '10'",
+    ),
+    "group missing": (
+        changed(race=["b", None, "a", "b", None, "b", "b", "a"]),
+        {},
+        BadData,
+        "'race' must name a group in every row; empty in 2 rows (number 2, 5)",
+    ),
+    "group empty": (
+        changed(race=["b", "a", "a", "b", "a", "b", " ", "a"]),
+        {},
+        BadData,
+        "'race' must name a group in every row; empty in 1 row (number 7)",
+    ),
+    "one group": (
+        changed(race=["a"] * 8),
+        {},
+        BadData,
+        "'race' must hold at least two groups to compare; found only 'a'",
+    ),
+    "groups of one name": (
+        changed(race=["a & b", "a"] * 4, id=["c", "b & c"] * 4),
+        {"group": ["race", "id"]},
+        BadData,
+        "two groups would both be called 'a & b & c'",
+    ),
+}
+
+MISUSED: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
+    "a column twice": (
+        table_of(PEOPLE),
+        {"group": ["race", "race"]},
+        InvalidInput,
+        "must be different columns; 'race' is named twice",
+    ),
+    "no group column": (table_of(PEOPLE), {"group": []}, InvalidInput, "at least one column"),
+    "a positive for no role": (
+        changed(repaid=WORDS),
+        {"positive": {"repaid": "yes"}},
+        UnknownName,
+        "unknown key of 'positive' 'repaid'",
+    ),
+    "a positive that is no value": (
+        changed(repaid=WORDS),
+        {"positive": ["yes"]},
+        InvalidInput,
+        "'positive' must be a value such as 'yes'",
+    ),
+    "a bad option": (
+        table_of(PEOPLE),
+        {"denied_outcomes": "use"},
+        UnknownName,
+        "unknown value of 'denied_outcomes' 'use'",
+    ),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("fault", BROKEN)
+def test_bad_input_is_explained(kind: str, fault: str, tmp_path: Path) -> None:
+    table, options, error, message = BROKEN[fault]
+    with pytest.raises(error) as caught:
+        eq.History.read(offer(kind, table, tmp_path), **{**COLUMNS, **options})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", MISUSED)
+def test_misuse_is_explained(fault: str, tmp_path: Path) -> None:
+    table, options, error, message = MISUSED[fault]
+    with pytest.raises(error) as caught:
+        eq.History.read(offer("arrays", table, tmp_path), **{**COLUMNS, **options})
+    assert message in str(caught.value)
+
+
+@KINDS
+def test_an_empty_table_is_refused(kind: str, tmp_path: Path) -> None:
+    empty: Table = {"id": [], "race": [], "approved": [], "repaid": []}
+    with pytest.raises(BadData, match="has no rows"):
+        eq.History.read(offer(kind, empty, tmp_path), **COLUMNS)
+
+
+@KINDS
+def test_words_flags_and_intersections(kind: str, tmp_path: Path) -> None:
+    table = {
+        "race": ["Black", "Black", "white", "white", "Black"],
+        "sex": ["f", "m", "f", "f", "m"],
+        "approved": [True, False, True, False, True],
+        "end": ["paid", None, "late", "NA", "lost"],
+    }
+    history = eq.History.read(
+        offer(kind, table, tmp_path),
+        group=["race", "sex"],
+        decision="approved",
+        outcome="end",
+        positive="paid",
+    )
+    assert tuples(history) == {
+        "Black & f": (1, 0, 0),
+        "Black & m": (0, 1, 1),
+        "white & f": (0, 1, 1),
+    }
+    assert history.rows_until(1, group="Black & m", outcome=0, within_group=False) == 5
+    assert history.rows_until(1, group="Black & m", outcome=0) == 2
+    assert "Column 'end': 'late', 'lost' all count as 0." in history.notes
+
+
+@KINDS
+def test_denied_outcomes_can_be_left_out(kind: str, tmp_path: Path) -> None:
+    labelled = changed(repaid=[1, 1, 0, 1, 1, 0, 0, 1])
+    history = eq.History.read(offer(kind, labelled, tmp_path), **COLUMNS, denied_outcomes="ignore")
+    assert tuples(history) == cells_of(PEOPLE)
+    assert "Column 'repaid': the outcomes of 2 denied rows were left out." in history.notes
+
+
+@KINDS
+def test_the_meaning_of_one_can_be_turned_round(kind: str, tmp_path: Path) -> None:
+    """A column that says 1 for a default is read with outcome 0 as the good one."""
+    history = eq.History.read(
+        offer(kind, table_of(PEOPLE), tmp_path), **COLUMNS, positive={"outcome": 0}
+    )
+    assert tuples(history) == {"a": (1, 2, 1), "b": (1, 2, 1)}

@@ -1,0 +1,132 @@
+"""What only one kind of source can get wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import equipoise as eq
+from equipoise.errors import BadData, InvalidInput
+
+COLUMNS = {"group": "g", "decision": "d", "outcome": "y"}
+GOOD = "g,d,y\na,1,1\na,0,\nb,1,0\nb,0,\n"
+
+
+def read(source: object) -> eq.History:
+    return eq.History.read(source, **COLUMNS)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no file '.*nothing\.csv'"):
+        read(tmp_path / "nothing.csv")
+    with pytest.raises(InvalidInput, match=r"no file '.*\*\.parquet'"):
+        read(str(tmp_path / "*.parquet"))
+
+
+def test_a_directory_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"is a directory; name its files, for example"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["past.csv", "past.parquet"])
+def test_an_empty_file_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(BadData, match="is an empty file"):
+        read(tmp_path / name)
+
+
+def test_a_header_alone_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "past.csv").write_text("g,d,y\n")
+    with pytest.raises(BadData, match="has no rows"):
+        read(tmp_path / "past.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("past.parquet", b"this is not parquet"),
+        ("past.csv", b"g,d,y\n\xff\xfe\xfa,1,1\n" * 3),
+        ("past.csv", GOOD.encode() + b'a,1,1,"' + b"x" * 50),
+    ],
+)
+def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadData) as caught:
+        read(tmp_path / name)
+    message = str(caught.value)
+    assert message.startswith(f"cannot read '{tmp_path / name}': ")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("names", [["past.xlsx"], ["past"], ["a.csv", "b.parquet"]])
+def test_other_kinds_of_file_are_refused(names: list[str], tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).write_text(GOOD)
+    with pytest.raises(
+        InvalidInput, match=r"must be CSV .* or Parquet files .* one kind at a time"
+    ):
+        read([tmp_path / name for name in names])
+
+
+@pytest.mark.parametrize("source", [[], [1, 2], 7, None, pa.table({"g": ["a"]}).to_reader()])
+def test_other_things_are_refused(source: object) -> None:
+    with pytest.raises(InvalidInput, match="'source'"):
+        read(source)
+
+
+def test_a_late_change_of_type_is_explained(tmp_path: Path) -> None:
+    """No type is guessed from the first rows, so row 30,001 is read as it is written."""
+    path = tmp_path / "past.csv"
+    path.write_text("g,d,y\n" + "a,1,1\nb,1,0\n" * 15_000 + "a,maybe,1\n")
+    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'maybe'"):
+        read(path)
+    objects = [1] * 30_000 + ["maybe"]
+    frame = pd.DataFrame({"g": ["a", "b"] * 15_000 + ["a"], "d": objects, "y": [1] * 30_001})
+    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'maybe'"):
+        read(frame)
+
+
+def test_mixed_values_are_listed() -> None:
+    frame = pd.DataFrame({"g": ["a", "b", "a"], "d": [1, "yes", True], "y": [1, 0, 1]})
+    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'True', 'yes'"):
+        read(frame)
+
+
+def test_nan_is_missing() -> None:
+    columns = {
+        "g": ["a", "a", "b", "b"],
+        "d": [1.0, 0.0, 1.0, 0.0],
+        "y": [1.0, np.nan, 0.0, np.nan],
+    }
+    for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
+        assert read(frame).cells["a"] == eq.GroupCells(1, 0, 1)
+    frame = pl.DataFrame({"g": [1.0, np.nan], "d": [1, 1], "y": [1, 1]})
+    with pytest.raises(BadData, match=r"'g' must name a group in every row; empty in 1 row"):
+        read(frame)
+
+
+def test_two_files_with_columns_in_another_order(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text(GOOD)
+    (tmp_path / "2.csv").write_text("y,d,g\n1,1,b\n,0,a\n")
+    history = read([tmp_path / "1.csv", tmp_path / "2.csv"])
+    assert history.cells == eq.Cells({"a": eq.GroupCells(1, 0, 2), "b": eq.GroupCells(1, 1, 1)})
+    assert history.rows_until(1, group="b", outcome=1, within_group=False) == 5
+
+
+def test_a_column_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text('"the ""group""",select,y\'s\na,1,1\nb,1,0\n')
+    history = eq.History.read(path, group='the "group"', decision="select", outcome="y's")
+    assert history.rows_until(1, group="b", outcome=0) == 1
+
+
+def test_a_stranger_may_not_reach_the_database() -> None:
+    """Values and names are quoted: nothing in a table is run as SQL."""
+    nasty = "x'; DROP TABLE equipoise_past; --"
+    frame = pd.DataFrame({"g": [nasty, "b"], "d": [1, 1], "y": [1, 0]})
+    assert read(frame).rows_until(1, group=nasty, outcome=1) == 1
