@@ -1,0 +1,226 @@
+"""A world that is a fully labelled table: rows are drawn with replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.cell_past import CellPast
+from equipoise.history.counting import name_of
+from equipoise.history.random_order import RandomOrder
+from equipoise.history.yesno import MISSING, Positive, read_yes_no, require_positive
+from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.cells import CellWorld
+
+__all__ = ["TablePast", "TableWorld"]
+
+Bits = NDArray[np.int8]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TableWorld:
+    """A population that is a table: everybody's group, decision, outcome and perhaps features.
+
+    Made by :meth:`from_frame`.
+    """
+
+    groups: tuple[str, ...]
+    group: NDArray[np.intp]
+    decision: Bits
+    outcome: Bits
+    features: Floats | None = None
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        group: str | Sequence[str],
+        outcome: str,
+        decision: str | Callable[[object], ArrayLike],
+        features: Sequence[str] = (),
+        positive: Positive = None,
+    ) -> TableWorld:
+        """Build a world from a table (pandas, polars, pyarrow, or a mapping of arrays).
+
+        Parameters
+        ----------
+        group
+            The column of groups; several make the groups of their intersections.
+        outcome
+            The column of outcomes, known for everybody.
+        decision
+            The column of decisions, or a classifier: a function from the whole table to one
+            decision (0 or 1) per row.
+        features
+            Numeric columns that an audit may ask for.
+        positive
+            The value that means 1, as in :meth:`equipoise.History.read`.
+
+        Examples
+        --------
+        >>> table = {"sex": ["f", "f", "m", "m"], "score": [3, 8, 6, 9], "good": [1, 0, 1, 1]}
+        >>> world = TableWorld.from_frame(
+        ...     table, group="sex", outcome="good",
+        ...     decision=lambda t: [score > 5 for score in t["score"]],
+        ... )
+        >>> world.cells["m"].approved_positive, world.r
+        (2, {'f': 1.0, 'm': 0.0})
+        """
+        require_positive(positive)
+        names = (group,) if isinstance(group, str) else tuple(group)
+        columns = [_column(frame, name) for name in names]
+        for name, column in zip(names, columns, strict=True):
+            _require_complete(name, column)
+        texts = [name_of(map(str, values)) for values in zip(*columns, strict=True)]
+        groups, codes = np.unique(np.array(texts, dtype=str), return_inverse=True)
+        if len(groups) < 2:
+            raise BadData(f"column {names[0]!r} must hold at least two groups to compare")
+        if isinstance(decision, str):
+            decided = _bits("decision", decision, _column(frame, decision), positive)
+        else:
+            decided = _bits("decision", "classifier", np.asarray(decision(frame)), None)
+        if len(decided) != len(codes):
+            raise InvalidInput(
+                f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
+            )
+        table = [np.asarray(_column(frame, name), dtype=np.float64) for name in features]
+        return cls(
+            tuple(str(name) for name in groups),
+            codes.astype(np.intp),
+            decided,
+            _bits("outcome", outcome, _column(frame, outcome), positive),
+            np.column_stack(table) if table else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @cached_property
+    def as_cells(self) -> CellWorld:
+        """The same population without its features."""
+        counts = _count(self.groups, self.group, self.decision, self.outcome)
+        return CellWorld.from_counts(
+            {
+                group: {
+                    "approved_positive": int(row[1, 1]),
+                    "approved_negative": int(row[1, 0]),
+                    "denied_positive": int(row[0, 1]),
+                    "denied_negative": int(row[0, 0]),
+                }
+                for group, row in zip(self.groups, counts, strict=True)
+            }
+        )
+
+    @property
+    def cells(self) -> Cells:
+        """What is free to see."""
+        return self.as_cells.cells
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        """``P[Y=1 | f=0]`` of each group."""
+        return self.as_cells.r
+
+    def rates(self, metric: str) -> dict[str, dict[str, float]]:
+        """Return the true rates, rate -> group -> value."""
+        return self.as_cells.rates(metric)
+
+    def difference(self, metric: str) -> float:
+        """Return the true Delta."""
+        return self.as_cells.difference(metric)
+
+    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+        """Let ``size`` random rows arrive."""
+        rows = as_generator(rng).integers(len(self), size=size)
+        features = None if self.features is None else self.features[rows]
+        return People(
+            self.groups, self.group[rows], self.decision[rows], self.outcome[rows], features
+        )
+
+    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> TablePast:
+        """Return past decisions on ``size`` random rows; None: the table is the whole past."""
+        generator = as_generator(rng)
+        if size is None:
+            order = self.as_cells.past(None, generator).order
+            return TablePast(self.cells, True, order, self, np.arange(len(self)))
+        if size < 1:
+            raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
+        rows = generator.integers(len(self), size=size)
+        counts = _count(self.groups, self.group[rows], self.decision[rows], self.outcome[rows])
+        cells = {}
+        for group, table in zip(self.groups, counts.tolist(), strict=True):
+            if not np.any(table):
+                raise BadData(f"a past of {size:,} rows holds nobody of group {group!r}")
+            cells[group] = GroupCells(table[1][1], table[1][0], sum(table[0]))
+        totals = [count for cell in cells.values() for count in cell.to_dict().values()]
+        order = RandomOrder(generator, counts=totals)
+        return TablePast(Cells(cells), False, order, self, rows)
+
+
+@dataclass(frozen=True)
+class TablePast(CellPast):
+    """Past decisions of a :class:`TableWorld`, with the features of the approved."""
+
+    world: TableWorld
+    rows: NDArray[np.intp]
+
+    def approved_features(self, group: str, outcome: int) -> Floats:
+        """Return the features of the group's approved people with the outcome, a row each."""
+        world, rows = self.world, self.rows
+        if world.features is None:
+            raise InvalidInput("this world has no features; name them with 'features'")
+        if group not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        place = world.groups.index(group)
+        mask = (world.group[rows] == place) & (world.decision[rows] == 1)
+        return np.asarray(world.features[rows[mask & (world.outcome[rows] == outcome)]])
+
+
+def _count(
+    groups: tuple[str, ...], group: NDArray[np.intp], decision: Bits, outcome: Bits
+) -> NDArray[np.int64]:
+    kind = (group * 2 + decision) * 2 + outcome
+    return np.bincount(kind, minlength=4 * len(groups)).reshape(len(groups), 2, 2)
+
+
+def _column(frame: object, name: str) -> NDArray[np.generic]:
+    if isinstance(frame, Mapping):
+        if name not in frame:
+            raise UnknownName("column", name, frame)
+        return np.asarray(frame[name])
+    import narwhals as nw
+
+    try:
+        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise InvalidInput(
+            "'frame' must be a pandas, polars or pyarrow table, or a mapping of arrays; "
+            f"got {type(frame).__name__}"
+        ) from error
+    if name not in table.columns:
+        raise UnknownName("column", name, table.columns)
+    return np.asarray(table[name].to_numpy())
+
+
+def _require_complete(name: str, values: NDArray[np.generic]) -> None:
+    missing = sum(value is None or value != value or str(value).strip() == "" for value in values)
+    if missing:
+        raise BadData(f"column {name!r} must name everybody's group; {missing:,} rows have none")
+
+
+def _bits(role: str, column: str, values: NDArray[np.generic], positive: Positive) -> Bits:
+    texts, inverse = np.unique(values.astype(str), return_inverse=True)
+    if missing := [text for text in texts.tolist() if text.strip() in MISSING]:
+        count = int(np.isin(texts[inverse], missing).sum())
+        raise BadData(f"column {column!r} must hold a value for everybody; {count:,} rows lack one")
+    ones = read_yes_no(role, column, texts.tolist(), positive).ones
+    return np.isin(texts, ones)[inverse].astype(np.int8)
