@@ -176,20 +176,23 @@ def _least_joint_difference(
     falling, rising = bands.values()
 
     def least_d(t_low: Array, t_high: Array) -> Array:
+        # A rate of at least t_low caps every r, whatever d is.
+        caps = [np.minimum(ends[g][1], falling[g].high.cut(t_low)) for g in groups]
+        least_high = np.min(
+            [
+                rising[g].high.value(np.clip(cap, 0.0, 1.0))
+                for g, cap in zip(groups, caps, strict=True)
+            ],
+            axis=0,
+        )
         d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
-        for _ in range(30):
+        for _ in range(24):
             d = (d_low + d_high) / 2.0
-            most_low = np.full_like(d, -np.inf)
-            least_high = np.full_like(d, np.inf)
-            possible = np.ones(d.shape, dtype=bool)
-            for g in groups:
+            feasible = np.ones(d.shape, dtype=bool)
+            for g, cap in zip(groups, caps, strict=True):
                 start = np.maximum(ends[g][0], falling[g].low.cut(t_high + d))
-                end = np.minimum(ends[g][1], falling[g].high.cut(t_low))
-                possible &= start <= end
-                start, end = np.clip(start, 0.0, 1.0), np.clip(end, 0.0, 1.0)
-                most_low = np.maximum(most_low, rising[g].low.value(start))
-                least_high = np.minimum(least_high, rising[g].high.value(end))
-            feasible = possible & (most_low - least_high <= d)
+                feasible &= start <= cap
+                feasible &= rising[g].low.value(np.minimum(start, 1.0)) - least_high <= d
             d_low, d_high = np.where(feasible, d_low, d), np.where(feasible, d, d_high)
         return d_low
 

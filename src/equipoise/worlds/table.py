@@ -200,7 +200,7 @@ def _column(frame: object, name: str) -> NDArray[np.generic]:
     import narwhals as nw
 
     try:
-        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise InvalidInput(
             "'frame' must be a pandas, polars or pyarrow table, or a mapping of arrays; "
