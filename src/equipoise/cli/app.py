@@ -1,0 +1,74 @@
+"""The ``equipoise`` command: finds its subcommands when they are called, and reports errors."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from equipoise.cli.console import fail
+from equipoise.errors import EquipoiseError
+
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = {
+    "check": "equipoise.cli.check",
+}
+"""Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""
+
+# Typer exports this error's subclass only, and its home has moved between versions.
+UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
+
+
+class LazyGroup(TyperGroup):
+    """Import a command's module when it is needed; turn our errors into one line and code 2."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return every command's name."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or None if there is no such one."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = typer.main.get_command(import_module(COMMANDS[cmd_name]).app)
+        command.name = cmd_name
+        return command
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except EquipoiseError as error:
+            fail(str(error))
+        except UsageError as error:
+            where = getattr(error, "ctx", None) or ctx
+            fail(f"{error.format_message()} (see: {where.command_path} --help)")  # type: ignore[attr-defined]
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from equipoise import __version__
+
+        typer.echo(f"equipoise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Audit the fairness of yes/no decisions when only the approved show their outcome."""

@@ -1,0 +1,118 @@
+"""``equipoise check``: what past decisions alone say, next to what they seem to say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from equipoise.cli.console import console, print_json
+from equipoise.cli.options import (
+    Decision,
+    Delta,
+    DeniedOutcomes,
+    Epsilon,
+    Gamma,
+    Group,
+    Json,
+    Metric,
+    Outcome,
+    Positive,
+    Source,
+    read_history,
+)
+from equipoise.question import Question
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from equipoise.history import History
+    from equipoise.identify import Check
+
+__all__ = ["answers_table", "app", "show_check"]
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def check(
+    source: Source,
+    group: Group,
+    decision: Decision,
+    outcome: Outcome,
+    positive: Positive = None,
+    denied_outcomes: DeniedOutcomes = "error",
+    metric: Metric = "equalized_odds",
+    gamma: Gamma = 0.05,
+    epsilon: Epsilon = 0.05,
+    delta: Delta = 0.05,
+    json: Json = False,
+) -> None:
+    """Say what past decisions alone establish, for free.
+
+    Example: equipoise check loans.csv --group race --decision approved --outcome repaid
+    """
+    question = Question(metric, gamma, epsilon, delta)
+    history = read_history(source, group, decision, outcome, positive, denied_outcomes)
+    from equipoise.identify import check as check_free
+
+    finding = check_free(history, question)
+    if json:
+        past = {"cells": history.cells.to_dict(), "notes": history.notes}
+        print_json({**finding.to_dict(), "history": past})
+    else:
+        show_check(console(), history, finding)
+
+
+def show_check(to: Console, history: History, finding: Check) -> None:
+    """Print past decisions, the naive answers and the honest one."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from equipoise.cli.tables import colour_of, past_table, rates_table
+
+    to.print(past_table(history.cells))
+    for note in history.notes:
+        to.print(Padding(Text(f"note: {note}", style="yellow"), (0, 2)))
+    to.print(Text(f"\n{finding.question}", style="bold"))
+    to.print(rates_table(finding))
+    to.print(answers_table(finding))
+    to.print(Text(f"{finding.verdict}", style=f"bold {colour_of(finding.verdict)}"), end="")
+    to.print(f": {finding.reason}; cost 0", markup=False)
+    for line in finding.missing:
+        to.print(f"  missing: {line}", markup=False)
+    for line in finding.assumptions:
+        to.print(f"  assumes: {line}", markup=False)
+
+
+def answers_table(finding: Check) -> Table:
+    """Set the two naive answers beside the honest one."""
+    from equipoise.cli.tables import new_table
+
+    table = new_table("way of counting", "Delta", "what to think of it")
+    table.columns[2].justify = "left"
+    for way, delta in (
+        ("approved rows only", finding.approved_only),
+        ("denials as failures", finding.denied_as_failures),
+    ):
+        table.add_row(
+            way, "undefined" if delta is None else f"{delta:.3f}", _opinion(finding, delta)
+        )
+    table.add_row(
+        "all that the data allow",
+        f"{finding.lower:.3f} to {finding.upper:.3f}",
+        f"holds with probability {1 - finding.question.delta:g}",
+        style="bold",
+    )
+    return table
+
+
+def _opinion(finding: Check, delta: float | None) -> str:
+    if delta is None:
+        return "no answer"
+    if not finding.lower <= delta <= finding.upper:
+        return "wrong: the data rule it out"
+    if finding.lower == finding.upper:
+        return "right"
+    return "a guess: the data allow others"

@@ -1,0 +1,45 @@
+"""Where the commands write: answers to standard output, errors and progress beside it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from equipoise._json import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["console", "fail", "print_json", "working"]
+
+
+def console() -> Console:
+    """Return the console for answers."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def fail(message: str) -> NoReturn:
+    """Say what is wrong in one line and exit with code 2."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+def print_json(value: object) -> None:
+    """Write an answer as JSON."""
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something is going on, where somebody watches."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

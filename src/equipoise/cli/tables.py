@@ -1,0 +1,52 @@
+"""Tables that several commands show, at home on 80 columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equipoise.cells import Cells
+from equipoise.finding import Finding
+from equipoise.question import Verdict
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["colour_of", "new_table", "past_table", "rates_table"]
+
+COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
+
+
+def colour_of(verdict: Verdict) -> str:
+    """Return a verdict's colour."""
+    return COLOURS[verdict]
+
+
+def new_table(*columns: str, title: str | None = None) -> Table:
+    """Return an empty table: the first column for words, the others for numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for at, column in enumerate(columns):
+        table.add_column(column, justify="right" if at else "left", overflow="fold")
+    return table
+
+
+def past_table(cells: Cells) -> Table:
+    """Show past decisions: what is known of each group."""
+    table = new_table("group", "people", "approved", "good of these", "denied: nobody knows")
+    for group, c in cells.items():
+        good = f"{c.approved_positive / c.approved:.1%}" if c.approved else "-"
+        table.add_row(group, f"{c.total:,g}", f"{c.approved / c.total:.1%}", good, f"{c.denied:,g}")
+    return table
+
+
+def rates_table(finding: Finding) -> Table:
+    """Show the interval of every rate of every group."""
+    names = [rate.replace("_", " ") for rate in finding.rates]
+    table = new_table("group", *names)
+    groups = next(iter(finding.rates.values()), {})
+    for group in groups:
+        intervals = (rates[group] for rates in finding.rates.values())
+        table.add_row(group, *(f"{i.lower:.3f} to {i.upper:.3f}" for i in intervals))
+    return table
