@@ -49,6 +49,8 @@ class Finding(JsonValue):
         For INCONCLUSIVE: what would decide, one line each.
     assumptions
         What the answer rests on, one line each.
+    warnings
+        Assumptions that the data speak against, one line each.
     """
 
     question: Question
@@ -63,6 +65,7 @@ class Finding(JsonValue):
     features: int = 0
     missing: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
@@ -78,4 +81,5 @@ class Finding(JsonValue):
             lines += [f"    {group}: {interval}" for group, interval in groups.items()]
         lines += [f"  missing     {line}" for line in self.missing]
         lines += [f"  assumes     {line}" for line in self.assumptions]
+        lines += [f"  WARNING     {line}" for line in self.warnings]
         return "\n".join(lines)

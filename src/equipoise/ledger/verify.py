@@ -23,11 +23,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["FORMAT", "GENESIS", "Broken", "Summary", "canonical", "digest", "draw", "main", "verify"]
+__all__ = [
+    "FORMAT",
+    "GENESIS",
+    "Books",
+    "Broken",
+    "Person",
+    "Summary",
+    "canonical",
+    "digest",
+    "draw",
+    "main",
+    "verify",
+]
 
 FORMAT = 1
 GENESIS = "0" * 64  # what the first event names as the hash before it
 OPEN = ("RESERVED", "EXECUTED", "OVERDUE")
+
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 class Broken(Exception):
@@ -81,6 +95,7 @@ def verify(
     head: str | None = None,
     checkpoints: Sequence[tuple[int, str]] = (),
     seed: str | None = None,
+    books: Books | None = None,
 ) -> Summary:
     """Check an export line by line and return what it says.
 
@@ -95,13 +110,15 @@ def verify(
         Earlier (number of events, hash) pairs that must be a prefix of this file.
     seed
         The seed from the final report, to check the lottery.
+    books
+        Where to keep the state of every person; new books if left out.
 
     Raises
     ------
     Broken
         At the first line that is not as it should be.
     """
-    books = Books(seed)
+    books = Books(seed) if books is None else books
     wanted = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         try:
@@ -130,14 +147,14 @@ def verify(
 
 
 def canonical(value: Mapping[str, Any]) -> str:
-    """Write JSON in the one way that is hashed.
+    r"""Write JSON in the one way that is hashed.
 
     Examples
     --------
     >>> canonical({"b": 1, "a": "é"})
-    '{"a":"\\\\u00e9","b":1}'
+    '{"a":"\\u00e9","b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _WRITER.encode(value)
 
 
 def digest(body: str) -> str:
@@ -158,10 +175,9 @@ class Books:
         self.summary = Summary()
         self._seed = None if seed is None else bytes.fromhex(seed)
         self._settings: dict[str, Any] = {}
-        self._people: dict[str, Person] = {}
+        self.people: dict[str, Person] = {}
         self._in_flight: Counter[str] = Counter()
         self._places: Counter[str] = Counter()
-        self._requests = 0
         self._time = ""
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -198,7 +214,7 @@ class Books:
 
     def _asked(self, data: Mapping[str, Any]) -> None:
         name, group, decision, want = data["person"], data["group"], data["decision"], data["want"]
-        if name in self._people:
+        if name in self.people:
             raise ValueError(f"person {name!r} was asked about before")
         if group not in self._settings["groups"]:
             raise ValueError(f"unknown group {group!r}")
@@ -209,9 +225,9 @@ class Books:
             self._places[group] += 1
         self._require("hold", data["hold"], self._worst(group, decision, want))
         state = "SKIPPED" if want == "NOTHING" else "RESERVED"
-        self._people[name] = Person(group, decision, want, state, data["hold"])
+        self.people[name] = Person(group, decision, want, state, data["hold"])
         self.summary.states[state] += 1
-        self._check_lottery(name, decision, data)
+        self._check_lottery(name, data)
         if state == "RESERVED":
             self.summary.reserved += data["hold"]
             if decision == 0:
@@ -220,7 +236,8 @@ class Books:
 
     def _executed(self, data: Mapping[str, Any]) -> None:
         person = self._person(data)
-        if person.state == "RESERVED":
+        self._require("moved", data["moved"], person.state == "RESERVED")
+        if data["moved"]:
             self._move(person, "EXECUTED")
 
     def _revealed(self, data: Mapping[str, Any]) -> None:
@@ -231,7 +248,7 @@ class Books:
         person.outcome = data["outcome"]
 
     def _described(self, data: Mapping[str, Any]) -> None:
-        person = self._person(data, *OPEN, "WRITTEN_OFF")
+        person = self._person(data, *OPEN)
         self._settle(person, "DESCRIBED", person.hold, data)
 
     def _noted(self, data: Mapping[str, Any]) -> None:
@@ -241,7 +258,7 @@ class Books:
         person.outcome = _binary(data["outcome"])
 
     def _withdrawn(self, data: Mapping[str, Any]) -> None:
-        self._settle(self._person(data, "RESERVED"), "WITHDRAWN", 0, {"cost": 0, "overrun": 0})
+        self._settle(self._person(data, "RESERVED"), "WITHDRAWN", 0, data)
 
     def _overdue(self, data: Mapping[str, Any]) -> None:
         self._move(self._person(data, "RESERVED", "EXECUTED"), "OVERDUE")
@@ -275,11 +292,14 @@ class Books:
     # -- people and money -------------------------------------------------------------------------
 
     def _person(self, data: Mapping[str, Any], *states: str) -> Person:
-        person = self._people.get(data["person"])
+        person = self.people.get(data["person"])
         if person is None:
             raise ValueError(f"nobody asked about {data['person']!r} before")
         if states and person.state not in states:
             raise ValueError(f"{data['person']!r} is {person.state}; must be {' or '.join(states)}")
+        self._require("state before", data["was"], person.state)
+        self._require("group", data["group"], person.group)
+        self._require("decision", data["decision"], person.decision)
         return person
 
     def _move(self, person: Person, state: str) -> None:
@@ -293,13 +313,14 @@ class Books:
             summary.reserved -= person.hold
             if person.decision == 0:
                 self._in_flight[person.group] -= 1
+        self._require("before", data.get("before", [0, 0]), [person.paid, person.overrun])
         summary.spent -= person.paid
         summary.overrun -= person.overrun
         room = cost if summary.cap is None else summary.cap - summary.spent - summary.reserved
         person.paid = min(cost, room)
         person.overrun = cost - person.paid
         self._require("cost", data["cost"], person.paid)
-        self._require("overrun", data.get("overrun", 0), person.overrun)
+        self._require("overrun", data["overrun"], person.overrun)
         summary.spent += person.paid
         summary.overrun += person.overrun
         self._move(person, state)
@@ -340,9 +361,9 @@ class Books:
         if group in limits and self._in_flight[group] > limits[group]:
             raise ValueError(f"{self._in_flight[group]} requests in flight in {group!r}")
 
-    def _check_lottery(self, name: str, decision: int, data: Mapping[str, Any]) -> None:
+    def _check_lottery(self, name: str, data: Mapping[str, Any]) -> None:
         chance = self._settings["lottery"]
-        if decision == 1 or chance >= 1 or self._seed is None:
+        if chance >= 1 or self._seed is None:
             return
         self._require("draw", data["draw"], draw(self._seed, name))
         if data["want"] != "NOTHING" and data["draw"] >= chance * 2**53:

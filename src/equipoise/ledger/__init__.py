@@ -1,0 +1,7 @@
+"""Live audits: an append-only ledger of people, money and evidence, and the audit on top of it."""
+
+from equipoise.ledger.commands import Reply
+from equipoise.ledger.live import LiveAudit, list_audits
+from equipoise.ledger.status import Status
+
+__all__ = ["LiveAudit", "Reply", "Status", "list_audits"]

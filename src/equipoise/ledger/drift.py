@@ -1,0 +1,195 @@
+"""Is the present still like the past? Tested for free, at every moment, on what everybody sees.
+
+An audit joins past data with people who arrive now, so it assumes that both come from one
+population. Three shares show whether that holds: the groups' shares of the stream, the approval
+rate of each group, and the share of good outcomes among each group's approved people.
+
+Each is tested by an e-process (Ville's inequality: under the null it ever reaches ``1/alpha`` with
+probability at most ``alpha``, so one may look at any time):
+
+    E_n = [Beta(1/2, 1/2) mixture likelihood of the stream] / [largest likelihood over C]
+
+where C is the exact Clopper-Pearson set for the share in the past, at a fifth of the level.
+Outcomes of approved people come late, good ones later than bad ones; so they count in the order in
+which people arrived, and the unknown are completed in the way that speaks least for a drift.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise._json import JsonValue
+from equipoise.bands import clopper_pearson
+from equipoise.history.past import Past
+
+__all__ = ["DriftCounts", "DriftTest", "drift_tests"]
+
+BLOCK = 100  # looks happen at the end of every so many people
+SHARE_FOR_PAST = 0.2  # of each test's level, for the uncertainty of the past
+LEVEL = 0.01
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DriftTest(JsonValue):
+    """One share, past against present.
+
+    ``evidence`` is the largest log10 e-value seen; ``alarm`` says whether it passed the threshold
+    that all tests together pass by chance with probability at most the level.
+    """
+
+    what: str
+    group: str
+    past: float
+    now: float | None
+    people: int
+    unknown: int
+    evidence: float
+    threshold: float
+    alarm: bool
+
+    def __str__(self) -> str:
+        now = "nobody yet" if self.now is None else f"now {self.now:.3f} of {self.people:,} people"
+        verdict = "has moved" if self.alarm else "shows no drift"
+        return f"{self.what} of group {self.group!r} {verdict}: past {self.past:.3f}, {now}"
+
+
+class DriftCounts:
+    """Counts per block of arrivals, from which the tests can be made at any time."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self.groups = tuple(groups)
+        self.people = 0
+        self.arrivals: list[list[int]] = []  # per block: denied, approved of each group in turn
+        self.approved = dict.fromkeys(self.groups, 0)
+        self.outcomes: dict[str, list[list[int]]] = {g: [] for g in self.groups}
+        self._column = {group: 2 * i for i, group in enumerate(self.groups)}
+
+    def arrive(self, group: str, decision: int) -> None:
+        """Count a person."""
+        if self.people % BLOCK == 0:
+            self.arrivals.append([0] * (2 * len(self.groups)))
+        self.people += 1
+        self.arrivals[-1][self._column[group] + decision] += 1
+        if decision:
+            if self.approved[group] % BLOCK == 0:
+                self.outcomes[group].append([0, 0])
+            self.approved[group] += 1
+
+    def reveal(self, group: str, place: int, outcome: int, step: int = 1) -> None:
+        """Count the outcome of the group's approved person number ``place``."""
+        self.outcomes[group][place // BLOCK][outcome] += step
+
+
+def drift_tests(
+    counts: DriftCounts, past: Past, *, stream: str = "everybody", level: float = LEVEL
+) -> tuple[DriftTest, ...]:
+    """Return every test that the stream allows; wrong alarms with probability <= ``level``.
+
+    With ``stream="denied"`` approved people are not reported, so nothing can be compared.
+    """
+    if stream != "everybody":
+        return ()
+    cells, alpha = past.cells, level / (3 * len(counts.groups))
+    arrivals = np.array(counts.arrivals, dtype=float).reshape(-1, len(counts.groups), 2)
+    seen = arrivals.cumsum(axis=0)
+    everybody = seen.sum(axis=(1, 2))
+    tests = []
+    for index, group in enumerate(counts.groups):
+        own, c = seen[:, index, :].sum(axis=1), cells[group]
+        tests.append(
+            _test(
+                ("share", group),
+                (c.total, cells.total, past.exact),
+                (own, own, everybody),
+                alpha,
+            )
+        )
+        approved = seen[:, index, 1]
+        tests.append(
+            _test(
+                ("approval rate", group),
+                (c.approved, c.total, past.exact),
+                (approved, approved, own),
+                alpha,
+            )
+        )
+        if c.approved > 0:
+            tests.append(_base_rate_test(counts, group, past, alpha))
+    return tuple(tests)
+
+
+def _base_rate_test(counts: DriftCounts, group: str, past: Past, alpha: float) -> DriftTest:
+    c = past.cells[group]
+    told = np.array(counts.outcomes[group], dtype=float).reshape(-1, 2).cumsum(axis=0)
+    people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), counts.approved[group])
+    unknown = people - told.sum(axis=1)
+    return _test(
+        ("good outcomes among the approved", group),
+        (c.approved_positive, c.approved, past.exact),
+        (told[:, 1], told[:, 1] + unknown, people),
+        alpha,
+    )
+
+
+def _test(
+    name: tuple[str, str],
+    past: tuple[float, float, bool],
+    present: tuple[Array, Array, Array],
+    alpha: float,
+) -> DriftTest:
+    """Test one share; the number of successes is only known to lie between two bounds."""
+    successes, total, exact = past
+    fewest, most, people = present
+    low, high = _interval(successes, total, exact, alpha * SHARE_FOR_PAST)
+    threshold = -math.log(alpha if exact else alpha * (1.0 - SHARE_FOR_PAST))
+    evidence = _log_evidence(_nearest(fewest, most, people, low, high), people, low, high)
+    best = float(evidence.max(initial=0.0))
+    n = int(people[-1]) if len(people) else 0
+    unknown = int(most[-1] - fewest[-1]) if n else 0
+    now = float(fewest[-1]) / (n - unknown) if n > unknown else None
+    return DriftTest(
+        *name,
+        past=successes / total,
+        now=now,
+        people=n,
+        unknown=unknown,
+        evidence=best / math.log(10.0),
+        threshold=threshold / math.log(10.0),
+        alarm=best >= threshold,
+    )
+
+
+def _nearest(fewest: Array, most: Array, people: Array, low: float, high: float) -> Array:
+    """Return the possible number of successes that lies nearest to the past's range.
+
+    The log evidence is convex on either side of the range and not positive inside it, so where it
+    is positive its smallest value over the possible numbers is at the end nearest to the range.
+    """
+    return np.where(
+        most < low * people,
+        most,
+        np.where(fewest > high * people, fewest, people * (low + high) / 2),
+    )
+
+
+def _log_evidence(k: Array, n: Array, low: float, high: float) -> Array:
+    from scipy.special import betaln, xlog1py, xlogy
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = np.clip(np.where(n > 0, k / np.maximum(n, 1.0), low), low, high)
+        null = xlogy(k, p) + xlog1py(n - k, -p)
+    mixture = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
+    return np.asarray(mixture - null)
+
+
+def _interval(successes: float, total: float, exact: bool, alpha: float) -> tuple[float, float]:
+    if exact:
+        return successes / total, successes / total
+    return clopper_pearson(successes, total, alpha / 2.0)

@@ -1,0 +1,307 @@
+"""An audit that lives for months: many programs ask and tell, nothing is lost or paid twice."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from equipoise import __version__
+from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
+from equipoise.finding import Finding
+from equipoise.history.past import Past
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command, Reply, stamp
+from equipoise.ledger.driver import Driver
+from equipoise.ledger.export import Checkpoint, export_lines, write_export
+from equipoise.ledger.rows import PersonRow
+from equipoise.ledger.settings import RecordedPast, Settings, build, whole
+from equipoise.ledger.status import Status, status_of
+from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.verify import GENESIS, Summary, canonical, digest
+from equipoise.question import Costs, Question
+
+__all__ = ["LiveAudit", "list_audits"]
+
+AT_ONCE = 1000  # commands per transaction in a long batch
+
+Clock = Callable[[], datetime]
+
+
+def list_audits(ledger: str) -> list[AuditRow]:
+    """Return the audits of a ledger, oldest first."""
+    store = Store(ledger)
+    try:
+        return store.audits()
+    finally:
+        store.close()
+
+
+class LiveAudit:
+    """One audit in a ledger; use :meth:`create` or :meth:`open`.
+
+    Every method may be called from many threads and many processes at once, and repeated after a
+    failure: what was carried out before is answered from the ledger and changes nothing. What a
+    method returns is on disk.
+
+    Examples
+    --------
+    >>> from equipoise.history import History
+    >>> past = History.from_cells({
+    ...     "A": {"approved_positive": 700, "approved_negative": 50, "denied": 250},
+    ...     "B": {"approved_positive": 300, "approved_negative": 50, "denied": 650},
+    ... })
+    >>> live = LiveAudit.create("sqlite://", "loans", Question(), Costs(label=100), past,
+    ...                         audit="rs", options={"tau": 40})
+    >>> live.ask("p-17", "B", 0).want
+    <Want.LABEL: 'LABEL'>
+    >>> live.tell("p-17", 1).state
+    'REVEALED'
+    >>> live.tell("p-17", 1).repeated
+    True
+    """
+
+    def __init__(self, store: Store, row: AuditRow, clock: Clock) -> None:
+        self.row = row
+        self._store = store
+        self._clock = clock
+        self._driver = Driver(store, row)
+
+    # -- making and finding -----------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        ledger: str,
+        name: str,
+        question: Question,
+        costs: Costs,
+        history: Past,
+        *,
+        audit: str = "adaptive",
+        budget: int | None = None,
+        max_in_flight: int | None = None,
+        max_in_flight_groups: Mapping[str, int] | None = None,
+        lottery: float = 1.0,
+        overdue_after: float | None = None,
+        stream: str = "everybody",
+        currency: str = "",
+        decimals: int = 0,
+        simulated: bool = False,
+        seed: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+    ) -> LiveAudit:
+        """Begin an audit; see :class:`~equipoise.ledger.settings.Settings` for what is fixed now.
+
+        Parameters
+        ----------
+        ledger
+            A file name (SQLite) or ``postgresql://…``; made if it does not exist.
+        costs, budget
+            In whole minor units, cents for example.
+        seed
+            64 hexadecimal digits; drawn from the system if left out. It stays secret until the
+            audit's final report, its hash is in the first event.
+        """
+        secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
+        now = clock or (lambda: datetime.now(UTC))
+        past = RecordedPast(history.cells, history.exact, source=history)
+        settings = Settings(
+            name=name,
+            audit=audit,
+            question=question,
+            costs=costs,
+            past=past,
+            seed_hash=hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
+            software=__version__,
+            budget=None if budget is None else whole("budget", budget),
+            max_in_flight=max_in_flight,
+            max_in_flight_groups=max_in_flight_groups or {},
+            lottery=lottery,
+            overdue_after=overdue_after,
+            stream=stream,
+            currency=currency,
+            decimals=decimals,
+            simulated=simulated,
+            options=options or {},
+        )
+        data = settings.to_data()
+        build(settings)  # asks the past for all that the audit will need, and objects if it must
+        data["past"] = past.to_dict()
+        uid, time = uuid.uuid4().hex, stamp(now())
+        event = {"audit": uid, "data": data, "prev": GENESIS, "seq": 1, "time": time}
+        body = canonical({**event, "type": "created"})
+        store = Store(ledger, create=True)
+        row = store.add_audit(
+            uid=uid,
+            name=name,
+            seed=secret,
+            cap=settings.budget,
+            event=(1, time, digest(body), body),
+        )
+        live = cls(store, row, now)
+        live._run([])  # past data alone may give the verdict
+        return live
+
+    @classmethod
+    def open(cls, ledger: str, name: str, *, clock: Clock | None = None) -> LiveAudit:
+        """Return the audit of this name."""
+        store = Store(ledger)
+        return cls(store, store.audit(name), clock or (lambda: datetime.now(UTC)))
+
+    def close_ledger(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def ask(self, person: str, group: str, decision: int) -> Reply:
+        """Say what is wanted of somebody who arrived; the same for ever after."""
+        return self._one(do.Ask(person, group, decision))
+
+    def ask_many(self, people: Iterable[tuple[str, str, int]]) -> list[Reply]:
+        """Ask about many; a refused one has its ``problem`` set and holds up nobody."""
+        return self._many(do.Ask(*row) for row in people)
+
+    def tell(
+        self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
+    ) -> Reply:
+        """Bring an outcome (or features, where those were wanted), in any order, at any time."""
+        return self._one(_tell(person, outcome, features))
+
+    def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
+        """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
+        return self._many(do.Tell(person, outcome) for person, outcome in outcomes)
+
+    def executed(self, person: str) -> Reply:
+        """Say that the override was carried out."""
+        return self._one(do.Execute(person))
+
+    def withdraw(self, person: str) -> Reply:
+        """Say that the person refused: the hold is released, the outcome stays unknown."""
+        return self._one(do.Withdraw(person))
+
+    def overdue(self, *, days: float | None = None) -> list[Reply]:
+        """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
+        limit = self.settings.overdue_after if days is None else days
+        if limit is None:
+            raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
+        require_non_negative("days", limit)
+        before = stamp(self._clock() - timedelta(days=limit))
+        open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
+        late = [do.MarkOverdue(row.person) for row in open_requests if row.asked < before]
+        return self._many(late)
+
+    def write_off(self, person: str) -> Reply:
+        """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
+        return self._one(do.WriteOff(person))
+
+    def correct(self, person: str, outcome: int, why: str) -> Reply:
+        """Replace a known outcome by the right one; the old event stays."""
+        return self._one(do.Correct(person, outcome, why))
+
+    def close(self, why: str = "nobody else is to come") -> Finding | None:
+        """Say that nobody else will come; return what the evidence supports."""
+        self._one(do.Close(why))
+        return self.finding
+
+    def erase_features(self) -> None:
+        """Delete every feature vector, after the verdict; chain and money stay provable."""
+        self._one(do.Erase())
+
+    def run(self, commands: Iterable[Command]) -> list[Reply]:
+        """Carry out commands of any kind; a refused one has its ``problem`` set."""
+        return self._many(commands)
+
+    # -- where it stands --------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """What the audit was created with."""
+        return self._driver.read(lambda projection: projection.settings)
+
+    @property
+    def finding(self) -> Finding | None:
+        """The answer, None while the audit goes on; carries a warning if the stream drifted."""
+        return self.status().finding
+
+    def status(self) -> Status:
+        """Return people, money, evidence and drift as of now."""
+        return self._driver.read(lambda projection: status_of(projection))
+
+    def person(self, person: str) -> PersonRow | None:
+        """Return what is stored about a person, None if nobody asked about them."""
+        return self._store.person(self.row.id, person)
+
+    def people(self, *, states: Sequence[str] = (), conflicted: bool = False) -> list[PersonRow]:
+        """Return people in the given states, or those about whom conflicting things were told."""
+        return self._store.people(self.row.id, states=states, conflicted=conflicted)
+
+    # -- proof ------------------------------------------------------------------------------------
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the chain's present end, to hand out; later exports can be proved to extend it."""
+        head = self._store.head(self.row.id)
+        return Checkpoint(self.row.name, head.seq, head.hash)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the export line by line."""
+        return export_lines(self._store.events(self.row.id, upto=self.checkpoint().seq))
+
+    def export(self, path: str | Path) -> Checkpoint:
+        """Write every event to a file, whole or not at all; return the checkpoint to keep."""
+        return write_export(Path(path), self.lines(), self.checkpoint())
+
+    def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Summary:
+        """Check chain, money, tables, snapshot and statistics against a replay from the start."""
+        return self._driver.verify(self.lines(), checkpoints)
+
+    def replay(self) -> Status:
+        """Return the status that follows from the events alone, every decision made anew."""
+        return status_of(self._driver.replay(strict=True))
+
+    @property
+    def seed(self) -> str:
+        """The seed; secret until the final report."""
+        return self.row.seed
+
+    # -- helpers ----------------------------------------------------------------------------------
+
+    def _one(self, command: Command) -> Reply:
+        (result,) = self._run([command])
+        if isinstance(result, EquipoiseError):
+            raise result
+        return result
+
+    def _many(self, commands: Iterable[Command]) -> list[Reply]:
+        everything, replies = list(commands), []
+        for start in range(0, len(everything), AT_ONCE):
+            part = everything[start : start + AT_ONCE]
+            for command, result in zip(part, self._run(part), strict=True):
+                if isinstance(result, EquipoiseError):
+                    result = Reply(command.person, problem=str(result))
+                replies.append(result)
+        return replies
+
+    def _run(self, commands: list[Command]) -> list[Reply | EquipoiseError]:
+        return self._driver.run(commands, self._clock())
+
+
+def _tell(person: str, outcome: int | None, features: Sequence[float] | None) -> do.Tell:
+    vector = None if features is None else tuple(float(x) for x in features)
+    return do.Tell(person, outcome, vector)
+
+
+def _checked_seed(seed: str) -> str:
+    try:
+        raw = bytes.fromhex(seed)
+    except ValueError:
+        raw = b""
+    if len(raw) != 32:
+        raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
+    return raw.hex()
