@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, LedgerError
-from equipoise.ledger.commands import Batch, Command, Reply
+from equipoise.ledger.batch import Batch
+from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.projection import Projection, answers_revised, replay
 from equipoise.ledger.rows import Head
 from equipoise.ledger.snapshots import fingerprint, pack, unpack

@@ -15,7 +15,8 @@ from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.ledger import commands as do
-from equipoise.ledger.commands import Command, Reply, stamp
+from equipoise.ledger.batch import stamp
+from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.driver import Driver
 from equipoise.ledger.export import Checkpoint, export_lines, write_export
 from equipoise.ledger.rows import PersonRow

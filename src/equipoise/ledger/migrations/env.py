@@ -4,9 +4,10 @@ from alembic import context
 
 from equipoise.ledger.schema import metadata
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    transactional_ddl=False,  # the caller's transaction holds all of it
-)
-context.run_migrations()
+if __name__ == "env_py":  # the name under which Alembic loads this file
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=metadata,
+        transactional_ddl=False,  # the caller's transaction holds all of it
+    )
+    context.run_migrations()
