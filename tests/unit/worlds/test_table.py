@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.metrics import METRICS
+from equipoise.worlds import TableWorld, read_world
+
+FRAME = pd.DataFrame(
+    {
+        "sex": ["f", "m", "f", "m", "f", "m", "f", "m"],
+        "race": ["x", "x", "y", "y", "x", "x", "y", "y"],
+        "hired": [1, 1, 0, 0, 1, 0, 1, 1],
+        "good": [1, 0, 1, 0, 0, 1, 1, 1],
+        "age": [30, 41, 22, 35, 52, 28, 44, 61],
+        "score": [0.9, 0.8, 0.2, 0.1, 0.7, 0.3, 0.6, 0.55],
+    }
+)
+
+
+def world_of(frame: object = FRAME, **changes: object) -> TableWorld:
+    arguments: dict[str, object] = {"group": "sex", "outcome": "good", "decision": "hired"}
+    return TableWorld.from_frame(frame, **(arguments | changes))  # type: ignore[arg-type]
+
+
+def test_a_decision_column_and_a_classifier_agree() -> None:
+    by_column = world_of()
+    by_classifier = world_of(decision=lambda frame: frame["score"] > 0.5)
+    assert by_column.cells == by_classifier.cells
+    assert by_column.r == by_classifier.r == {"f": 1.0, "m": 0.5}
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, lambda f: f.to_dict("list")], ids=["pl", "dict"])
+def test_any_table_will_do(kind) -> None:  # type: ignore[no-untyped-def]
+    assert world_of(kind(FRAME)).cells == world_of().cells
+
+
+def test_groups_may_be_intersections() -> None:
+    world = world_of(group=["race", "sex"])
+    assert world.groups == ("x & f", "x & m", "y & f", "y & m")
+    assert world.cells.total == 8
+
+
+def test_words_for_yes_and_no() -> None:
+    words = FRAME.assign(good=np.where(FRAME["good"] == 1, "paid", "lost"))
+    assert world_of(words, positive={"outcome": "paid"}).r == world_of().r
+    with pytest.raises(BadData, match="column 'good' must be 0/1"):
+        world_of(words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"group": "sx"}, UnknownName, "unknown column 'sx'. Did you mean 'sex'"),
+        ({"decision": lambda f: [1, 0]}, InvalidInput, "one decision per row, 8; got 2"),
+        ({"decision": lambda f: f["age"]}, BadData, "must be 0/1"),
+    ],
+)
+def test_bad_tables_are_refused(
+    changes: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        world_of(**changes)
+
+
+def test_gaps_are_refused() -> None:
+    with pytest.raises(BadData, match="'good' must hold a value for everybody; 1 rows lack"):
+        world_of(FRAME.assign(good=[1, 0, None, 0, 0, 1, 1, 1]))
+    with pytest.raises(BadData, match="'sex' must name everybody's group; 1 rows have none"):
+        world_of(FRAME.assign(sex=["f", "m", None, "m", "f", "m", "f", "m"]))
+    with pytest.raises(BadData, match="at least two groups"):
+        world_of(FRAME.assign(sex="f"))
+    with pytest.raises(InvalidInput, match="'frame' must be a pandas, polars or pyarrow"):
+        world_of([1, 2, 3])
+
+
+def test_rows_arrive_whole() -> None:
+    world = world_of(features=["age", "score"])
+    people = world.draw(200, 5)
+    assert people.features is not None
+    for person in people:
+        assert person.features is not None
+        row = FRAME[(FRAME["age"] == person.features[0])].iloc[0]
+        assert (person.group, person.decision, person.outcome) == (
+            row["sex"],
+            row["hired"],
+            row["good"],
+        )
+
+
+def test_past_holds_the_approved_features() -> None:
+    world = world_of(features=["age"])
+    assert world.past().approved_features("f", 1).ravel().tolist() == [30, 44]
+    past = world.past(100, 2)
+    assert len(past.approved_features("f", 1)) == past.cells["f"].approved_positive
+    assert past.rows_until(3, group="m", outcome=1) <= past.cells["m"].total
+    with pytest.raises(InvalidInput, match="this world has no features"):
+        world_of().past().approved_features("f", 1)
+
+
+def test_read_world_counts_what_the_table_holds(tmp_path: Path) -> None:
+    path = tmp_path / "all.parquet"
+    FRAME.to_parquet(path)
+    world = read_world(path, group="sex", decision="hired", outcome="good")
+    assert world.counts == world_of().as_cells.counts
+
+
+def test_read_world_needs_every_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "partial.csv"
+    FRAME.assign(good=FRAME["good"].where(FRAME["hired"] == 1)).to_csv(path, index=False)
+    with pytest.raises(BadData, match="lacks the outcome of 3 denied people"):
+        read_world(path, group="sex", decision="hired", outcome="good")
+
+
+# Everybody of each decision and outcome is there at least once, so every rate is defined.
+groups = st.dictionaries(
+    st.sampled_from("abcd"), st.tuples(*[st.integers(1, 30)] * 4), min_size=2, max_size=4
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(groups)
+def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int]]) -> None:
+    rows = [
+        (group, cell // 2, cell % 2)
+        for group, cells in counts.items()
+        for cell, count in enumerate(cells)
+        for _ in range(count)
+    ]
+    group, decision, outcome = (np.array(column) for column in zip(*rows, strict=True))
+    frame = {"group": group, "decision": decision, "outcome": outcome}
+    world = TableWorld.from_frame(frame, group="group", decision="decision", outcome="outcome")
+    agree_with_fairlearn(world, group, decision, outcome)
+
+
+def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  # type: ignore[no-untyped-def]
+    from fairlearn import metrics as fl
+    from sklearn.metrics import accuracy_score, precision_score
+
+    functions = {
+        "true_positive_rate": fl.true_positive_rate,
+        "false_positive_rate": fl.false_positive_rate,
+        "selection_rate": fl.selection_rate,
+        "accuracy": accuracy_score,
+        "precision": precision_score,
+        "false_omission_rate": lambda y, f: float(1.0 - precision_score(y, f, pos_label=0)),
+    }
+    theirs = fl.MetricFrame(
+        metrics=functions, y_true=outcome, y_pred=decision, sensitive_features=group
+    )
+    spread = theirs.difference()
+    for metric, rates in METRICS.items():
+        for rate, values in world.rates(metric).items():
+            assert values == pytest.approx(theirs.by_group[rate].to_dict(), abs=1e-12)
+        largest = max(spread[rate] for rate in rates)
+        assert world.difference(metric) == pytest.approx(largest, abs=1e-12)
+    for metric, function in {
+        "equalized_odds": fl.equalized_odds_difference,
+        "equal_opportunity": fl.equal_opportunity_difference,
+        "demographic_parity": fl.demographic_parity_difference,
+    }.items():
+        ours = world.difference(metric)
+        assert ours == pytest.approx(
+            function(outcome, decision, sensitive_features=group), abs=1e-12
+        )
