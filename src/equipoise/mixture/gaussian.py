@@ -1,0 +1,329 @@
+"""The multivariate Gaussian, with full, diagonal, spherical or known covariance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.mixture.family import Array, Curvature, Family, Frame
+
+__all__ = ["Gaussian"]
+
+_STRUCTURES = ("full", "diagonal", "spherical")
+_LOG_2PI = float(np.log(2.0 * np.pi))
+# In a frame the truncated sample has variance 1; a law 100 times wider is beyond what it can tell.
+_FRAME_VARIANCES = (1e-6, 1e4)
+_ROOT_2 = float(np.sqrt(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Family):
+    """``N(mu, Sigma)`` with natural parameter (Sigma^-1 mu, Sigma^-1).
+
+    The precision enters theta so that Euclidean length is Frobenius length: off-diagonal entries
+    carry a factor sqrt(2). With a known covariance theta is ``Sigma^-1 mu`` alone.
+
+    Parameters
+    ----------
+    covariance
+        "full", "diagonal", "spherical", or the known covariance matrix.
+    variances
+        Parameter set: the smallest and largest eigenvalue that the covariance may have.
+    longest
+        Parameter set: the greatest length of ``Sigma^-1 mu``.
+
+    Examples
+    --------
+    >>> family = Gaussian("full")
+    >>> theta = family.pack(mean=[1.0, 0.0], covariance=[[2.0, 0.5], [0.5, 1.0]])
+    >>> mean, covariance = family.unpack(theta)
+    >>> covariance.round(6).tolist()
+    [[2.0, 0.5], [0.5, 1.0]]
+    """
+
+    name: ClassVar[str] = "Gaussian"
+    covariance: str | ArrayLike = "full"
+    variances: tuple[float, float] = (1e-12, 1e12)
+    longest: float = 1e15
+
+    def __post_init__(self) -> None:
+        if isinstance(self.covariance, str):
+            if self.covariance not in _STRUCTURES:
+                raise UnknownName("covariance structure", self.covariance, _STRUCTURES)
+        else:
+            object.__setattr__(self, "covariance", _known(self.covariance))
+        low, high = self.variances
+        if not 0.0 < low < high:
+            raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
+
+    # -- between the flat parameter and the usual ones -------------------------------------------
+
+    def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
+        """Return theta of a mean and a covariance (left out where it is known)."""
+        mu = np.atleast_1d(np.asarray(mean, dtype=float))
+        if self._known is not None:
+            return np.asarray(np.linalg.solve(self._known, mu))
+        if covariance is None:
+            raise InvalidInput("'covariance' is needed unless the family knows it")
+        sigma = np.asarray(covariance, dtype=float)
+        precision = np.linalg.inv(sigma * np.eye(len(mu)) if sigma.ndim == 0 else sigma)
+        return self._flatten(precision @ mu, precision)
+
+    def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
+        """Return (mean, covariance)."""
+        eta, precision = self.natural(np.asarray(theta, dtype=float))
+        covariance = np.linalg.inv(precision)
+        return np.asarray(covariance @ eta), np.asarray(covariance)
+
+    def natural(self, theta: Array) -> tuple[Array, Array]:
+        """Return ``(Sigma^-1 mu, Sigma^-1)``; leading axes of theta broadcast."""
+        d = self.dimension(theta)
+        eta = theta[..., :d]
+        if self._known is not None:
+            precision = np.broadcast_to(np.linalg.inv(self._known), (*theta.shape[:-1], d, d))
+            return eta, np.asarray(precision)
+        if self.covariance == "spherical":
+            return eta, theta[..., d, None, None] / np.sqrt(d) * np.eye(d)
+        precision = theta[..., d : 2 * d, None] * np.eye(d)
+        if self.covariance == "full":
+            row, column = np.triu_indices(d, 1)
+            precision[..., row, column] = theta[..., 2 * d :] / _ROOT_2
+            precision[..., column, row] = theta[..., 2 * d :] / _ROOT_2
+        return eta, precision
+
+    # -- the interface ---------------------------------------------------------------------------
+
+    @property
+    def support(self) -> str:
+        """All of the space."""
+        return "finite numbers"
+
+    def in_support(self, X: Array) -> NDArray[np.bool_]:
+        """Return True."""
+        return np.ones(len(X), dtype=bool)
+
+    def dimension(self, theta: Array) -> int:
+        """Return d, read off the length of theta."""
+        p = int(theta.shape[-1])
+        if self._known is not None:
+            return p
+        if self.covariance == "spherical":
+            return p - 1
+        if self.covariance == "diagonal":
+            return p // 2
+        return round((math.sqrt(9.0 + 8.0 * p) - 3.0) / 2.0)
+
+    def log_base(self, X: Array) -> Array:
+        """Return the constant, and the quadratic form where the covariance is known."""
+        d = X.shape[1]
+        if self._known is None:
+            return np.full(len(X), -0.5 * d * _LOG_2PI)
+        solved = np.linalg.solve(self._known, X.T).T
+        constant = -0.5 * (d * _LOG_2PI + np.linalg.slogdet(self._known)[1])
+        return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", X, solved))
+
+    def statistics(self, X: Array) -> Array:
+        """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
+        if self._known is not None:
+            return X
+        if self.covariance == "spherical":
+            square = np.einsum("ij,ij->i", X, X) / np.sqrt(X.shape[1])
+            return np.column_stack([X, -0.5 * square])
+        if self.covariance == "diagonal":
+            return np.hstack([X, -0.5 * X**2])
+        row, column = np.triu_indices(X.shape[1], 1)
+        return np.hstack([X, -0.5 * X**2, X[:, row] * X[:, column] / -_ROOT_2])
+
+    def log_partition(self, theta: Array) -> Array:
+        """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``; +inf where not definite."""
+        theta = np.asarray(theta, dtype=float)
+        if self._known is not None:
+            return np.asarray(0.5 * np.einsum("...i,ij,...j->...", theta, self._known, theta))
+        eta, precision = self.natural(theta)
+        sign, log_det = np.linalg.slogdet(precision)
+        solved = np.linalg.solve(precision, eta[..., None])[..., 0]
+        value = 0.5 * np.einsum("...i,...i->...", eta, solved) - 0.5 * log_det
+        return np.asarray(np.where(sign > 0, value, np.inf))
+
+    def mean_statistics(self, theta: Array) -> Array:
+        """Return the mean and ``-(Sigma + mu mu')/2`` in the order of the statistics."""
+        return self.statistics_of_moments(*self.unpack(theta))
+
+    def statistics_of_moments(self, mean: Array, covariance: Array) -> Array:
+        """Return ``E[T]`` of any law with this mean and covariance."""
+        if self._known is not None:
+            return mean
+        second = covariance + np.outer(mean, mean)
+        if self.covariance == "spherical":
+            return np.append(mean, -0.5 * np.trace(second) / np.sqrt(len(mean)))
+        parts = [mean, -0.5 * np.diag(second)]
+        if self.covariance == "full":
+            parts.append(second[np.triu_indices(len(mean), 1)] / -_ROOT_2)
+        return np.concatenate(parts)
+
+    def theta_from_mean(self, mean: Array) -> Array:
+        """Match the first and second moments."""
+        mean = np.asarray(mean, dtype=float)
+        d = self.dimension(mean)
+        mu = mean[:d]
+        if self._known is not None:
+            return np.asarray(np.linalg.solve(self._known, mu))
+        # T is laid out like theta, so natural() unpacks -(Sigma + mu mu')/2 as well
+        second = -2.0 * self.natural(mean)[1]
+        outer = np.outer(mu, mu)
+        if self.covariance == "spherical":
+            outer = np.trace(outer) / d * np.eye(d)
+        elif self.covariance == "diagonal":
+            outer = np.diag(np.diag(outer))
+        covariance = second - outer
+        _require_regular(covariance)
+        return self.pack(mu, covariance)
+
+    def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> Array:
+        """Return draws; normal numbers are made directly."""
+        mean, covariance = self.unpack(theta)
+        return np.asarray(
+            mean + rng.standard_normal((size, len(mean))) @ np.linalg.cholesky(covariance).T
+        )
+
+    def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
+        """Invert the normal distribution function."""
+        mean, covariance = self.unpack(theta)
+        return np.asarray(mean + _normals(uniforms) @ np.linalg.cholesky(covariance).T)
+
+    def propose(self, uniforms: Array, points: Array) -> tuple[Array, Array]:
+        """Mix a slightly and a widely inflated normal around a standardised sample."""
+        d = points.shape[1]
+        close, wide = 1.0 + min(0.3, 1.5 / d), 1.0 + min(3.0, 15.0 / d)
+        scale = np.where(uniforms[:, -1] < 0.7, np.sqrt(close), np.sqrt(wide))
+        x = _normals(uniforms[:, :-1]) * scale[:, None]
+        square = np.einsum("ij,ij->i", x, x)
+        log_q = np.logaddexp(
+            np.log(0.7) - 0.5 * square / close - 0.5 * d * np.log(close),
+            np.log(0.3) - 0.5 * square / wide - 0.5 * d * np.log(wide),
+        )
+        return x, log_q - 0.5 * d * _LOG_2PI
+
+    def project(self, theta: Array) -> Array:
+        """Clip the eigenvalues of the precision and the length of ``Sigma^-1 mu``."""
+        eta, precision = self.natural(np.asarray(theta, dtype=float))
+        length = float(np.linalg.norm(eta))
+        if length > self.longest:
+            eta = eta * (self.longest / length)
+        if self._known is not None:
+            return eta
+        low, high = 1.0 / self.variances[1], 1.0 / self.variances[0]
+        values, vectors = np.linalg.eigh(precision)
+        if low <= values[0] and values[-1] <= high:
+            return self._flatten(eta, precision)
+        return self._flatten(eta, (vectors * np.clip(values, low, high)) @ vectors.T)
+
+    def curvature(self, dimension: int = 1) -> Curvature:
+        """Return bounds from the extreme variances u <= v and the longest mean m.
+
+        A direction (a, B) has variance ``(a - B mu)' Sigma (a - B mu) + tr(B Sigma B Sigma)/2``,
+        which lies between two quadratic forms in (|a|, |B|).
+        """
+        if self._known is not None:
+            values = np.linalg.eigvalsh(self._known)
+            return Curvature(float(values[0]), float(values[-1]), float(values[-1]) * self.longest)
+        u, v = self.variances
+        m = self.longest * v
+        lower = np.linalg.eigvalsh([[u, -u * m], [-u * m, u * m**2 + u**2 / 2.0]])[0]
+        upper = np.linalg.eigvalsh([[v, v * m], [v * m, v * m**2 + v**2 / 2.0]])[1]
+        lipschitz = np.hypot(m, 0.5 * (np.sqrt(dimension) * v + m**2))
+        return Curvature(float(lower), float(upper), float(lipschitz))
+
+    def fewest(self, dimension: int) -> int:
+        """Return ten per column, for the covariance to be well away from singular."""
+        return 10 * (dimension + 1)
+
+    def frame(self, points: Array) -> Frame:
+        """Whiten by the sample as far as the structure allows."""
+        d = points.shape[1]
+        shift = points.mean(axis=0)
+        scale = self._scale(points)
+        structure = self.covariance if self._known is None else np.eye(d)
+        inner = Gaussian(structure, variances=_FRAME_VARIANCES, longest=1e6)
+        back = np.linalg.inv(scale)
+
+        def outside(theta_z: Array) -> Array:
+            eta_z, precision_z = inner.natural(theta_z)
+            precision = back.T @ precision_z @ back
+            eta = back.T @ (eta_z + precision_z @ back @ shift)
+            return eta if self._known is not None else self._flatten(eta, precision)
+
+        zero = np.zeros(self.statistics(points[:1]).shape[1])
+        offset = outside(zero)  # not 0 only where the precision is known
+        columns = [outside(unit) - offset for unit in np.eye(len(zero))]
+        return Frame(inner, shift, scale, np.column_stack(columns), offset)
+
+    def reach(self, theta: Array) -> tuple[float, float]:
+        """Return nine standard deviations on both sides, for one column."""
+        mean, covariance = self.unpack(theta)
+        width = 9.0 * float(np.sqrt(covariance[0, 0]))
+        return float(mean[0]) - width, float(mean[0]) + width
+
+    def _scale(self, points: Array) -> Array:
+        d = points.shape[1]
+        if self._known is not None:
+            return np.asarray(np.linalg.cholesky(self._known))
+        centred = points - points.mean(axis=0)  # far means would cost digits in the moments
+        if self.covariance == "full":
+            covariance = centred.T @ centred / len(points)
+        elif self.covariance == "diagonal":
+            covariance = np.diag((centred**2).mean(axis=0))
+        else:
+            covariance = (centred**2).mean() * np.eye(d)
+        _require_regular(covariance)
+        return np.asarray(np.linalg.cholesky(covariance))
+
+    @property
+    def _known(self) -> NDArray[np.float64] | None:
+        return None if isinstance(self.covariance, str) else np.asarray(self.covariance)
+
+    def _flatten(self, eta: Array, precision: Array) -> Array:
+        d = len(eta)
+        if self.covariance == "spherical":
+            return np.append(eta, np.trace(precision) / np.sqrt(d))
+        parts = [eta, np.diag(precision)]
+        if self.covariance == "full":
+            parts.append(precision[np.triu_indices(d, 1)] * _ROOT_2)
+        return np.concatenate(parts)
+
+    def _require_dimension(self, dimension: int, name: str) -> None:
+        if self._known is not None and dimension != len(self._known):
+            raise InvalidInput(
+                f"the known covariance is {len(self._known)} x {len(self._known)}; "
+                f"{name!r} has {dimension} columns"
+            )
+
+
+def _known(covariance: ArrayLike) -> Array:
+    matrix = np.array(covariance, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInput(f"a known 'covariance' must be a square matrix; got {matrix.shape}")
+    if not np.allclose(matrix, matrix.T):
+        raise InvalidInput("a known 'covariance' must be symmetric")
+    _require_regular(matrix)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _require_regular(covariance: Array) -> None:
+    values = np.linalg.eigvalsh(covariance)
+    if values[0] <= 1e-12 * max(float(values[-1]), 1e-300):
+        raise BadData(
+            f"the covariance is singular (eigenvalues {values[0]:.3g} to {values[-1]:.3g}); "
+            "drop constant or duplicate columns"
+        )
+
+
+def _normals(uniforms: Array) -> Array:
+    return np.asarray(ndtri(np.clip(uniforms, 1e-15, 1.0 - 1e-15)))

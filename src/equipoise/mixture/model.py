@@ -1,0 +1,195 @@
+"""The mixture model of every group: the laws of both outcomes, and whether they fit together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from equipoise.cells import GroupCells
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.mixture.family import Array, Family
+from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.oracle import Accepts
+from equipoise.mixture.truncated import fit_truncated
+
+__all__ = ["GroupAccepts", "MixtureModel", "SelfCheck", "accepts_of", "fit_model"]
+
+GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
+"""The decision-maker: a classifier per group, or one that is told the group."""
+
+Pair = tuple[TruncatedFit, TruncatedFit]
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """Whether quantities that the model makes equal are equal: ``residual`` should be 0."""
+
+    what: str
+    residual: float
+    standard_error: float
+    slack: float
+    level: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the residual is within chance, or too small to matter (``slack``)."""
+        reach = float(ndtri(1.0 - self.level / 2.0)) * self.standard_error
+        return abs(self.residual) <= reach + self.slack
+
+    def __str__(self) -> str:
+        word = "holds" if self.passed else "FAILS"
+        return f"{self.what}: off by {self.residual:+.4f} ± {self.standard_error:.4f}, {word}"
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureModel:
+    """For every group the laws of outcome 0 and 1, estimated behind the decision-maker.
+
+    Attributes
+    ----------
+    fits
+        Group -> (law of outcome 0, law of outcome 1).
+    problems
+        Group -> why there is no model of it.
+    """
+
+    fits: Mapping[str, Pair]
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, group: str) -> Pair:
+        """Return a group's two laws."""
+        if group in self.problems:
+            raise BadData(f"there is no model of group {group!r}: {self.problems[group]}")
+        if group not in self.fits:
+            raise UnknownName("group of the mixture model", group, self.fits)
+        return self.fits[group]
+
+    def free_rates(self, group: str) -> tuple[float, float]:
+        """Return ``P[f=1 | Y=0]`` and ``P[f=1 | Y=1]`` by the model: estimates at no online cost.
+
+        They rest on the family being right where nobody was approved.
+        """
+        zero, one = self.of(group)
+        return zero.acceptance, one.acceptance
+
+    def self_check(
+        self, group: str, cells: GroupCells, *, exact: bool, level: float, slack: float
+    ) -> SelfCheck:
+        """Check ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1``, which costs nothing.
+
+        Parameters
+        ----------
+        cells, exact
+            The group's past counts, and whether they are the population.
+        level
+            False alarm probability.
+        slack
+            A deviation that does not matter.
+        """
+        p = np.array([cells.shares[1], cells.shares[0]])
+        alpha = np.array([fit.acceptance for fit in self.of(group)])
+        errors = np.array([fit.acceptance_error for fit in self.of(group)])
+        terms = p / alpha
+        variance = float(((terms * errors / alpha) ** 2).sum())
+        if not exact:
+            # the two counts are one multinomial sample
+            variance += float((terms**2 / np.maximum(p, 1e-300)).sum() - terms.sum() ** 2) / (
+                cells.total
+            )
+        return SelfCheck(
+            f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1",
+            float(terms.sum() - 1.0),
+            float(np.sqrt(max(variance, 0.0))),
+            slack,
+            level,
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for group, pair in self.fits.items():
+            for outcome, fit in enumerate(pair):
+                lines.append(f"group {group}, outcome {outcome}: {fit}")
+        lines += [f"group {group}: no model, {why}" for group, why in self.problems.items()]
+        return "\n".join(lines)
+
+
+def fit_model(
+    X: ArrayLike,
+    group: ArrayLike,
+    outcome: ArrayLike,
+    accepts: GroupAccepts,
+    family: Family,
+    method: str = "auto",
+    seed: int = 0,
+) -> MixtureModel:
+    """Fit both laws of every group to the features of past approved people.
+
+    Parameters
+    ----------
+    X, group, outcome
+        Features, group and outcome of the people who were approved, one row each.
+    accepts
+        The decision-maker: a mapping from group to a vectorised classifier, or a function of
+        ``(X, group)``.
+    family, method, seed
+        As for :func:`fit_truncated`.
+
+    A group whose data do not support a fit (too few people, singular, nothing truncated …) is
+    listed in ``problems`` of the result, with the reason.
+    """
+    points = family.points(X)
+    names, outcomes = np.asarray(group), np.asarray(outcome)
+    for name, column in (("group", names), ("outcome", outcomes)):
+        if column.shape != (len(points),):
+            raise InvalidInput(
+                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {column.shape}"
+            )
+    if not np.isin(outcomes, (0, 1)).all():
+        raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
+    fits: dict[str, Pair] = {}
+    problems: dict[str, str] = {}
+    for label in dict.fromkeys(names.tolist()):
+        who = str(label)
+        classifier = accepts_of(accepts, who)
+        try:
+            zero, one = (
+                fit_truncated(
+                    points[(names == label) & (outcomes == y)], classifier, family, method, seed
+                )
+                for y in (0, 1)
+            )
+        except BadData as error:
+            problems[who] = str(error)
+        else:
+            fits[who] = (zero, one)
+    return MixtureModel(fits, problems)
+
+
+def accepts_of(accepts: GroupAccepts, group: str) -> Accepts:
+    """Return the classifier as it decides on one group."""
+    if isinstance(accepts, Mapping):
+        if group not in accepts:
+            raise UnknownName("group in 'accepts'", group, accepts)
+        return accepts[group]
+    if not callable(accepts):
+        raise InvalidInput(
+            "'accepts' must map groups to classifiers or be a function of (X, group); got "
+            f"{type(accepts).__name__}"
+        )
+    try:
+        inspect.signature(accepts).bind(None, group)
+    except TypeError:
+        raise InvalidInput(
+            "'accepts' must take (X, group); this one is not told the group. If the decision "
+            "really ignores it, pass lambda X, group: accepts(X)"
+        ) from None
+    except ValueError:  # a builtin without a signature: the call itself will tell
+        pass
+    function = accepts
+    return lambda X: function(X, group)
