@@ -1,0 +1,190 @@
+"""Counting past decisions: History.read against the bare query, pandas and fairlearn."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from bench.measure import CACHE, Measurement, measure, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
+COUNT = "SELECT race, approved, repaid, count(*) FROM '{path}' GROUP BY ALL"
+SUCCESS = "race = 'Black' AND approved = 1 AND repaid = 1"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, default=100_000_000, help="rows of the large table")
+    parser.add_argument("--frame-rows", type=int, default=10_000_000, help="rows of the frame")
+
+
+def run(options: argparse.Namespace) -> Table:
+    large, small = generated(options.rows), generated(options.frame_rows)
+    out = table(
+        "Counts per group, decision and outcome, and the place of a success",
+        "task",
+        "rows",
+        "seconds",
+        "peak MB",
+        "× first",
+    )
+    _add(
+        out,
+        options.rows,
+        {
+            "bare DuckDB count, Parquet": measure(bare_count, large),
+            "History.read().cells, Parquet": measure(history_cells, large),
+        },
+    )
+    tau = options.rows // 50
+    places = {
+        "tau-th success: running sum": measure(running_sum, large, tau),
+        "tau-th success: two queries": measure(two_queries, large, tau),
+        "tau-th success: rows_until": measure(rows_until, large, tau),
+    }
+    assert len({m.result for m in places.values()}) == 1, places
+    _add(out, options.rows, places)
+    _add(
+        out,
+        options.frame_rows,
+        {
+            "pandas groupby": measure(pandas_groupby, small),
+            "fairlearn MetricFrame": measure(fairlearn_frame, small, runs=1),
+            "History.read().cells, pandas": measure(history_of_frame, small),
+            "History.read().cells, Parquet": measure(history_cells, small),
+        },
+    )
+    return out
+
+
+def generated(rows: int) -> str:
+    """Return a Parquet file of so many past decisions, made once."""
+    import duckdb
+
+    path = CACHE / f"past-{rows}.parquet"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        duckdb.connect().execute(
+            f"""
+            COPY (
+                SELECT
+                    i AS id,
+                    CASE WHEN h % 100 < 70 THEN 'White' WHEN h % 100 < 85 THEN 'Black'
+                         WHEN h % 100 < 95 THEN 'Hispanic' ELSE 'Asian' END AS race,
+                    CAST((h // 100) % 100 AS UTINYINT) AS score,
+                    CAST((h // 100) % 100 >= 40 AS TINYINT) AS approved,
+                    CASE WHEN (h // 100) % 100 >= 40
+                         THEN CAST((h // 10000) % 100 < 85 AS TINYINT) END AS repaid
+                FROM (SELECT i, hash(i) AS h FROM range({rows}) AS numbers(i))
+            ) TO '{unfinished}' (FORMAT parquet)
+            """
+        )
+        unfinished.rename(path)
+    return str(path)
+
+
+def bare_count(path: str) -> Callable[[], object]:
+    import duckdb
+
+    return lambda: sorted(duckdb.connect().execute(COUNT.format(path=path)).fetchall(), key=str)
+
+
+def history_cells(path: str) -> Callable[[], object]:
+    from equipoise.history import History
+
+    return lambda: History.read(path, **COLUMNS).cells
+
+
+def rows_until(path: str, tau: int) -> Callable[[], object]:
+    from equipoise.history import History
+
+    history = History.read(path, **COLUMNS)
+    return lambda: history.rows_until(tau, group="Black", outcome=1)
+
+
+def two_queries(path: str, tau: int) -> Callable[[], object]:
+    """Find the row of the tau-th success by its number in the file, then count up to it."""
+    import duckdb
+
+    def go() -> object:
+        connection = duckdb.connect()
+        source = f"read_parquet('{path}', file_row_number = true)"
+        ((last,),) = connection.execute(
+            f"SELECT file_row_number FROM {source} WHERE {SUCCESS} LIMIT 1 OFFSET {tau - 1}"
+        ).fetchall()
+        ((count,),) = connection.execute(
+            f"SELECT count(*) FROM {source} WHERE race = 'Black' AND file_row_number <= {last}"
+        ).fetchall()
+        return count
+
+    return go
+
+
+def running_sum(path: str, tau: int) -> Callable[[], object]:
+    import duckdb
+
+    query = f"""
+        SELECT min(place) FROM (
+            SELECT row_number() OVER () AS place,
+                   sum(CAST({SUCCESS} AS INTEGER)) OVER (ROWS UNBOUNDED PRECEDING) AS successes
+            FROM '{path}' WHERE race = 'Black'
+        ) WHERE successes = {tau}
+    """
+    return lambda: duckdb.connect().execute(query).fetchall()[0][0]
+
+
+def pandas_groupby(path: str) -> Callable[[], object]:
+    frame = _frame(path)
+    keys = ["race", "approved", "repaid"]
+    return lambda: len(frame.groupby(keys, dropna=False, observed=True).size())
+
+
+def fairlearn_frame(path: str) -> Callable[[], object]:
+    from fairlearn.metrics import MetricFrame, count, false_positive_rate, true_positive_rate
+
+    frame = _frame(path)
+    # Denials as failures, and plain arrays, the quickest it takes.
+    truth = frame.repaid.fillna(0).astype("int8").to_numpy()
+    decision, race = frame.approved.to_numpy(), frame.race.to_numpy(dtype=object)
+    metrics = {"tpr": true_positive_rate, "fpr": false_positive_rate, "count": count}
+    return lambda: len(
+        MetricFrame(
+            metrics=metrics,
+            y_true=truth,
+            y_pred=decision,
+            sensitive_features=race,
+        ).by_group
+    )
+
+
+def history_of_frame(path: str) -> Callable[[], object]:
+    from equipoise.history import History
+
+    frame = _frame(path)
+    return lambda: History.read(frame, **COLUMNS).cells
+
+
+def _frame(path: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(Path(path), columns=["race", "approved", "repaid"])
+
+
+def _add(out: Table, rows: int, tasks: dict[str, Measurement]) -> None:
+    first = next(iter(tasks.values()))
+    for name, m in tasks.items():
+        out.add_row(
+            name,
+            f"{rows:,}",
+            f"{m.seconds:.2f}",
+            f"{m.megabytes:,.0f}",
+            f"{m.seconds / first.seconds:.2f}",
+        )
+    out.add_section()
