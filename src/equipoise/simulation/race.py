@@ -1,9 +1,10 @@
 """How many people of every kind have come when the tau-th of some kinds comes, drawn exactly.
 
-The order is the one of :class:`equipoise.history.random_order.RandomOrder`, for many repeats at once. Give
-every person a random time. Endless stream: the kinds are independent Poisson processes, the tau-th
-of a kind comes after a Gamma time. Finite sample: independent uniform times, the tau-th of n comes
-at a Beta time. Either way the tau - 1 before it are uniform over the time until then.
+The order is that of :class:`equipoise.history.random_order.RandomOrder`, for many repeats at once.
+Give every person a random time. Endless stream: the kinds are independent Poisson processes, and
+the tau-th of a kind comes after a Gamma time. Finite sample: independent uniform times, and the
+tau-th of n comes at a Beta time. Either way the tau - 1 before it are uniform over the time until
+then.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 
 import numpy as np
 
@@ -37,6 +38,9 @@ FAST: Mapping[str, str] = {
 }
 
 
+_GIVEN = ("question", "costs", "history")
+
+
 @dataclass(frozen=True)
 class Setting:
     """Everything that defines a simulation; see :func:`equipoise.simulation.simulate`."""
@@ -57,6 +61,10 @@ class Setting:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidInput(f"{name!r} must be at least 1; got {value!r}")
+        known = [p for p in signature(self.audit).parameters if p not in _GIVEN]
+        for name in self.options:
+            if name not in known:
+                raise UnknownName(f"option of the audit {self.audit.name!r}", name, known)
 
 
 FastDraw = Callable[[Setting], Draws | None]

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from equipoise.bounds import (
+    Price,
+    baseline_bound,
+    baseline_expectation,
+    exp_bound,
+    family_bound,
+    paper_epsilon,
+    paper_tau,
+    relative_error,
+    rs_bound,
+    rs_expectation,
+)
+from equipoise.errors import InvalidInput
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld, lower_bound_pair
+
+WORLD = CellWorld.from_shares(
+    {"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)}, shares={"A": 0.75, "B": 0.25}
+)
+COSTS = Costs(feature=0.5, label=2.0, groups={"B": Costs(1.0, 3.0)})
+QUESTION = Question(epsilon=0.1, delta=0.05)
+
+
+def test_expectations_by_hand() -> None:
+    # base rates 0.42 and 0.18; a labelled arrival of A costs 0.6*0.5 + 0.48*2, of B 0.8 + 0.72*3
+    price_a, price_b = 0.6 * 0.5 + 0.48 * 2.0, 0.8 * 1.0 + 0.72 * 3.0
+    within = 10 * (1 / 0.42 + 1 / 0.58) * price_a + 10 * (1 / 0.18 + 1 / 0.82) * price_b
+    assert rs_expectation(WORLD, QUESTION, COSTS, tau=10).cost == pytest.approx(within)
+    arrivals = 10 * ((1 / 0.42 + 1 / 0.58) / 0.75 + (1 / 0.18 + 1 / 0.82) / 0.25)
+    everybody = baseline_expectation(WORLD, QUESTION, COSTS, tau=10)
+    assert everybody.cost == pytest.approx(arrivals * (0.75 * price_a + 0.25 * price_b))
+    assert everybody.labels == pytest.approx(arrivals * (0.75 * 0.6 + 0.25 * 0.8))
+
+
+def test_reuse_is_between_the_longest_phase_and_all_of_them() -> None:
+    for expectation in (rs_expectation, baseline_expectation):
+        alone = expectation(WORLD, QUESTION, COSTS, tau=1000)
+        together = expectation(WORLD, QUESTION, COSTS, tau=1000, reuse_labels=True)
+        assert together.cost < alone.cost
+    # one group, one phase: nothing to share
+    single = Question("equal_opportunity", epsilon=0.1)
+    assert rs_expectation(WORLD, single, COSTS, tau=50, reuse_labels=True).cost == pytest.approx(
+        rs_expectation(WORLD, single, COSTS, tau=50).cost, rel=1e-6
+    )
+
+
+def test_bounds_are_thirteen_twelfths_of_the_expectation() -> None:
+    """624/576 = 13/12: the proofs bound 1 + epsilon/12 by it."""
+    for bound, expectation in ((rs_bound, rs_expectation), (baseline_bound, baseline_expectation)):
+        upper, mean = bound(WORLD, QUESTION, COSTS), expectation(WORLD, QUESTION, COSTS)
+        assert upper.cost / mean.cost == pytest.approx(13 / 12, rel=1e-5)
+        assert upper.labels / mean.labels == pytest.approx(13 / 12, rel=1e-5)
+
+
+def test_exp_bound_spends_labels_that_do_not_depend_on_epsilon() -> None:
+    wide = exp_bound(WORLD, Question(epsilon=0.2), COSTS)
+    narrow = exp_bound(WORLD, Question(epsilon=0.1), COSTS)
+    assert narrow.labels == wide.labels
+    assert narrow.features == pytest.approx(4 * wide.features)
+    log_term = math.log(14 * 2 / 0.05)
+    labels = 440 * log_term * (0.6 / 0.42 + 0.6 / 0.58 + 0.8 / 0.18 + 0.8 / 0.82)
+    assert narrow.labels == pytest.approx(labels)
+
+
+def test_only_the_metrics_own_outcomes_are_paid_for() -> None:
+    parts = [
+        rs_expectation(WORLD, Question(m), COSTS).cost
+        for m in ("equal_opportunity", "predictive_equality", "equalized_odds")
+    ]
+    assert parts[0] + parts[1] == pytest.approx(parts[2])
+    assert rs_expectation(WORLD, Question("demographic_parity"), COSTS) == Price()
+    with pytest.raises(InvalidInput, match="cannot answer 'metric' 'accuracy_parity'"):
+        rs_bound(WORLD, Question("accuracy_parity"), COSTS)
+
+
+def test_an_outcome_that_never_comes_has_no_price() -> None:
+    world = CellWorld.from_shares({"A": (0.5, 0.0, 0.5, 1.0), "B": (0.1, 0.1, 0.8, 0.1)})
+    price = rs_expectation(world, QUESTION, COSTS, tau=5)
+    assert price.cost == math.inf
+    assert price.to_dict()["cost"] is None
+    free = CellWorld.from_shares({"A": (1.0, 0.0, 0.0, 0.0), "B": (0.1, 0.1, 0.8, 0.1)})
+    labels = rs_expectation(free, Question("equal_opportunity"), COSTS, tau=18).labels
+    assert labels == pytest.approx(18 / 0.18 * 0.8)
+
+
+def test_family_bound_is_below_what_rs_pays_there() -> None:
+    epsilon, delta = 0.1, 0.05
+    question = Question(gamma=0.0, epsilon=epsilon, delta=delta)
+    for world in lower_bound_pair(epsilon, 0.2, 0.2):
+        lower = family_bound(epsilon, delta, 0.2, 0.2)
+        assert 0 < lower.labels < rs_expectation(world, question, Costs()).labels
+        assert lower.cost < rs_bound(world, question, Costs()).cost
+    assert family_bound(epsilon, 0.3, 0.2, 0.2).labels == 0.0
+    with pytest.raises(InvalidInput, match="'q' must be in"):
+        family_bound(epsilon, delta, 0.2, 0.5)
+
+
+def test_tau_and_epsilon_invert_each_other() -> None:
+    tau = paper_tau(QUESTION, 3)
+    assert paper_epsilon(tau, QUESTION, 3) == pytest.approx(QUESTION.epsilon, rel=1e-5)
+    assert relative_error(tau, QUESTION, 3) == pytest.approx(QUESTION.epsilon / 12, rel=1e-5)
+    assert 8 * 3 * math.exp(-tau * (QUESTION.epsilon / 12) ** 2 / 4) <= QUESTION.delta

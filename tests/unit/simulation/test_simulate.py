@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from equipoise.audits.base import Audit
+from equipoise.audits.rs import RSAudit
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.question import Costs, Question, Want
+from equipoise.simulation import Summary, run, simulate
+from equipoise.simulation.race import endless_counts, finite_counts
+from equipoise.worlds import CellWorld, Person, TableWorld
+
+WORLD = CellWorld.from_shares(
+    {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
+)
+QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
+
+
+class Stubborn(RSAudit):
+    """RS-Audit under another class: the simulator may not take the fast way."""
+
+
+def test_arrays_have_one_entry_per_repeat_and_follow_the_seed() -> None:
+    sims = [
+        simulate("rs", WORLD, QUESTION, Costs(), repeats=7, seed=seed, tau=10) for seed in (1, 1, 2)
+    ]
+    for name in ("verdict", "cost", "labels", "features", "estimate", "lower", "upper"):
+        assert len(getattr(sims[0], name)) == 7
+        assert np.array_equal(getattr(sims[0], name), getattr(sims[1], name))
+    assert not np.array_equal(sims[0].cost, sims[2].cost)
+    assert set(sims[0].verdict) <= {"FAIR", "UNFAIR", "INCONCLUSIVE"}
+
+
+def test_person_by_person_follows_the_seed_however_many_jobs() -> None:
+    one = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5)
+    two = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5, jobs=2)
+    assert np.array_equal(one.cost, two.cost)
+    assert np.array_equal(one.estimate, two.estimate)
+
+
+def test_any_precision_is_possible() -> None:
+    sim = simulate("baseline", WORLD, Question(gamma=0.1, epsilon=1e-4), Costs(), repeats=3)
+    assert np.all(sim.labels > 10**11)
+    assert np.all(sim.verdict == "UNFAIR")
+    assert sim.estimate == pytest.approx(WORLD.difference("equalized_odds"), abs=1e-4)
+
+
+def test_summary_counts_errors_against_the_truth() -> None:
+    sim = simulate("rs", WORLD, QUESTION, Costs(), repeats=50, tau=3)
+    assert set(np.unique(sim.wrong)) <= {False, True}
+    summary = sim.summary()
+    assert summary.errors == sim.wrong.sum()
+    assert sum(summary.verdicts.values()) == pytest.approx(1.0)
+    assert summary.error_rate.lower <= summary.errors / 50 <= summary.error_rate.upper
+    assert Summary.from_json(summary.to_json()) == summary
+    text = str(sim)
+    assert "50 runs" in text
+    assert f"{summary.mean_labels:,.6g} labels" in text
+
+
+def test_a_dry_past_is_inconclusive_with_what_is_known() -> None:
+    sim = simulate("rs", WORLD, QUESTION, Costs(), repeats=3, history_size=200)
+    assert set(sim.verdict) == {"INCONCLUSIVE"}
+    assert np.all(sim.cost == 0)
+    assert np.all(np.isnan(sim.estimate))
+    truth = WORLD.difference("equalized_odds")
+    assert np.all((sim.lower <= truth) & (truth <= sim.upper))
+    assert json.loads(sim.to_json())["estimate"] == [None] * 3
+
+
+def test_a_past_that_lacks_a_group_says_nothing() -> None:
+    rare = CellWorld.from_shares(
+        {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 1, "B": 1e-9}
+    )
+    for audit in ("rs", Stubborn):
+        sim = simulate(audit, rare, QUESTION, Costs(), repeats=2, history_size=30, tau=2)
+        assert set(sim.verdict) == {"INCONCLUSIVE"}
+        assert sim.lower.tolist() == [0, 0]
+        assert sim.upper.tolist() == [1, 1]
+
+
+def test_a_never_approved_group_costs_nothing_and_decides_nothing() -> None:
+    world = CellWorld.from_shares({"A": (0.5, 0.5, 0.0, 0.0), "B": (0.0, 0.0, 1.0, 0.4)})
+    sim = simulate("rs", world, QUESTION, Costs(), repeats=2)
+    assert set(sim.verdict) == {"INCONCLUSIVE"}
+    assert sim.lower[0] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_demographic_parity_is_free() -> None:
+    sim = simulate("rs", WORLD, Question("demographic_parity"), Costs(), repeats=2)
+    assert sim.cost.tolist() == [0.0, 0.0]
+    assert sim.verdict.tolist() == ["UNFAIR", "UNFAIR"]
+
+
+def test_late_surplus_labels_are_paid_for() -> None:
+    def slow(outcome: int, rng: np.random.Generator) -> int:
+        return 30
+
+    prompt = simulate("rs", WORLD, QUESTION, Costs(1.0, 0.0), repeats=20, tau=5, people=10**6)
+    late = simulate("rs", WORLD, QUESTION, Costs(1.0, 0.0), repeats=20, tau=5, delay=slow)
+    assert late.cost.mean() > prompt.cost.mean()
+    assert np.all(late.cost == late.labels)
+
+
+def test_people_who_vanish_leave_the_audit_inconclusive() -> None:
+    sim = simulate("rs", WORLD, QUESTION, Costs(), repeats=3, tau=50, delay=lambda y, rng: None)
+    assert set(sim.verdict) == {"INCONCLUSIVE"}
+
+
+def test_the_stream_may_end() -> None:
+    sim = simulate("rs", WORLD, QUESTION, Costs(), repeats=3, tau=50, people=40)
+    assert set(sim.verdict) == {"INCONCLUSIVE"}
+    assert np.all(sim.labels <= 40)
+
+
+def test_tables_are_simulated_like_their_cells() -> None:
+    people = WORLD.draw(2_000, 1)
+    table = TableWorld(people.groups, people.group, people.decision, people.outcome)
+    fast = simulate("rs", table, QUESTION, Costs(), repeats=5, tau=30)
+    same = simulate("rs", table.as_cells, QUESTION, Costs(), repeats=5, tau=30)
+    assert np.array_equal(fast.cost, same.cost)
+    slow = simulate(Stubborn, table, QUESTION, Costs(), repeats=2, tau=3, history_size=500)
+    assert len(slow) == 2
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(UnknownName, match="unknown audit 'rss'"):
+        simulate("rss", WORLD, QUESTION, Costs())
+    with pytest.raises(UnknownName, match="unknown option of the audit 'rs' 'taau'"):
+        simulate("rs", WORLD, QUESTION, Costs(), taau=5)
+    with pytest.raises(InvalidInput, match="'repeats' must be at least 1; got 0"):
+        simulate("rs", WORLD, QUESTION, Costs(), repeats=0)
+    with pytest.raises(InvalidInput, match="'history_size' must be at least 1; got -5"):
+        simulate("rs", WORLD, QUESTION, Costs(), history_size=-5)
+    with pytest.raises(InvalidInput, match="'tau' must be a whole number"):
+        simulate("rs", WORLD, QUESTION, Costs(), tau=0)
+    with pytest.raises(InvalidInput, match="cannot answer 'metric'"):
+        simulate("rs", WORLD, Question("accuracy_parity"), Costs())
+
+
+class Curious(RSAudit):
+    """Writes down the order in which answers come."""
+
+    def tell(self, ticket, outcome=None, features=None) -> None:  # type: ignore[no-untyped-def]
+        self.told = [*getattr(self, "told", []), ticket.number]
+        super().tell(ticket, outcome, features)
+
+
+def test_delays_count_arrivals() -> None:
+    audit = Curious(QUESTION, Costs(), WORLD.past(), tau=30)
+    run(audit, WORLD, 0, delay=lambda outcome, rng: 0 if outcome == 0 else 7)
+    assert sorted(audit.told) != audit.told  # early failures overtake late successes
+    assert len(set(audit.told)) == len(audit.told)
+
+
+def test_run_feeds_features_when_the_world_has_them() -> None:
+    seen: list[np.ndarray] = []
+
+    class Feature(RSAudit):
+        def _wants(self, group: str, decision: int) -> Want:
+            return Want.FEATURES
+
+        def _learn(self, answer):  # type: ignore[no-untyped-def]
+            seen.append(answer.features)
+            return self._conclude("enough") if len(seen) == 3 else None
+
+    people = WORLD.draw(100, 1)
+    table = TableWorld(
+        people.groups, people.group, people.decision, people.outcome, np.arange(100.0)[:, None]
+    )
+    audit: Audit = Feature(QUESTION, Costs(), table.past(), tau=5)
+    run(audit, table, 0)
+    assert [x.shape for x in seen] == [(1,)] * 3
+
+
+def test_counts_at_the_stops_add_up() -> None:
+    rng = np.random.default_rng(0)
+    counts = endless_counts(rng, 50, [0, 2], np.array([0.5, 0.3, 0.2]), 400)
+    assert np.all(counts[:, 0, 0] == 50)
+    assert np.all(counts[:, 1, 2] == 50)
+    first = np.where(counts[:, 0, 2] < 50, 0, 1)  # the goal reached first has the smaller counts
+    early, late = counts[np.arange(400), first], counts[np.arange(400), 1 - first]
+    assert np.all(early <= late)
+    totals = np.tile([60, 40, 30], (400, 1))
+    counts, enough = finite_counts(rng, 30, [0, 2], totals)
+    assert enough.all()
+    assert np.all(counts <= totals[:, None, :])
+    assert np.all(counts[:, 1, 2] == 30)
+    counts, enough = finite_counts(rng, 31, [2], totals)
+    assert not enough.any()
+
+
+def test_people_iterate_as_persons() -> None:
+    assert all(isinstance(person, Person) for person in WORLD.draw(5))
