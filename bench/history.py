@@ -113,8 +113,9 @@ def two_queries(path: str, tau: int) -> Callable[[], object]:
     """Find the row of the tau-th success by its number in the file, then count up to it."""
     import duckdb
 
+    connection = duckdb.connect()
+
     def go() -> object:
-        connection = duckdb.connect()
         source = f"read_parquet('{path}', file_row_number = true)"
         ((last,),) = connection.execute(
             f"SELECT file_row_number FROM {source} WHERE {SUCCESS} LIMIT 1 OFFSET {tau - 1}"
@@ -137,7 +138,8 @@ def running_sum(path: str, tau: int) -> Callable[[], object]:
             FROM '{path}' WHERE race = 'Black'
         ) WHERE successes = {tau}
     """
-    return lambda: duckdb.connect().execute(query).fetchall()[0][0]
+    connection = duckdb.connect()
+    return lambda: connection.execute(query).fetchall()[0][0]
 
 
 def pandas_groupby(path: str) -> Callable[[], object]:

@@ -1,0 +1,130 @@
+"""``equipoise check`` in a real shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import equipoise as eq
+from tests.acceptance.shell import equipoise
+
+COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
+
+
+@pytest.fixture(scope="module")
+def loans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("loans") / "loans.csv"
+    eq.data.fico_lender().past().to_csv(str(path))
+    return path
+
+
+def test_it_shows_the_naive_answers_and_the_honest_one(loans: Path) -> None:
+    done = equipoise("check", loans, *COLUMNS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    (naive,) = (line for line in done.stdout.splitlines() if "approved rows only" in line)
+    assert "0.000" in naive
+    assert "wrong: the data rule it out" in naive
+    assert "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0" in done.stdout
+
+
+def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
+    done = equipoise("check", loans, *COLUMNS, "--metric", "equal_opportunity", "--json")
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)
+    history = eq.History.read(loans, group="race", decision="approved", outcome="repaid")
+    finding = eq.check(history, eq.Question("equal_opportunity"))
+    assert answer.pop("history") == {
+        "cells": history.cells.to_dict(),
+        "notes": list(history.notes),
+    }
+    assert answer == json.loads(finding.to_json())
+
+
+def test_intersections_words_and_prices(tmp_path: Path) -> None:
+    rows = ["race,sex,granted,end"]
+    for race in ("Black", "white"):
+        for sex in ("f", "m"):
+            rows += [f"{race},{sex},yes,paid", f"{race},{sex},yes,late", f"{race},{sex},no,"] * 20
+    path = tmp_path / "loans.csv"
+    path.write_text("\n".join(rows))
+    columns = ("-g", "race", "-g", "sex", "-d", "granted", "-o", "end")
+    done = equipoise(
+        "check",
+        path,
+        *columns,
+        "--positive",
+        "decision=yes",
+        "--positive",
+        "outcome=paid",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["history"]["cells"]
+    assert cells["Black & f"] == {"approved_positive": 20, "approved_negative": 20, "denied": 20}
+    assert len(cells) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*COLUMNS[:4], "--outcome", "repayed"], "Did you mean 'repaid'?"),
+        ([*COLUMNS, "--gamma", "-0.1"], "'gamma' must be a finite number >= 0"),
+        ([*COLUMNS, "--gamma", "wide"], "'--gamma'"),
+        ([*COLUMNS, "--metric", "equal_odds"], "Did you mean 'equalized_odds'?"),
+        ([*COLUMNS, "--positive", "a", "--positive", "b"], "'--positive' must be one value"),
+        (COLUMNS[:4], "Missing option '--outcome'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_code_2(loans: Path, arguments: list[str], message: str) -> None:
+    done = equipoise("check", loans, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert message in line
+
+
+def test_a_bad_file_is_one_line_and_code_2(tmp_path: Path) -> None:
+    done = equipoise("check", tmp_path / "none.csv", *COLUMNS)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: 'source': no file '{tmp_path / 'none.csv'}'\n"
+
+
+def test_on_adult_the_naive_answer_is_wrong_and_the_bounds_hold_the_truth(tmp_path: Path) -> None:
+    """A logistic regression grants by income; only the outcomes of the granted are known."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    adult = eq.data.adult()
+    features = eq.data.encode(
+        adult, ["age", "education_num", "hours_per_week", "capital_gain", "sex"]
+    )
+    values = adult.project("sex, income, part").fetchnumpy()
+    earns = values["income"] == ">50K"
+    train = values["part"] == "train"
+    model = linear_model.LogisticRegression(max_iter=1000).fit(features[train], earns[train])
+    granted = model.predict(features)
+
+    path = tmp_path / "adult.csv"
+    outcome = np.where(granted, earns.astype(int).astype(str), "")
+    lines = [f"{s},{int(d)},{y}" for s, d, y in zip(values["sex"], granted, outcome, strict=True)]
+    path.write_text("\n".join(["sex,granted,earns", *lines]))
+    counts = {
+        sex: {
+            f"{decided}_{turned}": int(
+                np.sum((values["sex"] == sex) & (granted == d) & (earns == y))
+            )
+            for decided, d in (("approved", 1), ("denied", 0))
+            for turned, y in (("positive", 1), ("negative", 0))
+        }
+        for sex in ("Female", "Male")
+    }
+    truth = eq.worlds.CellWorld.from_counts(counts).difference("equalized_odds")
+
+    done = equipoise("check", path, "-g", "sex", "-d", "granted", "-o", "earns", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["approved_only"] == 0.0
+    assert truth > 0.1
+    assert answer["lower"] <= truth <= answer["upper"]

@@ -1,0 +1,82 @@
+"""What starting up loads, and the frame of the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import equipoise as eq
+from equipoise.cli.app import COMMANDS
+from tests.acceptance.shell import equipoise, python
+
+HEAVY = {
+    "alembic",
+    "duckdb",
+    "fairlearn",
+    "fastapi",
+    "ibis",
+    "joblib",
+    "matplotlib",
+    "narwhals",
+    "pandas",
+    "plotly",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "sqlalchemy",
+    "uvicorn",
+}
+
+
+def loaded_by(code: str) -> set[str]:
+    done = python(f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
+    assert done.returncode == 0, done.stderr
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert loaded_by("import equipoise").isdisjoint(HEAVY | {"numpy", "rich", "typer"})
+
+
+def test_a_question_needs_no_numbers() -> None:
+    code = "import equipoise as eq; eq.Question(); eq.Costs()"
+    assert loaded_by(code).isdisjoint(HEAVY | {"numpy"})
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['equipoise', '--help']\n"
+        "from equipoise.cli import app\n"
+        "try: app()\n"
+        "except SystemExit: pass"
+    )
+    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+def test_reading_counts_loads_no_frames(tmp_path: object) -> None:
+    path = f"{tmp_path}/past.csv"
+    with open(path, "w") as file:
+        file.write("g,d,y\na,1,1\nb,1,0\n")
+    code = (
+        f"import equipoise as eq; eq.History.read({path!r}, group='g', decision='d', outcome='y')"
+    )
+    assert loaded_by(code).isdisjoint(HEAVY - {"duckdb"})
+
+
+def test_help_names_every_command() -> None:
+    done = equipoise("--help")
+    assert done.returncode == 0
+    assert all(f" {name} " in done.stdout for name in COMMANDS)
+
+
+def test_version() -> None:
+    assert equipoise("--version").stdout == f"equipoise {eq.__version__}\n"
+
+
+def test_an_unknown_command_is_one_line_and_code_2() -> None:
+    done = equipoise("chek")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: No such command 'chek'")
+    assert len(done.stderr.splitlines()) == 1
