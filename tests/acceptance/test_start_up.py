@@ -55,14 +55,11 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded_by(code).isdisjoint(HEAVY)
 
 
-def test_reading_counts_loads_no_frames(tmp_path: object) -> None:
-    path = f"{tmp_path}/past.csv"
-    with open(path, "w") as file:
-        file.write("g,d,y\na,1,1\nb,1,0\n")
-    code = (
-        f"import equipoise as eq; eq.History.read({path!r}, group='g', decision='d', outcome='y')"
-    )
-    assert loaded_by(code).isdisjoint(HEAVY - {"duckdb"})
+def test_reading_counts_loads_no_frames(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text("g,d,y\na,1,1\nb,1,0\n")
+    read = f"eq.History.read({str(path)!r}, group='g', decision='d', outcome='y')"
+    assert loaded_by(f"import equipoise as eq; {read}").isdisjoint(HEAVY - {"duckdb"})
 
 
 def test_help_names_every_command() -> None:

@@ -14,6 +14,7 @@ from equipoise.errors import EquipoiseError
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS = {
+    "demo": "equipoise.cli.demo",
     "check": "equipoise.cli.check",
 }
 """Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""

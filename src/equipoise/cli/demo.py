@@ -1,0 +1,166 @@
+"""``equipoise demo``: the whole story on a lender whose every outcome is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from equipoise._json import JsonValue
+from equipoise.cli.console import console, print_json, working
+from equipoise.cli.options import Json
+from equipoise.question import Costs, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from equipoise.finding import Finding
+    from equipoise.history import History
+    from equipoise.identify import Check
+    from equipoise.simulation import Summary
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False)
+
+COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)
+SHARP = Question("equalized_odds", gamma=0.15, epsilon=0.05, delta=0.05)
+PRICES = Costs(feature=0.0, label=1.0)
+REPEATS = 200
+
+
+@app.command()
+def demo(json: Json = False) -> None:
+    """Tell the story on the credit scores of 174,047 people."""
+    with working("Lending …"):
+        story = _live_through()
+    if json:
+        print_json(story.to_dict())
+    else:
+        _tell(console(), story)
+
+
+@dataclass(frozen=True)
+class Story(JsonValue):
+    """Everything that the demo shows, computed."""
+
+    history: History
+    coarse: Check
+    sharp: Check
+    rs: Summary
+    rs_tau: int
+    rs_here: Finding
+    truth: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the story as plain values."""
+        return {**super().to_dict(), "history": self.history.cells.to_dict()}
+
+
+def _live_through() -> Story:
+    from equipoise.audits.rs import RSAudit
+    from equipoise.data import fico_lender
+    from equipoise.identify import check
+    from equipoise.simulation import simulate
+
+    lender = fico_lender(threshold=30)
+    history, world = lender.history(), lender.world
+    audit = RSAudit(SHARP, PRICES, history)
+    return Story(
+        history=history,
+        coarse=check(history, COARSE),
+        sharp=check(history, SHARP),
+        rs=simulate("rs", world, SHARP, PRICES, repeats=REPEATS).summary(),
+        rs_tau=audit.tau,
+        rs_here=audit.conclude(),
+        truth=world.difference(SHARP.metric),
+    )
+
+
+def _tell(to: Console, story: Story) -> None:
+    from equipoise.cli.check import answers_table
+    from equipoise.cli.tables import past_table, rates_table
+
+    people = f"{story.history.cells.total:,g}"
+    _act(
+        to,
+        "A lender and its past",
+        f"{people} people asked for a loan; a credit score of 30 was enough to get one. Whether "
+        "the loan was repaid is known only of those who got it. Are mistakes spread evenly?",
+    )
+    to.print(past_table(story.history.cells))
+
+    _act(
+        to,
+        "What the data seem to say",
+        "Tools that drop rows without an outcome compare people who were all approved: no "
+        f"difference, Delta = {story.coarse.approved_only:.2f}. Counting each denial as a failure "
+        f"gives {story.coarse.denied_as_failures:.2f}. Neither is known to be true.",
+    )
+    to.print(answers_table(story.coarse))
+
+    _act(
+        to,
+        "What they do say, at no cost",
+        "Whatever the denied would have done, each rate lies between two bounds.",
+    )
+    to.print(rates_table(story.coarse))
+    _answer(to, story.coarse.question, story.coarse.verdict, f"{story.coarse.reason}; cost 0")
+
+    _act(
+        to,
+        "A sharper question",
+        "How bad is it: above 0.15, even above 0.20? Past data alone cannot tell.",
+    )
+    _answer(to, story.sharp.question, story.sharp.verdict, story.sharp.reason)
+
+    _act(
+        to,
+        "Paying for an answer: RS-Audit",
+        "Overriding some denials shows what these people would have done; each who fails costs 1. "
+        f"RS-Audit, with the constants of its proof, waits for {story.rs_tau:,} people of each "
+        f"group and outcome. Given a past without end, {story.rs.repeats} simulated runs:",
+    )
+    to.print(_runs({"RS-Audit": story.rs}))
+    _answer(to, story.rs_here.question, story.rs_here.verdict, story.rs_here.reason)
+
+
+def _act(to: Console, title: str, text: str) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    to.print()
+    to.rule(Text(title, style="bold"), align="left")
+    to.print(Padding(Text(text), (0, 1)))
+
+
+def _answer(to: Console, question: Question, verdict: str, reason: str) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from equipoise.cli.tables import colour_of
+    from equipoise.question import Verdict
+
+    to.print(Padding(Text(str(question), style="dim"), (0, 1)))
+    answer = Text.assemble((verdict, f"bold {colour_of(Verdict(verdict))}"), f": {reason}")
+    to.print(Padding(answer, (0, 1)))
+
+
+def _runs(summaries: Mapping[str, Summary]) -> Table:
+    from equipoise.cli.tables import new_table
+
+    table = new_table("audit", "verdict", "mean labels", "mean cost", "wrong")
+    for name, summary in summaries.items():
+        verdicts = ", ".join(f"{v} {share:.0%}" for v, share in summary.verdicts.items() if share)
+        table.add_row(
+            name,
+            verdicts,
+            f"{summary.mean_labels:,.0f}",
+            f"{summary.mean_cost:,.0f}",
+            f"{summary.errors} of {summary.repeats}",
+        )
+    return table

@@ -1,0 +1,40 @@
+"""``equipoise demo`` in a real shell."""
+
+from __future__ import annotations
+
+import json
+
+import equipoise as eq
+from tests.acceptance.shell import equipoise
+
+
+def test_it_tells_the_story_on_80_columns() -> None:
+    done = equipoise("demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    for words in (
+        "174,047 people",
+        "Delta = 0.00",
+        "wrong: the data rule it out",
+        "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0",
+        "INCONCLUSIVE: the past data leave Delta anywhere between",
+    ):
+        assert words in " ".join(done.stdout.split())
+
+
+def test_its_numbers_are_computed() -> None:
+    done = equipoise("demo", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    story = json.loads(done.stdout)
+    world = eq.data.fico_lender().world
+    truth = world.difference("equalized_odds")
+    assert story["truth"] == truth
+    assert story["history"] == eq.data.fico_lender().history().cells.to_dict()
+    for check in (story["coarse"], story["sharp"]):
+        assert check["approved_only"] == 0.0
+        assert check["lower"] <= truth <= check["upper"]
+    sharp = eq.Question.from_dict(story["sharp"]["question"])
+    assert story["sharp"]["verdict"] == "INCONCLUSIVE"
+    assert story["coarse"]["verdict"] == "UNFAIR"
+    expected = eq.bounds.rs_expectation(world, sharp, eq.Costs()).cost
+    assert abs(story["rs"]["mean_cost"] - expected) < 5 * story["rs"]["standard_error"]
