@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from equipoise import bounds, data, mixture, worlds
     from equipoise.audits.baseline import BaselineAudit
+    from equipoise.audits.exp import ExpAudit
     from equipoise.audits.rs import RSAudit
     from equipoise.cells import Cells, GroupCells
     from equipoise.errors import EquipoiseError
     from equipoise.finding import Finding, Interval
     from equipoise.history import History
     from equipoise.identify import check
+    from equipoise.planning import Plan, plan
     from equipoise.question import Costs, Question, Ticket, Verdict, Want
     from equipoise.simulation import Simulation, simulate
 
@@ -27,10 +29,12 @@ _HOMES = {
     "Cells": "equipoise.cells",
     "Costs": "equipoise.question",
     "EquipoiseError": "equipoise.errors",
+    "ExpAudit": "equipoise.audits.exp",
     "Finding": "equipoise.finding",
     "GroupCells": "equipoise.cells",
     "History": "equipoise.history",
     "Interval": "equipoise.finding",
+    "Plan": "equipoise.planning",
     "Question": "equipoise.question",
     "RSAudit": "equipoise.audits.rs",
     "Simulation": "equipoise.simulation",
@@ -38,6 +42,7 @@ _HOMES = {
     "Verdict": "equipoise.question",
     "Want": "equipoise.question",
     "check": "equipoise.identify",
+    "plan": "equipoise.planning",
     "simulate": "equipoise.simulation",
 }
 _MODULES = ("bounds", "data", "mixture", "worlds")
@@ -47,10 +52,12 @@ __all__ = [
     "Cells",
     "Costs",
     "EquipoiseError",
+    "ExpAudit",
     "Finding",
     "GroupCells",
     "History",
     "Interval",
+    "Plan",
     "Question",
     "RSAudit",
     "Simulation",
@@ -61,6 +68,7 @@ __all__ = [
     "check",
     "data",
     "mixture",
+    "plan",
     "simulate",
     "worlds",
 ]

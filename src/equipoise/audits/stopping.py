@@ -25,7 +25,15 @@ from equipoise.history.past import Past
 from equipoise.identify import check
 from equipoise.question import Costs, Question, Verdict, Want
 
-__all__ = ["Goal", "Online", "StoppingAudit", "checked_tau", "compare_rates", "rate_intervals"]
+__all__ = [
+    "Goal",
+    "Online",
+    "StoppingAudit",
+    "checked_tau",
+    "compare_rates",
+    "rate_intervals",
+    "rows_missing",
+]
 
 Array = NDArray[np.float64]
 Goal = tuple[int, str]
@@ -181,12 +189,11 @@ class StoppingAudit(Audit):
     def _finding_before_start(self) -> Finding | None:
         if not self._outcomes:
             return check(self.history, self.question)
-        dry = [goal for goal in self._goals if goal not in self._rows]
-        if not dry:
+        if len(self._rows) == len(self._goals):
             return None
         return self._inconclusive(
             "the past data run dry before the audit can start",
-            tuple(self._rows_missing(*goal) for goal in dry),
+            rows_missing(self.history, self._goals, self.tau, self.within_group),
         )
 
     def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
@@ -202,20 +209,6 @@ class StoppingAudit(Audit):
             labels=self.labels,
             missing=missing,
             assumptions=free.assumptions,
-        )
-
-    def _rows_missing(self, outcome: int, group: str) -> str:
-        cells = self.cells[group]
-        found = cells.approved_positive if outcome else cells.approved_negative
-        who = f"people of group {group!r} who were approved and had outcome {outcome}"
-        if self.history.exact or not found:
-            return f"{who}: none were found, and {self.tau:,} are needed"
-        read = cells.total if self.within_group else self.cells.total
-        kind = f"of group {group!r}" if self.within_group else "of any group"
-        more = read * (self.tau / found - 1.0)
-        return (
-            f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, "
-            f"and {self.tau:,} are needed"
         )
 
     def _goals_missed(self) -> tuple[str, ...]:
@@ -241,6 +234,37 @@ class StoppingAudit(Audit):
         if reached >= 12.0:
             lines.append("tau is too small for an interval: nothing is established about Delta")
         return tuple(lines)
+
+
+def rows_missing(
+    history: Past, goals: Sequence[Goal], tau: int, within_group: bool
+) -> tuple[str, ...]:
+    """Say how many past rows are missing, about, until ``tau`` approved people meet each goal.
+
+    Of the goals that the same rows serve (a group's own, or all) the scarcest is named: rows
+    enough for it are enough for the others.
+    """
+    scarcest: dict[str, tuple[float, Goal]] = {}
+    for outcome, group in goals:
+        cells = history.cells[group]
+        found = cells.approved_positive if outcome else cells.approved_negative
+        block = group if within_group else ""
+        if (found == 0 or (found < tau and not history.exact)) and (
+            block not in scarcest or found < scarcest[block][0]
+        ):
+            scarcest[block] = found, (outcome, group)
+    return tuple(_rows_missing(history, *one, tau, within_group) for one in scarcest.values())
+
+
+def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_group: bool) -> str:
+    outcome, group = goal
+    who = f"people of group {group!r} who were approved and had outcome {outcome}"
+    if found == 0:
+        return f"{who}: none were found, and {tau:,} are needed"
+    read = history.cells[group].total if within_group else history.cells.total
+    kind = f"of group {group!r}" if within_group else "of any group"
+    more = read * (tau / found - 1.0)
+    return f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, and {tau:,} are needed"
 
 
 def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:

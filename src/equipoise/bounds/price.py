@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,11 @@ class Price(JsonValue):
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; None stands for "without limit"."""
         return {k: v if math.isfinite(v) else None for k, v in super().to_dict().items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Price:
+        """Build from what :meth:`to_dict` gave."""
+        return super().from_dict({k: math.inf if v is None else v for k, v in data.items()})
 
     def __str__(self) -> str:
         asked = f"{self.labels:,.6g} labels and {self.features:,.6g} feature vectors"

@@ -1,0 +1,5 @@
+"""Planning: what every audit would cost on this history, before anything is paid."""
+
+from equipoise.planning.plan import PLANNERS, Forecast, Plan, plan
+
+__all__ = ["PLANNERS", "Forecast", "Plan", "plan"]
