@@ -1,5 +1,5 @@
 """Planning: what every audit would cost on this history, before anything is paid."""
 
-from equipoise.planning.plan import PLANNERS, Forecast, Plan, plan
+from equipoise.planning.plans import PLANNERS, Forecast, Plan, plan
 
 __all__ = ["PLANNERS", "Forecast", "Plan", "plan"]

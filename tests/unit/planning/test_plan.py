@@ -21,7 +21,7 @@ COSTS = Costs(feature=0.1, label=1.0)
 def black_box_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan with Baseline and RS-Audit, whatever other audits there are."""
     known = {name: path for name, path in PLANNERS.items() if name in ("baseline", "rs")}
-    monkeypatch.setattr("equipoise.planning.plan.PLANNERS", known)
+    monkeypatch.setattr("equipoise.planning.plans.PLANNERS", known)
 
 
 def test_a_row_per_audit_cheapest_first() -> None:
