@@ -17,7 +17,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 if TYPE_CHECKING:
     import ibis
     import polars
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 __all__ = ["TABLE", "Source", "identifier", "literal", "open_source"]
 
@@ -149,17 +149,16 @@ class _Reading:
 
 
 def _open_files(patterns: Sequence[str], columns: Sequence[str]) -> Source:
-    import duckdb
 
     paths = [path for pattern in patterns for path in _matches(pattern)]
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     if all(path.lower().endswith(PARQUET_ENDINGS) for path in paths):
-        connection = duckdb.connect()
+        connection = _connect()
         return _DuckDB(
             name, lambda: connection.read_parquet(paths, union_by_name=len(paths) > 1), columns
         )
     if all(path.lower().endswith(CSV_ENDINGS) for path in paths):
-        connection = duckdb.connect()
+        connection = _connect()
         # Values stay text: a guessed type would fail on the first row that breaks the guess.
         return _DuckDB(
             name,
@@ -176,6 +175,14 @@ def _open_files(patterns: Sequence[str], columns: Sequence[str]) -> Source:
         f"'source' must be CSV ({', '.join(CSV_ENDINGS[:3])}) or Parquet files "
         f"({', '.join(PARQUET_ENDINGS)}), one kind at a time; got {endings}"
     )
+
+
+def _connect() -> DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")  # it would be written among our answers
+    return connection
 
 
 def _matches(pattern: str) -> list[str]:
@@ -201,7 +208,7 @@ def _open_frame(source: object, package: str, columns: Sequence[str]) -> Source:
     kind = type(source).__name__
     if isinstance(source, duckdb.DuckDBPyRelation):
         return _DuckDB("the DuckDB relation", lambda: source, columns)
-    connection = duckdb.connect()
+    connection = _connect()
     if isinstance(source, Mapping):
         connection.register("arrays", source)
         return _DuckDB("the arrays", lambda: connection.table("arrays"), columns)
@@ -222,7 +229,6 @@ def _open_frame(source: object, package: str, columns: Sequence[str]) -> Source:
 
 
 def _open_lazy(source: object, columns: Sequence[str]) -> Source:
-    import duckdb
     import polars
     import pyarrow
 
@@ -232,7 +238,7 @@ def _open_lazy(source: object, columns: Sequence[str]) -> Source:
         _require_columns(columns, frame.collect_schema().names())
     narrow = frame.select(columns)
     schema = narrow.head(0).collect().to_arrow().schema
-    connection = duckdb.connect()
+    connection = _connect()
 
     def stream() -> DuckDBPyRelation:
         batches = (
