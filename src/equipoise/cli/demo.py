@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from equipoise.finding import Finding
     from equipoise.history import History
     from equipoise.identify import Check
+    from equipoise.planning import Plan
     from equipoise.simulation import Summary
 
 __all__ = ["app"]
@@ -51,6 +53,7 @@ class Story(JsonValue):
     history: History
     coarse: Check
     sharp: Check
+    plan: Plan
     rs: Summary
     rs_tau: int
     rs_here: Finding
@@ -65,6 +68,7 @@ def _live_through() -> Story:
     from equipoise.audits.rs import RSAudit
     from equipoise.data import fico_lender
     from equipoise.identify import check
+    from equipoise.planning import plan
     from equipoise.simulation import simulate
 
     lender = fico_lender(threshold=30)
@@ -74,6 +78,7 @@ def _live_through() -> Story:
         history=history,
         coarse=check(history, COARSE),
         sharp=check(history, SHARP),
+        plan=plan(history, SHARP, PRICES),
         rs=simulate("rs", world, SHARP, PRICES, repeats=REPEATS).summary(),
         rs_tau=audit.tau,
         rs_here=audit.conclude(),
@@ -83,6 +88,7 @@ def _live_through() -> Story:
 
 def _tell(to: Console, story: Story) -> None:
     from equipoise.cli.check import answers_table
+    from equipoise.cli.plan import forecasts_table
     from equipoise.cli.tables import past_table, rates_table
 
     people = f"{story.history.cells.total:,g}"
@@ -109,45 +115,58 @@ def _tell(to: Console, story: Story) -> None:
         "Whatever the denied would have done, each rate lies between two bounds.",
     )
     to.print(rates_table(story.coarse))
-    _answer(to, story.coarse.question, story.coarse.verdict, f"{story.coarse.reason}; cost 0")
+    _say(to, f"{story.coarse.question}:")
+    _answer(to, story.coarse)
 
     _act(
         to,
         "A sharper question",
         "How bad is it: above 0.15, even above 0.20? Past data alone cannot tell.",
     )
-    _answer(to, story.sharp.question, story.sharp.verdict, story.sharp.reason)
+    _say(to, f"{story.sharp.question}:")
+    _answer(to, story.sharp)
 
     _act(
         to,
-        "Paying for an answer: RS-Audit",
+        "Paying for an answer",
         "Overriding some denials shows what these people would have done; each who fails costs 1. "
-        f"RS-Audit, with the constants of its proof, waits for {story.rs_tau:,} people of each "
-        f"group and outcome. Given a past without end, {story.rs.repeats} simulated runs:",
+        "The plan, before anything is paid:",
     )
+    to.print(forecasts_table(story.plan))
+
+    _act(
+        to,
+        "RS-Audit",
+        f"With the constants of its proof it waits for {story.rs_tau:,} people of each group and "
+        "outcome, past and present. On this lender's past:",
+    )
+    _answer(to, story.rs_here)
+    _say(to, f"With a past without end, {story.rs.repeats} simulated runs:")
     to.print(_runs({"RS-Audit": story.rs}))
-    _answer(to, story.rs_here.question, story.rs_here.verdict, story.rs_here.reason)
 
 
 def _act(to: Console, title: str, text: str) -> None:
-    from rich.padding import Padding
     from rich.text import Text
 
     to.print()
     to.rule(Text(title, style="bold"), align="left")
-    to.print(Padding(Text(text), (0, 1)))
+    _say(to, text)
 
 
-def _answer(to: Console, question: Question, verdict: str, reason: str) -> None:
+def _say(to: Console, text: str | Text) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from equipoise.cli.tables import colour_of
-    from equipoise.question import Verdict
+    to.print(Padding(Text(text) if isinstance(text, str) else text, (0, 1)))
 
-    to.print(Padding(Text(str(question), style="dim"), (0, 1)))
-    answer = Text.assemble((verdict, f"bold {colour_of(Verdict(verdict))}"), f": {reason}")
-    to.print(Padding(answer, (0, 1)))
+
+def _answer(to: Console, finding: Finding) -> None:
+    from rich.text import Text
+
+    from equipoise.cli.tables import colour_of
+
+    verdict = (str(finding.verdict), f"bold {colour_of(finding.verdict)}")
+    _say(to, Text.assemble(verdict, f": {finding.reason}; cost {finding.cost:,.10g}"))
 
 
 def _runs(summaries: Mapping[str, Summary]) -> Table:
