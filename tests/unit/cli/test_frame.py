@@ -1,0 +1,48 @@
+"""The frame of the command line, in process."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from equipoise.cli.app import COMMANDS
+from equipoise.cli.console import fail, print_json
+from equipoise.cli.options import read_positive
+from equipoise.errors import InvalidInput
+from equipoise.finding import Interval
+
+
+def test_numbers_without_limit_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"most": float("inf"), "range": [Interval(0.0, float("nan")), 1]})
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"most": None, "range": [{"lower": 0.0, "upper": None, "estimate": None}, 1]}
+
+
+def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught:
+        fail("two\n  lines")
+    assert caught.value.exit_code == 2
+    assert capsys.readouterr().err == "error: two lines\n"
+
+
+def test_a_value_that_means_one() -> None:
+    assert read_positive([]) is None
+    assert read_positive(["yes"]) == "yes"
+    assert read_positive(["a=b"]) == "a=b"
+    both = {"decision": "granted", "outcome": "paid=off"}
+    assert read_positive(["decision=granted", "outcome=paid=off"]) == both
+    with pytest.raises(InvalidInput, match="'--positive' must be one value"):
+        read_positive(["yes", "outcome=paid"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_found_and_documented(name: str) -> None:
+    assert isinstance(import_module(COMMANDS[name]).app, typer.Typer)
+    shown = CliRunner().invoke(app, [name, "--help"])
+    assert shown.exit_code == 0
+    assert "Usage: " in shown.output
