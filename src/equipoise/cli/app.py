@@ -16,6 +16,8 @@ __all__ = ["COMMANDS", "app"]
 COMMANDS = {
     "demo": "equipoise.cli.demo",
     "check": "equipoise.cli.check",
+    "plan": "equipoise.cli.plan",
+    "simulate": "equipoise.cli.simulate",
 }
 """Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""
 

@@ -29,6 +29,7 @@ __all__ = [
     "Positive",
     "Source",
     "read_history",
+    "read_positive",
 ]
 
 DATA, QUESTION, PRICES = "Past decisions", "Question", "Prices"
@@ -140,12 +141,13 @@ def read_history(
             group=list(group),
             decision=decision,
             outcome=outcome,
-            positive=_positive(positive or []),
+            positive=read_positive(positive or []),
             denied_outcomes=denied_outcomes,
         )
 
 
-def _positive(values: Sequence[str]) -> str | dict[str, str] | None:
+def read_positive(values: Sequence[str]) -> str | dict[str, str] | None:
+    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it."""
     by_role = {
         role: value
         for role, mark, value in (text.partition("=") for text in values)

@@ -105,6 +105,7 @@ def _bar(setting: Setting, progress: bool) -> Iterator[Callable[[], object]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"simulating {setting.audit.name}", total=setting.repeats)
         yield lambda: bar.advance(task)
