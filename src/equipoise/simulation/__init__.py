@@ -2,6 +2,6 @@
 
 from equipoise.simulation.result import Simulation, Summary
 from equipoise.simulation.runner import Delay, run
-from equipoise.simulation.simulate import simulate
+from equipoise.simulation.engine import simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]
