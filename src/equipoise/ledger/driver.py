@@ -48,6 +48,7 @@ class Driver:
         self._row = row
         self._projection: Projection | None = None
         self._snapshot_seq = 0
+        self._snapshot_size = 0  # bytes
         self._turn = threading.RLock()
         self._queue: list[_Job] = []
         self._queue_lock = threading.Lock()
@@ -71,9 +72,9 @@ class Driver:
         with self._turn:
             return look(self._current(self._store.head(self._row.id)))
 
-    def replay(self, *, strict: bool = False) -> Projection:
-        """Return the projection that follows from the events alone."""
-        head = self._store.head(self._row.id)
+    def replay(self, head: Head | None = None, *, strict: bool = False) -> Projection:
+        """Return the projection that follows from the events alone, all of them by default."""
+        head = self._store.head(self._row.id) if head is None else head
         answers = answers_revised(self._bodies(head)) if head.revised else {}
         start = Projection(answers, head.seq, strict=strict)
         return replay(self._bodies(head), start=start, features_of=self._features_of)
@@ -99,7 +100,7 @@ class Driver:
                 _same(f"outcome of {row.person!r}", row.outcome, person and person.outcome)
             _same("number of people missing", len(books.people), 0)
             if not self._current(head).erased:
-                again = self.replay(strict=True)
+                again = self.replay(head, strict=True)
                 _same("money", (again.spent, again.reserved, again.overrun, head.cap), balance)
                 _same("state in memory", fingerprint(self._current(head)), fingerprint(again))
             return summary
@@ -161,7 +162,7 @@ class Driver:
             bodies = self._store.events(self._row.id, after=projection.seq, upto=head.seq)
             replay(bodies, start=projection, features_of=self._features_of)
         if projection.stale:
-            projection = self.replay()
+            projection = self.replay(head)
         if (projection.seq, projection.head) != (head.seq, head.hash):
             raise LedgerError(f"the events of {self._row.name!r} do not lead to its head: damaged")
         self._projection = projection
@@ -173,7 +174,7 @@ class Driver:
         )
         loaded = None if found is None else unpack(found[1], found[2])
         if loaded is None:
-            return self.replay()
+            return self.replay(head)
         self._snapshot_seq = loaded.seq
         return loaded
 
@@ -181,11 +182,13 @@ class Driver:
         projection = self._projection
         if projection is None:
             return
-        gap = max(SNAPSHOT_EVERY, projection.open_requests)  # a snapshot costs as much as it holds
+        # A snapshot costs as much as it holds, so large ones are made less often.
+        gap = max(SNAPSHOT_EVERY, projection.open_requests, self._snapshot_size // 100)
         if projection.seq < self._snapshot_seq + gap:
             return
         self._snapshot_seq = projection.seq
         digest, state = pack(projection)
+        self._snapshot_size = len(state)
         self._store.add_snapshot(
             self._row.id, projection.seq, software=__version__, digest=digest, state=state
         )

@@ -150,9 +150,11 @@ class LiveAudit:
         return live
 
     @classmethod
-    def open(cls, ledger: str, name: str, *, clock: Clock | None = None) -> LiveAudit:
-        """Return the audit of this name."""
-        store = Store(ledger)
+    def open(
+        cls, ledger: str, name: str, *, clock: Clock | None = None, timeout: float = 60.0
+    ) -> LiveAudit:
+        """Return the audit of this name; writes wait ``timeout`` seconds for other writers."""
+        store = Store(ledger, timeout=timeout)
         return cls(store, store.audit(name), clock or (lambda: datetime.now(UTC)))
 
     def close_ledger(self) -> None:

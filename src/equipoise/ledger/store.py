@@ -8,6 +8,7 @@ PostgreSQL. What is committed is on disk (write-ahead log, ``synchronous=FULL``)
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -59,19 +60,19 @@ class Store:
         self.url = url
         self._lock = threading.RLock()
         self._timeout = timeout
+        self._held: list[Connection] = []  # the connection, while there is one
+        weakref.finalize(self, _let_go, self._held)
         with explained(url, timeout):
-            self._connection: Connection | None = connect(url, create=create, timeout=timeout)
-            ensure_schema(self._connection, url, create=create)
-        self._sql = Sql(self._connection.dialect)
-        self._in_memory = isinstance(self._connection.engine.pool, StaticPool)
+            connection = connect(url, create=create, timeout=timeout)
+            self._held.append(connection)
+            ensure_schema(connection, url, create=create)
+        self._sql = Sql(connection.dialect)
+        self._in_memory = isinstance(connection.engine.pool, StaticPool)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; it is opened again when needed."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection.engine.dispose()
-                self._connection = None
+            _let_go(self._held)
 
     # -- audits ---------------------------------------------------------------------------------
 
@@ -214,14 +215,21 @@ class Store:
     @contextmanager
     def _using(self) -> Iterator[Connection]:
         with self._lock, explained(self.url, self._timeout):
-            if self._connection is None:
-                self._connection = connect(self.url, create=False, timeout=self._timeout)
+            if not self._held:
+                self._held.append(connect(self.url, create=False, timeout=self._timeout))
             try:
-                yield self._connection
+                yield self._held[0]
             except database_errors():
                 if not self._in_memory:
                     self.close()  # whatever it was, begin anew
                 raise
+
+
+def _let_go(held: list[Connection]) -> None:
+    while held:
+        connection = held.pop()
+        connection.close()
+        connection.engine.dispose()
 
 
 class Transaction:

@@ -1,0 +1,1 @@
+"""Long statistical studies, one file each: ``python -m study``."""

@@ -1,0 +1,42 @@
+"""Audits in a ledger that end within a few hundred people."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from equipoise.ledger import LiveAudit
+from equipoise.question import Costs, Question, Want
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares(
+    {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
+)
+QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
+COSTS = Costs(feature=5, label=100, groups={"B": Costs(10, 200)})
+
+
+def create(ledger: str, name: str = "loans", **options: Any) -> LiveAudit:
+    """Create an RS-Audit, unless told otherwise."""
+    options.setdefault("audit", "rs")
+    if options["audit"] in ("rs", "baseline"):
+        options.setdefault("options", {"tau": 20})
+    past = WORLD.past(None, 0)
+    return LiveAudit.create(ledger, name, QUESTION, COSTS, past, **options)
+
+
+def people(size: int, seed: int = 0) -> list[tuple[str, str, int, int]]:
+    """Return ``(pseudonym, group, decision, outcome)`` of people in order of arrival."""
+    drawn = WORLD.draw(size, seed)
+    return [(f"p{i}", p.group, p.decision, p.outcome) for i, p in enumerate(drawn)]
+
+
+def run(live: LiveAudit, size: int, *, seed: int = 0, share_told: float = 1.0) -> None:
+    """Let people arrive; tell some outcomes, out of order."""
+    rng = random.Random(seed)
+    waiting: list[tuple[str, int]] = []
+    for person, group, decision, outcome in people(size, seed):
+        if live.ask(person, group, decision).want is Want.LABEL:
+            waiting.append((person, outcome))
+        if waiting and rng.random() < share_told:
+            live.tell(*waiting.pop(rng.randrange(len(waiting))))
