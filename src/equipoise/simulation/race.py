@@ -9,7 +9,7 @@ then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,12 @@ def endless_counts(
     [100, 100, 100]
     """
     stops = rng.gamma(tau, size=(repeats, len(goals))) / shares[list(goals)]
-    times, counts = np.sort(stops, axis=1), np.zeros((repeats, len(goals), len(shares)), np.int64)
-    for kind, share in enumerate(shares.tolist()):
-        stop = stops[:, goals.index(kind)] if kind in goals else np.zeros(repeats)
-        count = _Count(rng, stop, tau if kind in goals else 0)
-        for place, time in enumerate(times.T):
-            later = rng.poisson(share * np.maximum(time - np.maximum(count.time, stop), 0.0))
-            counts[:, place, kind] = count.advance(time, later)
-    return _unsort(counts, stops)
+
+    def came(start: Floats, time: Floats) -> Ints:
+        return rng.poisson(shares * np.maximum(time - start, 0.0))
+
+    reached = np.ones(stops.shape, dtype=bool)
+    return _counts_at(rng, tau, goals, len(shares), stops, reached, came)
 
 
 def finite_counts(
@@ -66,51 +64,47 @@ def finite_counts(
     >>> enough[:, 0].tolist(), int(counts[1, 0, 1])
     ([False, True], 20)
     """
-    repeats, kinds = totals.shape
     enough = totals[:, list(goals)] >= tau
     stops = rng.beta(tau, np.where(enough, totals[:, list(goals)] - tau + 1, 1))
     stops = np.where(enough, stops, 1.0)
-    times, counts = np.sort(stops, axis=1), np.zeros((repeats, len(goals), kinds), np.int64)
-    for kind in range(kinds):
-        if kind in goals:
-            reached = enough[:, goals.index(kind)]
-            stop, ahead = np.where(reached, stops[:, goals.index(kind)], 0.0), reached * tau
-        else:
-            stop, ahead = np.zeros(repeats), np.zeros(repeats, np.int64)
-        count = _Count(rng, stop, ahead)
-        rest = totals[:, kind] - ahead
-        for place, time in enumerate(times.T):
-            start = np.maximum(count.time, stop)
-            part = np.where(start < 1.0, (time - start) / np.where(start < 1.0, 1.0 - start, 1), 1)
-            later = rng.binomial(rest, np.clip(part, 0.0, 1.0))
-            rest = rest - later
-            counts[:, place, kind] = count.advance(time, later)
-    return _unsort(counts, stops), enough
+    rest = totals.copy()
+    rest[:, list(goals)] -= np.where(enough, tau, 0)
+
+    def came(start: Floats, time: Floats) -> Ints:
+        nonlocal rest
+        left = np.where(start < 1.0, 1.0 - start, 1.0)
+        drawn = rng.binomial(rest, np.clip((time - start) / left, 0.0, 1.0))
+        rest = rest - drawn
+        return drawn
+
+    return _counts_at(rng, tau, goals, totals.shape[1], stops, enough, came), enough
 
 
-class _Count:
-    """One kind's count as time goes on: ``ahead`` people until ``stop``, the last of them at it."""
-
-    def __init__(self, rng: np.random.Generator, stop: Floats, ahead: int | Ints) -> None:
-        self._rng = rng
-        self._stop = stop
-        self._before = np.maximum(np.broadcast_to(ahead, stop.shape) - 1, 0)
-        self._ahead = np.broadcast_to(ahead, stop.shape)
-        self._seen = np.zeros(stop.shape, np.int64)
-        self._later = np.zeros(stop.shape, np.int64)
-        self.time = np.zeros(stop.shape)
-
-    def advance(self, time: Floats, later: Ints) -> Ints:
-        """Move on to ``time``; ``later`` people came after the stop. Return the count."""
-        left = self._stop - self.time
-        before_stop = time < self._stop
-        part = np.where(before_stop, (time - self.time) / np.where(left > 0.0, left, 1.0), 1.0)
-        self._seen += self._rng.binomial(self._before - self._seen, np.clip(part, 0.0, 1.0))
-        self._later += later
-        self.time = time
-        return np.where(before_stop, self._seen, self._ahead) + self._later
-
-
-def _unsort(counts: Ints, stops: Floats) -> Ints:
-    places = np.argsort(np.argsort(stops, axis=1), axis=1)
-    return np.take_along_axis(counts, places[:, :, None], axis=1)
+def _counts_at(
+    rng: np.random.Generator,
+    tau: int,
+    goals: Sequence[int],
+    kinds: int,
+    stops: Floats,
+    reached: NDArray[np.bool_],
+    came: Callable[[Floats, Floats], Ints],
+) -> Ints:
+    """Return the counts at each stop; ``came(start, time)`` draws who comes after the stops."""
+    repeats = len(stops)
+    stop, ahead = np.zeros((repeats, kinds)), np.zeros((repeats, kinds), np.int64)
+    stop[:, list(goals)] = np.where(reached, stops, 0.0)
+    ahead[:, list(goals)] = np.where(reached, tau, 0)
+    before = np.maximum(ahead - 1, 0)  # those who come uniformly before their kind's stop
+    seen, later = np.zeros_like(ahead), np.zeros_like(ahead)
+    counts = np.zeros((repeats, len(goals), kinds), np.int64)
+    places = np.argsort(stops, axis=1)
+    times, now = np.take_along_axis(stops, places, axis=1), np.zeros((repeats, 1))
+    for place in range(len(goals)):
+        time = times[:, place : place + 1]
+        waiting, left = time < stop, stop - now
+        part = np.where(waiting, (time - now) / np.where(left > 0.0, left, 1.0), 0.0)
+        seen += rng.binomial(before - seen, part)
+        later += came(np.maximum(now, stop), time)
+        counts[:, place] = np.where(waiting, seen, ahead) + later
+        now = time
+    return np.take_along_axis(counts, np.argsort(places, axis=1)[:, :, None], axis=1)

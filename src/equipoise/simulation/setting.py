@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from inspect import signature
 
@@ -34,6 +35,7 @@ AUDITS: Mapping[str, str] = {
 
 FAST: Mapping[str, str] = {
     "baseline": "equipoise.simulation.stopping:draw",
+    "exp": "equipoise.simulation.exp:draw",
     "rs": "equipoise.simulation.stopping:draw",
 }
 
@@ -61,13 +63,19 @@ class Setting:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidInput(f"{name!r} must be at least 1; got {value!r}")
-        known = [p for p in signature(self.audit).parameters if p not in _GIVEN]
-        for name in self.options:
-            if name not in known:
-                raise UnknownName(f"option of the audit {self.audit.name!r}", name, known)
+        if self.options:
+            known = [p for p in _parameters(self.audit) if p not in _GIVEN]
+            for name in self.options:
+                if name not in known:
+                    raise UnknownName(f"option of the audit {self.audit.name!r}", name, known)
 
 
 FastDraw = Callable[[Setting], Draws | None]
+
+
+@cache
+def _parameters(audit: type[Audit]) -> tuple[str, ...]:
+    return tuple(signature(audit).parameters)
 
 
 def audit_class(audit: str | type[Audit]) -> type[Audit]:
