@@ -78,6 +78,8 @@ class Audit(ABC):
     """
 
     name: ClassVar[str]
+    looks_at_approved: ClassVar[bool] = True
+    """Whether approved people are ever wanted; a simulation may pass over them if not."""
 
     def __init__(
         self, question: Question, costs: Costs, history: Past, *, budget: float | None = None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.audits.base import Audit
+from equipoise.audits.base import Audit, Features
 from equipoise.errors import BadData
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Verdict, Want
 from equipoise.simulation.result import Draws
 from equipoise.simulation.setting import Delay, Setting
-from equipoise.worlds import People, Person, World
+from equipoise.worlds import People, World
 from equipoise.worlds.base import as_generator
 
 if TYPE_CHECKING:
@@ -117,13 +118,26 @@ def _run_once(setting: Setting, seed: SeedSequence) -> Row:
 
 
 def _let_arrive(audit: Audit, arrivals: People, clock: int, post: _Post) -> None:
-    for now, person in enumerate(arrivals, start=clock):
-        post.deliver_until(now)
-        ticket = audit.ask(person.group, person.decision)
+    names, group, decision = arrivals.groups, arrivals.group.tolist(), arrivals.decision.tolist()
+    everybody = range(len(arrivals))
+    seen = everybody if audit.looks_at_approved else [i for i in everybody if not decision[i]]
+    for i in seen:
+        post.deliver_until(clock + i)
+        ticket = audit.ask(names[group[i]], decision[i])
         if ticket.want is not Want.NOTHING:
-            post.send(ticket, person, now)
+            features = None if arrivals.features is None else arrivals.features[i]
+            post.send(_Letter(ticket, int(arrivals.outcome[i]), features), clock + i)
         elif audit.finding is not None:
             return
+
+
+@dataclass(frozen=True)
+class _Letter:
+    """What a ticket asked for."""
+
+    ticket: Ticket
+    outcome: int
+    features: Features | None
 
 
 class _Post:
@@ -133,25 +147,27 @@ class _Post:
         self._audit = audit
         self._delay = delay
         self._rng = rng
-        self._due: list[tuple[int, int, Ticket, Person]] = []
+        self._due: list[tuple[int, int, _Letter]] = []
 
-    def send(self, ticket: Ticket, person: Person, now: int) -> None:
-        if ticket.want is Want.FEATURES:
-            self._audit.tell(ticket, features=person.features)
+    def send(self, letter: _Letter, now: int) -> None:
+        if letter.ticket.want is Want.FEATURES:
+            self._audit.tell(letter.ticket, features=letter.features)
         elif self._delay is None:
-            self._audit.tell(ticket, person.outcome, person.features)
+            self._deliver(letter)
         else:
-            wait = self._delay(person.outcome, self._rng)
+            wait = self._delay(letter.outcome, self._rng)
             if wait is None:
-                self._audit.withdraw(ticket)
+                self._audit.withdraw(letter.ticket)
             else:
-                heapq.heappush(self._due, (now + wait, ticket.number, ticket, person))
+                heapq.heappush(self._due, (now + wait, letter.ticket.number, letter))
 
     def deliver_until(self, now: int) -> None:
         while self._due and self._due[0][0] < now:
-            _, _, ticket, person = heapq.heappop(self._due)
-            self._audit.tell(ticket, person.outcome, person.features)
+            self._deliver(heapq.heappop(self._due)[2])
 
     def deliver_all(self) -> None:
-        if self._due:
-            self.deliver_until(max(due for due, *_ in self._due) + 1)
+        while self._due:
+            self._deliver(heapq.heappop(self._due)[2])
+
+    def _deliver(self, letter: _Letter) -> None:
+        self._audit.tell(letter.ticket, letter.outcome, letter.features)

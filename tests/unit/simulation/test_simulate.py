@@ -156,6 +156,20 @@ def test_delays_count_arrivals() -> None:
     assert len(set(audit.told)) == len(audit.told)
 
 
+def test_approved_people_are_passed_over_if_nobody_looks_at_them() -> None:
+    asked: list[int] = []
+
+    class DeniedOnly(RSAudit):
+        looks_at_approved = False
+
+        def _wants(self, group: str, decision: int) -> Want:
+            asked.append(decision)
+            return super()._wants(group, decision)
+
+    run(DeniedOnly(QUESTION, Costs(), WORLD.past(), tau=3), WORLD, 0)
+    assert set(asked) == {0}
+
+
 def test_run_feeds_features_when_the_world_has_them() -> None:
     seen: list[np.ndarray] = []
 
