@@ -51,7 +51,7 @@ def fit_truncated(
     >>> fit_truncated(approved, good, Gaussian()).mean.round(1) + 0.0
     array([0., 1.])
     >>> approved.mean(axis=0).round(1)  # what ignoring the truncation gives
-    array([1.7, 2.7])
+    array([1.5, 2.5])
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)

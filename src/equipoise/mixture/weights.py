@@ -21,7 +21,7 @@ from equipoise.mixture.fitted import TruncatedFit
 __all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "solve_weights"]
 
 DRAWS = 200
-SUBSAMPLE = 8_192
+SUBSAMPLE = 4_096
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,8 @@ def draw_weights(
     """Return q solved at drawn parameters, and the parameters drawn for outcomes 0 and 1."""
     rng = np.random.default_rng(seed)
     zero, one = fits
+    if not (zero.theta_covariance.any() or one.theta_covariance.any()):
+        draws = 1  # known laws: every draw would be the same
     theta_0, theta_1 = zero.draw_thetas(draws, rng), one.draw_thetas(draws, rng)
     log_1 = one.family.statistics(points) @ theta_1.T - one.family.log_partition(theta_1)
     log_0 = zero.family.statistics(points) @ theta_0.T - zero.family.log_partition(theta_0)

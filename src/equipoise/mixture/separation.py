@@ -1,0 +1,91 @@
+"""How well two laws can be told apart, and how well a weight between them can be known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.mixture.family import Array
+from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.weights import draw_weights, log_ratio
+
+__all__ = ["Foresight", "foresee_weight", "map_error_bound"]
+
+POINTS = 2**17
+
+
+def map_error_bound(
+    fits: tuple[TruncatedFit, TruncatedFit], odds: float, *, level: float, seed: int = 0
+) -> float:
+    """Return an upper confidence bound on how often the MAP oracle errs, for either outcome.
+
+    The oracle says 1 where ``log E_1 - log E_0 > -log odds``, with the fitted laws. Its error is
+    taken under laws drawn from the fits' uncertainty; the bound is the error's quantile over the
+    draws, plus what the number of simulated people leaves open.
+
+    Parameters
+    ----------
+    odds
+        The rough ``q_1/q_0`` that the oracle uses.
+    level
+        Probability with which the bound may be too small.
+    """
+    rng = np.random.default_rng(seed)
+    draws = int(min(np.ceil(4.0 / level), 4000))
+    worst = 0.0
+    for outcome, fit in enumerate(fits):
+        people = fit.family.sample(fit.theta, POINTS, rng)
+        says_one = log_ratio(fits, people) > -np.log(odds)
+        wrong = people[says_one != bool(outcome)]
+        # Reweighted to a drawn theta, only those who are misjudged matter.
+        thetas = fit.draw_thetas(draws, rng)
+        shift = thetas - fit.theta
+        change = fit.family.log_partition(thetas) - fit.family.log_partition(fit.theta)
+        weights = np.exp(np.clip(fit.family.statistics(wrong) @ shift.T - change, -700.0, 700.0))
+        error = weights.sum(axis=0) / POINTS
+        noise = np.sqrt((weights**2).sum(axis=0)) / POINTS
+        slack = -np.log(level) / POINTS  # what zero misjudged people would still allow
+        worst = max(worst, float(np.quantile(error + 3.0 * noise, 1.0 - level) + slack))
+    return min(worst, 1.0)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What a likelihood weight will be worth before any features are bought.
+
+    ``information`` about q per feature vector, and the standard error ``theta_error`` that remains
+    however many are bought.
+    """
+
+    information: float
+    theta_error: float
+
+    def features_needed(self, error: float) -> float:
+        """Return how many feature vectors bring the standard error down to ``error``."""
+        room = error**2 - self.theta_error**2
+        return float("inf") if room <= 0.0 else 1.0 / (self.information * room)
+
+
+def foresee_weight(
+    fits: tuple[TruncatedFit, TruncatedFit], q: float, *, size: int = 4096, seed: int = 0
+) -> Foresight:
+    """Simulate people with the fitted laws at a rough q and solve for it under drawn laws."""
+    rng = np.random.default_rng(seed)
+    ones = round(q * size)
+    zero, one = fits
+    people: Array = np.concatenate(
+        [
+            zero.family.sample(zero.theta, size - ones, rng),
+            one.family.sample(one.theta, ones, rng),
+        ]
+    )
+    ratio = log_ratio(fits, people)
+    # (rho - 1)/(q rho + 1 - q), written so that neither end overflows
+    score = np.where(
+        ratio > 0.0,
+        -np.expm1(-np.abs(ratio)) / (q + (1.0 - q) * np.exp(-np.abs(ratio))),
+        np.expm1(-np.abs(ratio)) / (q * np.exp(-np.abs(ratio)) + 1.0 - q),
+    )
+    solved = draw_weights(people, fits, seed=seed)[0]
+    return Foresight(float(np.mean(score**2)), float(np.std(solved)))

@@ -1,0 +1,294 @@
+"""A world of features: every group a mixture of two laws, decided on by a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData, InvalidInput, require_in_open_unit
+from equipoise.history.cell_past import CellPast
+from equipoise.history.random_order import RandomOrder
+from equipoise.mixture.acceptance import known_law
+from equipoise.mixture.family import Array, Curvature, Family
+from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.gaussian import Gaussian
+from equipoise.mixture.model import MixtureModel, fit_model
+from equipoise.mixture.oracle import Accepts, HalfSpace
+from equipoise.mixture.theory import separation_needed
+from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.cells import CellWorld
+
+__all__ = ["GroupMixture", "MixturePast", "MixtureWorld", "ModelledPast"]
+
+
+@runtime_checkable
+class ModelledPast(Protocol):
+    """A past that also offers a mixture model of its features."""
+
+    @property
+    def model(self) -> MixtureModel:
+        """The model."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMixture:
+    """One group: its share of everybody, P[Y=1], the laws of outcome 0 and 1, who is approved."""
+
+    share: float
+    q: float
+    laws: tuple[TruncatedFit, TruncatedFit]
+    accepts: Accepts
+
+    @classmethod
+    def of(
+        cls, share: float, q: float, family: Family, thetas: tuple[Array, Array], accepts: Accepts
+    ) -> GroupMixture:
+        """Build from a family and the parameters of outcome 0 and 1."""
+        require_in_open_unit("q", q)
+        zero, one = (known_law(family, theta, accepts) for theta in thetas)
+        return cls(share, q, (zero, one), accepts)
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePast:
+    """Past decisions of a mixture world: their counts, and a model of the approved's features."""
+
+    counts: CellPast
+    model: MixtureModel
+
+    @property
+    def cells(self) -> Cells:
+        """Counts, or population shares, per group."""
+        return self.counts.cells
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cells are the population itself."""
+        return self.counts.exact
+
+    def rows_until(
+        self, tau: int, *, group: str, outcome: int, within_group: bool = True
+    ) -> int | None:
+        """Return how many past people are read until ``tau`` were approved with the outcome."""
+        return self.counts.rows_until(tau, group=group, outcome=outcome, within_group=within_group)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureWorld:
+    """A population whose features follow a mixture of two laws in every group.
+
+    Parameters
+    ----------
+    mixtures
+        Group -> :class:`GroupMixture`.
+    feature_rows
+        How many past people's features an unlimited past holds, and the laws are estimated from;
+        None: the laws are known. (A past of finite size always estimates them from its own rows.)
+    family
+        The family that is fitted, if not the laws' own.
+
+    Examples
+    --------
+    >>> world = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.5})
+    >>> round(world.difference("equalized_odds"), 6)
+    0.0
+    >>> world.draw(3).features.shape
+    (3, 5)
+    """
+
+    mixtures: Mapping[str, GroupMixture]
+    feature_rows: int | None = None
+    family: Family | None = None
+    _cells: CellWorld = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        cells, r = {}, {}
+        for group, mixture in self.mixtures.items():
+            zero, one = mixture.laws
+            p1, p0 = mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance
+            s = 1.0 - p1 - p0
+            w = mixture.share
+            cells[group] = GroupCells(w * p1, w * p0, w * s)
+            r[group] = float((mixture.q - p1) / s) if s > 0.0 else 0.0
+        object.__setattr__(self, "_cells", CellWorld(Cells(cells), r))
+
+    @classmethod
+    def synthetic(
+        cls,
+        separation: float | None = None,
+        *,
+        epsilon: float | None = None,
+        approval: Mapping[str, float] | None = None,
+        tilt: float = 0.0,
+        dimension: int = 5,
+        variance: float = 4.0,
+        covariance: str = "spherical",
+        feature_rows: int | None = None,
+        seed: int = 0,
+    ) -> MixtureWorld:
+        """Build the population of the paper's synthetic experiment.
+
+        ``P[A=1] = 0.7``, ``q_{1|1} = 0.7``, ``q_{1|0} = 0.4``; spherical Gaussians; the mean of
+        outcome 1 is uniform on [-1, 1]^d, that of outcome 0 lies ``separation`` away in a random
+        direction.
+
+        Parameters
+        ----------
+        separation
+            Distance of the means; None takes the paper's condition at ``epsilon``.
+        approval
+            Per group, the share of outcome 1 that the linear classifier approves (0.6 and 0.5 for
+            groups "1" and "0" if left out).
+        tilt
+            Angle in radians between the classifier's normal and the plane in which the two laws
+            look alike: 0 approves both outcomes equally often, pi/2 tells them apart best.
+        covariance
+            The structure that is fitted: "spherical", "diagonal" or "full".
+        """
+        rng = np.random.default_rng(seed)
+        rates = {"1": 0.6, "0": 0.5} if approval is None else dict(approval)
+        family = Gaussian(covariance)
+        mixtures = {}
+        for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
+            good = rng.uniform(-1.0, 1.0, dimension)
+            direction = _unit(rng.standard_normal(dimension))
+            if separation is not None:
+                distance = separation
+            elif epsilon is not None:
+                distance = _distance_of_condition(good, variance, epsilon, q)
+            else:
+                raise InvalidInput("'separation' or 'epsilon' must be given")
+            bad = good + distance * direction
+            across = rng.standard_normal(dimension)
+            across = _unit(across - (across @ direction) * direction)
+            normal = np.cos(tilt) * across - np.sin(tilt) * direction
+            require_in_open_unit(f"approval of group {group}", rates[group])
+            cut = HalfSpace(normal, _offset(normal, good, variance, rates[group]))
+            sigma = variance * np.eye(dimension)
+            thetas = family.pack(bad, sigma), family.pack(good, sigma)
+            mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
+        return cls(mixtures, feature_rows)
+
+    @classmethod
+    def from_model(
+        cls,
+        model: MixtureModel,
+        q: Mapping[str, float],
+        shares: Mapping[str, float],
+        accepts: Mapping[str, Accepts],
+    ) -> MixtureWorld:
+        """Build the population that a fitted model describes."""
+        mixtures = {}
+        for group in shares:
+            zero, one = model.of(group)
+            laws = tuple(known_law(f.family, f.theta, accepts[group]) for f in (zero, one))
+            mixtures[group] = GroupMixture(shares[group], q[group], laws, accepts[group])  # type: ignore[arg-type]
+        return cls(mixtures)
+
+    @property
+    def cells(self) -> Cells:
+        """What is free to see."""
+        return self._cells.cells
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        """``P[Y=1 | f=0]`` of each group."""
+        return self._cells.r
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups' names."""
+        return tuple(self.mixtures)
+
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The true laws, as a model without uncertainty."""
+        return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
+
+    def difference(self, metric: str) -> float:
+        """Return the true Delta."""
+        return self._cells.difference(metric)
+
+    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> MixturePast:
+        """Return past decisions with a model of the approved people's features."""
+        generator = as_generator(rng)
+        if size is None:
+            counts = self._cells.past(None, generator)
+            if self.feature_rows is None:
+                return MixturePast(counts, self.model)
+            return MixturePast(counts, self._fit(self.draw(self.feature_rows, generator)))
+        people = self.draw(size, generator)
+        table = np.zeros((len(self.groups), 3), dtype=np.int64)
+        column = np.where(people.decision == 0, 2, 1 - people.outcome)
+        np.add.at(table, (people.group, column), 1)
+        if empty := [g for g, row in zip(self.groups, table, strict=True) if not row.any()]:
+            raise BadData(f"a past of {size:,} people holds nobody of group {empty[0]!r}")
+        cells = {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, table, strict=True)}
+        order = RandomOrder(generator, counts=table.ravel().tolist())
+        return MixturePast(CellPast(Cells(cells), exact=False, order=order), self._fit(people))
+
+    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+        """Let ``size`` people arrive, in random order."""
+        generator = as_generator(rng)
+        shares = np.array([m.share for m in self.mixtures.values()])
+        group = generator.choice(len(shares), size=size, p=shares / shares.sum())
+        outcome = np.zeros(size, dtype=np.int8)
+        decision = np.zeros(size, dtype=np.int8)
+        features: NDArray[np.float64] | None = None
+        for g, mixture in enumerate(self.mixtures.values()):
+            rows = np.flatnonzero(group == g)
+            outcome[rows] = generator.random(len(rows)) < mixture.q
+            for y, law in enumerate(mixture.laws):
+                chosen = rows[outcome[rows] == y]
+                x = law.family.sample(law.theta, len(chosen), generator)
+                if features is None:
+                    features = np.empty((size, x.shape[1]))
+                features[chosen] = x
+                if len(chosen):
+                    decision[chosen] = np.asarray(mixture.accepts(x)).astype(np.int8)
+        return People(self.groups, group, decision, outcome, features)
+
+    def with_feature_rows(self, rows: int | None) -> MixtureWorld:
+        """Return the same world with laws estimated from so many past people."""
+        return replace(self, feature_rows=rows)
+
+    def _fit(self, people: People) -> MixtureModel:
+        approved = people.decision == 1
+        assert people.features is not None
+        family = self.family or next(iter(self.mixtures.values())).laws[0].family
+        names = np.array(self.groups)[people.group[approved]]
+        accepts = {g: m.accepts for g, m in self.mixtures.items()}
+        return fit_model(
+            people.features[approved], names, people.outcome[approved], accepts, family
+        )
+
+
+def _unit(vector: Array) -> Array:
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+def _offset(normal: Array, mean: Array, variance: float, rate: float) -> float:
+    from scipy.special import ndtri
+
+    return float(normal @ mean - np.sqrt(variance) * ndtri(rate))
+
+
+def _distance_of_condition(good: Array, variance: float, epsilon: float, q: float) -> float:
+    """Solve the separation condition for the distance of the means.
+
+    With known covariance sigma^2 I: theta = mu/sigma^2, Hess W = sigma^2 I, and W is Lipschitz
+    with the longest mean, which grows with the distance itself.
+    """
+    distance = 1.0
+    for _ in range(200):
+        longest = float(np.linalg.norm(good)) + distance
+        bounds = Curvature(min(variance, 1.0), max(variance, 1.0), max(longest, 1.0))
+        distance = variance * separation_needed(bounds, epsilon=epsilon, q=q)
+    return distance
