@@ -125,7 +125,7 @@ groups = st.dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(groups)
 def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int]]) -> None:
     rows = [
