@@ -17,6 +17,7 @@ from equipoise.ledger.projection import Projection, answers_revised, replay
 from equipoise.ledger.rows import Head
 from equipoise.ledger.snapshots import fingerprint, pack, unpack
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.trace import EvidencePoint, trace
 from equipoise.ledger.verify import Books, Broken, Summary, verify
 
 __all__ = ["Driver"]
@@ -78,6 +79,15 @@ class Driver:
         answers = answers_revised(self._bodies(head)) if head.revised else {}
         start = Projection(answers, head.seq, strict=strict)
         return replay(self._bodies(head), start=start, features_of=self._features_of)
+
+    def trace(self, points: int) -> tuple[EvidencePoint, ...]:
+        """Replay with about so many looks at the evidence on the way."""
+        head = self._store.head(self._row.id)
+        answered = self.read(lambda p: sum(g.answered for g in p.groups.values()))
+        answers = answers_revised(self._bodies(head)) if head.revised else {}
+        every = max(1, answered // points)
+        start = Projection(answers, head.seq)
+        return trace(self._bodies(head), start, every, self._features_of)
 
     def verify(self, lines: Iterable[bytes], checkpoints: Sequence[tuple[int, str]]) -> Summary:
         """Check everything that is stored against the events; raise at the first difference."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise._json import JsonValue
+from equipoise.errors import BadData, InvalidInput, LedgerError
+from equipoise.ledger.projection import Projection, answers_revised, replay
+from equipoise.ledger.verify import Broken, Summary, verify
 
-__all__ = ["Checkpoint", "bodies_of", "export_lines", "write_export"]
+__all__ = ["Checkpoint", "bodies_of", "export_lines", "verify_export", "write_export"]
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,36 @@ def write_export(path: Path, lines: Iterable[bytes], checkpoint: Checkpoint) -> 
     finally:
         part.unlink(missing_ok=True)
     return checkpoint
+
+
+def verify_export(
+    path: Path,
+    *,
+    head: str | None = None,
+    checkpoints: Sequence[tuple[int, str]] = (),
+    seed: str | None = None,
+) -> Summary:
+    """Check an export's chain and money, then repeat its statistics, every decision made anew.
+
+    Raises
+    ------
+    BadData
+        If a line is not what the ledger wrote, or a replay does not lead to the same decisions.
+    """
+    try:
+        with path.open("rb") as file:
+            summary = verify(file, head=head, checkpoints=checkpoints, seed=seed)
+        with path.open("rb") as file:
+            answers = answers_revised(bodies_of(file))
+        with path.open("rb") as file:
+            start = Projection(answers, summary.events, strict=True)
+            replayed = replay(bodies_of(file), start=start)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except (Broken, LedgerError) as error:
+        raise BadData(f"{path} is broken: {error}") from error
+    finding = replayed.finding()
+    found = None if finding is None else finding.verdict.value
+    if found != summary.verdict:
+        raise BadData(f"{path} records the verdict {summary.verdict}; its events say {found}")
+    return summary

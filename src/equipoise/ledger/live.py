@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import secrets
 import uuid
@@ -23,6 +24,7 @@ from equipoise.ledger.rows import PersonRow
 from equipoise.ledger.settings import RecordedPast, Settings, build, whole
 from equipoise.ledger.status import Status, status_of
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.trace import EvidencePoint
 from equipoise.ledger.verify import GENESIS, Summary, canonical, digest
 from equipoise.question import Costs, Question
 
@@ -233,6 +235,12 @@ class LiveAudit:
         """The answer, None while the audit goes on; carries a warning if the stream drifted."""
         return self.status().finding
 
+    def so_far(self) -> Finding:
+        """Return what the evidence would support if nobody else came; the audit goes on."""
+        return self.finding or self._driver.read(
+            lambda projection: copy.deepcopy(projection.audit).conclude("the audit goes on")
+        )
+
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
         return self._driver.read(lambda projection: status_of(projection))
@@ -267,6 +275,10 @@ class LiveAudit:
     def replay(self) -> Status:
         """Return the status that follows from the events alone, every decision made anew."""
         return status_of(self._driver.replay(strict=True))
+
+    def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
+        """Return how the evidence grew, at about so many moments."""
+        return self._driver.trace(points)
 
     @property
     def seed(self) -> str:

@@ -38,6 +38,12 @@ class GroupTally:
     reserved: int = 0
     overrun: int = 0
 
+    @property
+    def answered(self) -> int:
+        """Requests that are settled, one way or another."""
+        settled = ("REVEALED", "CORRECTED", "DESCRIBED", "WITHDRAWN", "WRITTEN_OFF")
+        return sum(self.states[state] for state in settled)
+
 
 class Projection:
     """The audit as of its latest event.

@@ -1,0 +1,252 @@
+"""Everything that a report says, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from equipoise import __version__
+from equipoise._json import JsonValue
+from equipoise.bands import bands_from_past
+from equipoise.bounds import OUTCOMES, baseline_expectation, rs_expectation
+from equipoise.errors import EquipoiseError
+from equipoise.finding import Finding, Interval
+from equipoise.identify import check, difference_bounds
+from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger.settings import Settings
+from equipoise.ledger.trace import EvidencePoint
+from equipoise.metrics import METRICS
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+
+__all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity"]
+
+FOUR_FIFTHS = 0.8
+UNKNOWN_FOR_EVER = ("WITHDRAWN", "WRITTEN_OFF")
+
+
+@dataclass(frozen=True)
+class GroupReport(JsonValue):
+    """One group, past and present.
+
+    Attributes
+    ----------
+    labelled, good
+        Denied people whose outcome was bought, and those of them with outcome 1.
+    pending, overdue, withdrawn, written_off
+        Requests without an outcome.
+    selection_rate, impact_ratio
+        Share of the past who were approved, and that share over the largest group's.
+    before, after
+        Rate -> what past data alone establish, and what the audit adds.
+    """
+
+    group: str
+    past: int
+    past_approved: int
+    past_good: int
+    seen: int
+    approved: int
+    labelled: int
+    good: int
+    pending: int
+    overdue: int
+    withdrawn: int
+    written_off: int
+    spent: int
+    reserved: int
+    selection_rate: float
+    impact_ratio: float
+    before: Mapping[str, Interval]
+    after: Mapping[str, Interval]
+
+    @property
+    def below_four_fifths(self) -> bool:
+        """Whether readers of the four-fifths rule will ask."""
+        return self.impact_ratio < FOUR_FIFTHS
+
+
+@dataclass(frozen=True)
+class Comparison(JsonValue):
+    """What another audit is expected to cost on the same people (minor units)."""
+
+    audit: str
+    cost: float
+    labels: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Sensitivity(JsonValue):
+    """The naive Delta if everybody whose outcome is unknown turned out one way or the other."""
+
+    unknown: int
+    lower: float
+    upper: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Replay(JsonValue):
+    """What is needed to check the report from the beginning."""
+
+    audit_id: str
+    events: int
+    head: str
+    seed_hash: str
+    seed: str | None
+    software: str
+
+
+@dataclass(frozen=True)
+class Report(JsonValue):
+    """The whole report; ``finding`` is what is established by now, a verdict or not."""
+
+    name: str
+    made: str
+    simulated: bool
+    audit: str
+    question: Question
+    costs: Costs
+    currency: str
+    decimals: int
+    decided: bool
+    finding: Finding
+    free: Interval
+    status: Status
+    groups: tuple[GroupReport, ...]
+    evidence: tuple[EvidencePoint, ...]
+    comparisons: tuple[Comparison, ...]
+    sensitivity: Sensitivity
+    replay: Replay
+
+    @classmethod
+    def of(cls, live: LiveAudit, *, now: datetime | None = None) -> Report:
+        """Gather the report of a live (or simulated) audit by replaying its events."""
+        status, settings = live.status(), live.settings
+        evidence = live.trace()
+        finding = status.finding or live.so_far()
+        free = check(settings.past, settings.question)
+        final = status.finding is not None
+        return cls(
+            name=settings.name,
+            made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+            simulated=settings.simulated,
+            audit=settings.audit,
+            question=settings.question,
+            costs=settings.costs,
+            currency=settings.currency,
+            decimals=settings.decimals,
+            decided=final,
+            finding=finding,
+            free=Interval(free.lower, free.upper),
+            status=status,
+            groups=tuple(_groups(settings, status, free, finding)),
+            evidence=evidence,
+            comparisons=tuple(_comparisons(settings, status)),
+            sensitivity=_sensitivity(settings, status),
+            replay=Replay(
+                audit_id=live.row.uid,
+                events=status.events,
+                head=status.head,
+                seed_hash=settings.seed_hash,
+                seed=live.seed if final else None,
+                software=__version__,
+            ),
+        )
+
+    @property
+    def proven(self) -> bool:
+        """Whether a theorem stands behind the error probability."""
+        return not any("no proven error" in line for line in self.finding.assumptions)
+
+    def money(self, amount: float) -> str:
+        """Write minor units as people read money."""
+        unit = f" {self.currency}" if self.currency else ""
+        return f"{amount / 10**self.decimals:,.{self.decimals}f}{unit}"
+
+
+def _groups(
+    settings: Settings, status: Status, free: Finding, finding: Finding
+) -> list[GroupReport]:
+    cells = settings.past.cells
+    selection = {g: c.approved / c.total for g, c in cells.items()}
+    largest = max(selection.values())
+    rates = METRICS[settings.question.metric]
+    rows = []
+    for group, c in cells.items():
+        own = status.groups[group]
+        states = own.states
+        rows.append(
+            GroupReport(
+                group=group,
+                past=round(c.total) if not settings.past.exact else 0,
+                past_approved=round(c.approved) if not settings.past.exact else 0,
+                past_good=round(c.approved_positive) if not settings.past.exact else 0,
+                seen=own.approved + own.denied,
+                approved=own.approved,
+                labelled=own.positive + own.negative,
+                good=own.positive,
+                pending=states.get("RESERVED", 0) + states.get("EXECUTED", 0),
+                overdue=states.get("OVERDUE", 0),
+                withdrawn=states.get("WITHDRAWN", 0),
+                written_off=states.get("WRITTEN_OFF", 0),
+                spent=own.spent,
+                reserved=own.reserved,
+                selection_rate=selection[group],
+                impact_ratio=selection[group] / largest if largest else 1.0,
+                before={r: free.rates[r][group] for r in rates if r in free.rates},
+                after={r: finding.rates[r][group] for r in rates if r in finding.rates},
+            )
+        )
+    return rows
+
+
+def _comparisons(settings: Settings, status: Status) -> list[Comparison]:
+    if not OUTCOMES.get(settings.question.metric):
+        return []
+    world = CellWorld(settings.past.cells, _shares_good(settings, status))
+    rows = []
+    for name, expectation in (("RS-Audit", rs_expectation), ("Baseline", baseline_expectation)):
+        try:
+            price = expectation(world, settings.question, settings.costs)
+        except EquipoiseError:
+            continue
+        note = "the published algorithm at its published threshold, expected"
+        rows.append(Comparison(name, price.cost, price.labels, note))
+    return rows
+
+
+def _shares_good(settings: Settings, status: Status) -> dict[str, float]:
+    """Return the share of good outcomes among the denied as far as labels say."""
+    shares = {}
+    for group, own in status.groups.items():
+        told = own.positive + own.negative
+        shares[group] = (own.positive + 0.5) / (told + 1.0)
+    return shares
+
+
+def _sensitivity(settings: Settings, status: Status) -> Sensitivity:
+    boxes, unknown = {}, 0
+    for group, own in status.groups.items():
+        told = own.positive + own.negative
+        lost = own.in_flight + sum(own.states.get(s, 0) for s in UNKNOWN_FOR_EVER)
+        total = told + lost
+        low = own.positive / total if total else 0.0
+        high = (own.positive + lost) / total if total else 1.0
+        boxes[group] = (low, high)
+        unknown += lost
+    metric, question = settings.question.metric, settings.question
+    lower, upper = difference_bounds(bands_from_past(settings.past, metric, None), boxes)
+    if not unknown:
+        sentence = "Nobody's outcome is outstanding."
+    elif upper <= question.threshold:
+        sentence = (
+            "Even in the worst case the raw difference stays below the line where UNFAIR begins."
+        )
+    elif lower > question.gamma:
+        sentence = "Even in the best case the raw difference stays above the tolerated one."
+    else:
+        sentence = "The outcomes that are outstanding could move the raw difference either way."
+    return Sensitivity(unknown, lower, upper, sentence)
