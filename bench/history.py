@@ -12,6 +12,7 @@ from rich.table import Table
 from bench.measure import CACHE, Measurement, measure, table
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
 
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> Table:
         "task",
         "rows",
         "seconds",
+        "CPU",
         "peak MB",
         "× first",
     )
@@ -65,13 +67,11 @@ def run(options: argparse.Namespace) -> Table:
 
 def generated(rows: int) -> str:
     """Return a Parquet file of so many past decisions, made once."""
-    import duckdb
-
     path = CACHE / f"past-{rows}.parquet"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
-        duckdb.connect().execute(
+        _connect().execute(
             f"""
             COPY (
                 SELECT
@@ -91,9 +91,7 @@ def generated(rows: int) -> str:
 
 
 def bare_count(path: str) -> Callable[[], object]:
-    import duckdb
-
-    return lambda: sorted(duckdb.connect().execute(COUNT.format(path=path)).fetchall(), key=str)
+    return lambda: sorted(_connect().execute(COUNT.format(path=path)).fetchall(), key=str)
 
 
 def history_cells(path: str) -> Callable[[], object]:
@@ -111,9 +109,7 @@ def rows_until(path: str, tau: int) -> Callable[[], object]:
 
 def two_queries(path: str, tau: int) -> Callable[[], object]:
     """Find the row of the tau-th success by its number in the file, then count up to it."""
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = _connect()
 
     def go() -> object:
         source = f"read_parquet('{path}', file_row_number = true)"
@@ -129,8 +125,6 @@ def two_queries(path: str, tau: int) -> Callable[[], object]:
 
 
 def running_sum(path: str, tau: int) -> Callable[[], object]:
-    import duckdb
-
     query = f"""
         SELECT min(place) FROM (
             SELECT row_number() OVER () AS place,
@@ -138,7 +132,7 @@ def running_sum(path: str, tau: int) -> Callable[[], object]:
             FROM '{path}' WHERE race = 'Black'
         ) WHERE successes = {tau}
     """
-    connection = duckdb.connect()
+    connection = _connect()
     return lambda: connection.execute(query).fetchall()[0][0]
 
 
@@ -173,6 +167,14 @@ def history_of_frame(path: str) -> Callable[[], object]:
     return lambda: History.read(frame, **COLUMNS).cells
 
 
+def _connect() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 def _frame(path: str) -> pd.DataFrame:
     import pandas as pd
 
@@ -184,8 +186,9 @@ def _add(out: Table, rows: int, tasks: dict[str, Measurement]) -> None:
     for name, m in tasks.items():
         out.add_row(
             name,
-            f"{rows:,}",
+            f"{rows / 1e6:g} M",
             f"{m.seconds:.2f}",
+            f"{m.cpu:.2f}",
             f"{m.megabytes:,.0f}",
             f"{m.seconds / first.seconds:.2f}",
         )
