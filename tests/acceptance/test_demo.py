@@ -18,6 +18,7 @@ def test_it_tells_the_story_on_80_columns() -> None:
         "wrong: the data rule it out",
         "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0",
         "INCONCLUSIVE: the past data leave Delta anywhere between",
+        "every outcome is known: Delta is 0.206.",
     ):
         assert words in " ".join(done.stdout.split())
 

@@ -144,6 +144,12 @@ def _tell(to: Console, story: Story) -> None:
     _say(to, f"With a past without end, {story.rs.repeats} simulated runs:")
     to.print(_runs({"RS-Audit": story.rs}))
 
+    _act(
+        to,
+        "The truth",
+        f"Of these people every outcome is known: Delta is {story.truth:.3f}.",
+    )
+
 
 def _act(to: Console, title: str, text: str) -> None:
     from rich.text import Text
