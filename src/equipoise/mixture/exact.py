@@ -40,7 +40,7 @@ def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> tuple[Solutio
     integral = _HalfSpaceIntegral(family, normal / length, offset)
     target = family.statistics(z).mean(axis=0)
     start = family.theta_from_mean(target)
-    if family.covariance == "full":
+    if family.structure == "full":
         start = family.project(family.pack(*_regression(z, normal / length, offset)))
     solution = newton(start, target, integral, family.project)
     return solution, integral.acceptance(solution.theta)

@@ -105,7 +105,8 @@ class Family(ABC):
     def contains(self, theta: ArrayLike) -> bool:
         """Say whether the parameter lies in the parameter set."""
         theta = np.asarray(theta, dtype=float)
-        return bool(np.allclose(self.project(theta), theta, rtol=1e-9, atol=1e-12))
+        moved = np.linalg.norm(self.project(theta) - theta)
+        return bool(moved <= 1e-9 * (1.0 + np.linalg.norm(theta)))
 
     def frame(self, points: Array) -> Frame:
         """Return coordinates in which the sample is centred and scaled; none by default."""

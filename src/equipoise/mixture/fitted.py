@@ -30,6 +30,9 @@ class Diagnostics:
         Condition number of the information matrix in standardised coordinates.
     boundary_hits
         Steps that ended on the edge of the parameter set.
+    misfit
+        How many standard errors the sample's third absolute moments lie from those of the fitted
+        law behind the same truncation; the fit does not set them, so a wrong family shows here.
     warnings
         What to worry about, one sentence each.
     """
@@ -39,6 +42,7 @@ class Diagnostics:
     iterations: int
     condition: float
     boundary_hits: int = 0
+    misfit: float = 0.0
     warnings: tuple[str, ...] = ()
 
 

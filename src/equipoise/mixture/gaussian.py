@@ -62,6 +62,11 @@ class Gaussian(Family):
         if not 0.0 < low < high:
             raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
 
+    @property
+    def structure(self) -> str:
+        """One of "full", "diagonal", "spherical", "known"."""
+        return self.covariance if isinstance(self.covariance, str) else "known"
+
     # -- between the flat parameter and the usual ones -------------------------------------------
 
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
@@ -88,10 +93,10 @@ class Gaussian(Family):
         if self._known is not None:
             precision = np.broadcast_to(np.linalg.inv(self._known), (*theta.shape[:-1], d, d))
             return eta, np.asarray(precision)
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             return eta, theta[..., d, None, None] / np.sqrt(d) * np.eye(d)
         precision = theta[..., d : 2 * d, None] * np.eye(d)
-        if self.covariance == "full":
+        if self.structure == "full":
             row, column = np.triu_indices(d, 1)
             precision[..., row, column] = theta[..., 2 * d :] / _ROOT_2
             precision[..., column, row] = theta[..., 2 * d :] / _ROOT_2
@@ -113,9 +118,9 @@ class Gaussian(Family):
         p = int(theta.shape[-1])
         if self._known is not None:
             return p
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             return p - 1
-        if self.covariance == "diagonal":
+        if self.structure == "diagonal":
             return p // 2
         return round((math.sqrt(9.0 + 8.0 * p) - 3.0) / 2.0)
 
@@ -132,10 +137,10 @@ class Gaussian(Family):
         """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
         if self._known is not None:
             return X
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             square = np.einsum("ij,ij->i", X, X) / np.sqrt(X.shape[1])
             return np.column_stack([X, -0.5 * square])
-        if self.covariance == "diagonal":
+        if self.structure == "diagonal":
             return np.hstack([X, -0.5 * X**2])
         row, column = np.triu_indices(X.shape[1], 1)
         return np.hstack([X, -0.5 * X**2, X[:, row] * X[:, column] / -_ROOT_2])
@@ -160,10 +165,10 @@ class Gaussian(Family):
         if self._known is not None:
             return mean
         second = covariance + np.outer(mean, mean)
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             return np.append(mean, -0.5 * np.trace(second) / np.sqrt(len(mean)))
         parts = [mean, -0.5 * np.diag(second)]
-        if self.covariance == "full":
+        if self.structure == "full":
             parts.append(second[np.triu_indices(len(mean), 1)] / -_ROOT_2)
         return np.concatenate(parts)
 
@@ -177,9 +182,9 @@ class Gaussian(Family):
         # T is laid out like theta, so natural() unpacks -(Sigma + mu mu')/2 as well
         second = -2.0 * self.natural(mean)[1]
         outer = np.outer(mu, mu)
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             outer = np.trace(outer) / d * np.eye(d)
-        elif self.covariance == "diagonal":
+        elif self.structure == "diagonal":
             outer = np.diag(np.diag(outer))
         covariance = second - outer
         _require_regular(covariance)
@@ -275,9 +280,9 @@ class Gaussian(Family):
         if self._known is not None:
             return np.asarray(np.linalg.cholesky(self._known))
         centred = points - points.mean(axis=0)  # far means would cost digits in the moments
-        if self.covariance == "full":
+        if self.structure == "full":
             covariance = centred.T @ centred / len(points)
-        elif self.covariance == "diagonal":
+        elif self.structure == "diagonal":
             covariance = np.diag((centred**2).mean(axis=0))
         else:
             covariance = (centred**2).mean() * np.eye(d)
@@ -290,10 +295,10 @@ class Gaussian(Family):
 
     def _flatten(self, eta: Array, precision: Array) -> Array:
         d = len(eta)
-        if self.covariance == "spherical":
+        if self.structure == "spherical":
             return np.append(eta, np.trace(precision) / np.sqrt(d))
         parts = [eta, np.diag(precision)]
-        if self.covariance == "full":
+        if self.structure == "full":
             parts.append(precision[np.triu_indices(d, 1)] * _ROOT_2)
         return np.concatenate(parts)
 

@@ -17,6 +17,8 @@ __all__ = ["fit_importance"]
 PILOT = 2**14
 LARGEST = 2**25  # numbers in the table of statistics, a quarter of a gigabyte
 CHUNK = 2**13
+MOST = 2**20  # points altogether
+SEARCH = 2**17  # points before it is concluded that (almost) all or none are let through
 PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
 
 
@@ -27,9 +29,9 @@ def fit_importance(frame: Frame, points: Array, oracle: Oracle, seed: int) -> So
     target = family.statistics(z).mean(axis=0)
     integral = _ImportanceIntegral(frame, z, oracle, seed)
     integral.extend(PILOT)
-    most = 2 ** int(np.log2(LARGEST / len(target)))
-    while integral.accepted < 20 * len(target) and integral.asked < most:
-        integral.extend(min(8 * integral.asked, most))
+    most = min(2 ** int(np.log2(LARGEST / len(target))), MOST)
+    if integral.accepted < 20 * len(target):
+        integral.extend(min(SEARCH, most))
     integral.require_some_of_each(len(target))
     solution = newton(family.theta_from_mean(target), target, integral, family.project)
     wanted = PER_SAMPLE * len(points) / max(integral.ess, 1.0) * integral.asked
@@ -39,7 +41,7 @@ def fit_importance(frame: Frame, points: Array, oracle: Oracle, seed: int) -> So
         again = newton(solution.theta, target, integral, family.project)
         solution = replace(again, iterations=solution.iterations + again.iterations)
     elif integral.refused == 0:
-        integral.extend(most)
+        integral.extend(min(SEARCH, most))
     if integral.refused == 0:
         raise BadData(
             f"'accepts' lets all of {integral.asked:,} points around the sample through: nothing "

@@ -72,7 +72,10 @@ def newton(
                 moved = True
                 break
             size /= 2.0
-        if not moved:
+        if not moved:  # nothing better inside the set: is it the edge that stops the full step?
+            raw = theta - direction
+            at_boundary = not np.allclose(project(raw), raw, rtol=1e-9, atol=1e-12)
+            hits += at_boundary
             break
         at_boundary = not np.allclose(candidate, raw, rtol=1e-9, atol=1e-12)
         hits += at_boundary

@@ -13,6 +13,7 @@ from equipoise.mixture.weights import draw_weights, log_ratio
 __all__ = ["Foresight", "foresee_weight", "map_error_bound"]
 
 POINTS = 2**17
+HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
 
 
 def map_error_bound(
@@ -22,7 +23,8 @@ def map_error_bound(
 
     The oracle says 1 where ``log E_1 - log E_0 > -log odds``, with the fitted laws. Its error is
     taken under laws drawn from the fits' uncertainty; the bound is the error's quantile over the
-    draws, plus what the number of simulated people leaves open.
+    draws, plus what the number of simulated people leaves open. An error beyond any use is
+    returned as it is.
 
     Parameters
     ----------
@@ -38,8 +40,10 @@ def map_error_bound(
         people = fit.family.sample(fit.theta, POINTS, rng)
         says_one = log_ratio(fits, people) > -np.log(odds)
         wrong = people[says_one != bool(outcome)]
+        if len(wrong) > HOPELESS * POINTS:
+            return len(wrong) / POINTS
         # Reweighted to a drawn theta, only those who are misjudged matter.
-        thetas = fit.draw_thetas(draws, rng)
+        thetas = fit.draw_thetas(draws if fit.theta_covariance.any() else 1, rng)
         shift = thetas - fit.theta
         change = fit.family.log_partition(thetas) - fit.family.log_partition(fit.theta)
         weights = np.exp(np.clip(fit.family.statistics(wrong) @ shift.T - change, -700.0, 700.0))

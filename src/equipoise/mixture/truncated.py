@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import qmc
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.acceptance import acceptance
 from equipoise.mixture.exact import fit_half_space, fit_line
 from equipoise.mixture.family import Array, Family, Frame
 from equipoise.mixture.fitted import Diagnostics, TruncatedFit
@@ -18,6 +18,7 @@ from equipoise.mixture.sgd import ORACLE_LIMIT, fit_sgd
 
 __all__ = ["METHODS", "fit_truncated"]
 
+PROBE = 2**13  # draws of the fitted law that show its acceptance and its fit
 METHODS = ("auto", "importance", "exact", "sgd")
 
 
@@ -77,15 +78,14 @@ def fit_truncated(
         solution, share = fit_half_space(frame, points, accepts)
     else:
         solution, share = fit_line(frame, points, oracle)
+    people = frame.family.from_uniforms(
+        solution.theta, qmc.Sobol(points.shape[1], seed=seed).random(PROBE)
+    )
+    accepted = people[oracle(frame.outside(people))]
     if share is None:
-        share = acceptance(
-            frame.family,
-            solution.theta,
-            lambda z: oracle(frame.outside(z)),
-            points=2**14,
-            seed=seed,
-        )
-    return _assemble(frame, family, points, solution, share, oracle, chosen)
+        share = len(accepted) / PROBE
+    misfit = _misfit(frame.inside(points), accepted)
+    return _assemble(frame, family, points, solution, share, misfit, oracle, chosen)
 
 
 def _choose(method: str, points: Array, accepts: Accepts, family: Family) -> str:
@@ -102,12 +102,24 @@ def _choose(method: str, points: Array, accepts: Accepts, family: Family) -> str
     return method
 
 
+def _misfit(sample: Array, law: Array) -> float:
+    """Return the largest z-score of the sample's third absolute moments, column by column."""
+    if len(law) < 100:
+        return 0.0
+    centre, spread = law.mean(axis=0), law.std(axis=0) + 1e-300
+    ours, theirs = (np.abs((x - centre) / spread) ** 3 for x in (sample, law))
+    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 1.0 / len(law))
+    gap = (ours.mean(axis=0) - theirs.mean(axis=0)) / (error + 1e-300)
+    return float(gap[np.argmax(np.abs(gap))])
+
+
 def _assemble(
     frame: Frame,
     family: Family,
     points: Array,
     solution: Solution,
     share: float,
+    misfit: float,
     oracle: Oracle,
     method: str,
 ) -> TruncatedFit:
@@ -130,6 +142,11 @@ def _assemble(
         )
     if condition > 1e8:
         warnings.append("some directions of the parameter are hardly identified by these samples")
+    if abs(misfit) > 6.0:
+        warnings.append(
+            f"the sample's third moments lie {abs(misfit):.0f} standard errors from those of the "
+            f"fitted law: these data are not {family.name}"
+        )
     if share < 0.01:
         warnings.append(
             f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation"
@@ -147,6 +164,7 @@ def _assemble(
             oracle_calls=oracle.calls,
             iterations=solution.iterations,
             condition=condition,
+            misfit=misfit,
             boundary_hits=solution.boundary_hits + int(at_edge and not solution.at_boundary),
             warnings=tuple(warnings),
         ),
