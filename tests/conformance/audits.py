@@ -9,10 +9,12 @@ import numpy as np
 
 from equipoise.audits.base import Audit
 from equipoise.audits.baseline import BaselineAudit
+from equipoise.audits.exp import ExpAudit
 from equipoise.audits.rs import RSAudit
 from equipoise.history.past import Past
+from equipoise.mixture import Gaussian, HalfSpace, MixtureModel
 from equipoise.question import Costs, Question
-from equipoise.worlds import CellWorld, World
+from equipoise.worlds import CellWorld, GroupMixture, MixtureWorld, World
 
 Build = Callable[[Question, Costs, Past, float | None], Audit]
 
@@ -26,6 +28,7 @@ class Case:
     world: World
     question: Question
     metrics: tuple[str, ...]
+    same_people: bool = True  # whether late answers leave it asking the same people
 
     def start(self, costs: Costs, *, budget: float | None = None, seed: int = 0) -> Audit:
         past = self.world.past(None, np.random.default_rng(seed))
@@ -48,6 +51,35 @@ def _stopping(kind: type[RSAudit] | type[BaselineAudit], *, reuse: bool) -> Buil
     return build
 
 
+def _exp(weights: str, *, modelled: bool) -> Build:
+    def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
+        model = None if modelled else MixtureModel({}, {"A": "too few samples"})
+        return ExpAudit(
+            question,
+            costs,
+            past,
+            model=model,
+            weights=weights,
+            tau=20,
+            coarse_tau=20,
+            features=60,
+            budget=budget,
+        )
+
+    return build
+
+
+def _scored_lender() -> MixtureWorld:
+    family = Gaussian("spherical")
+    mixtures = {}
+    for group, share, q, offset in (("A", 0.7, 0.7, -0.2), ("B", 0.3, 0.4, 0.8)):
+        thetas = tuple(family.pack([0.0, y], np.eye(2)) for y in (0.0, 9.0))
+        cut = HalfSpace([1.0, 0.0], offset)
+        mixtures[group] = GroupMixture.of(share, q, family, (thetas[0], thetas[1]), cut)
+    return MixtureWorld(mixtures)
+
+
+SCORED = _scored_lender()
 QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
 
 CASES = [
@@ -55,4 +87,7 @@ CASES = [
     Case("baseline, reuse", _stopping(BaselineAudit, reuse=True), LENDER, QUESTION, BLACK_BOX),
     Case("rs", _stopping(RSAudit, reuse=False), LENDER, QUESTION, BLACK_BOX),
     Case("rs, reuse", _stopping(RSAudit, reuse=True), LENDER, QUESTION, BLACK_BOX),
+    Case("exp, map", _exp("map", modelled=True), SCORED, QUESTION, BLACK_BOX, same_people=False),
+    Case("exp", _exp("auto", modelled=True), SCORED, QUESTION, BLACK_BOX, same_people=False),
+    Case("exp, fall-back", _exp("auto", modelled=False), SCORED, QUESTION, BLACK_BOX),
 ]

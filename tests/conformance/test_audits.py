@@ -92,7 +92,7 @@ def test_the_order_in_which_answers_come_does_not_matter(case: Case, seed: int) 
     # Delays draw nothing from the stream's generator, so the same people arrive.
     second = run(late, case.world, seed, delay=lambda outcome, rng: 40 if outcome else 2)
     assert second.verdict == first.verdict
-    if first.estimate is not None:
+    if first.estimate is not None and case.same_people:
         assert second.estimate == pytest.approx(first.estimate)
     assert late.cost >= prompt.cost
 
