@@ -279,6 +279,10 @@ class ExpAudit(Audit):
             if group in self.model.problems or group not in self.model.fits:
                 why = self.model.problems.get(group, "it was not fitted")
                 return f"there is no model of group {group!r}: {why}"
+            for outcome, fit in enumerate(self.model.of(group)):
+                if fit.diagnostics.plainly_wrong:
+                    why = "; ".join(fit.diagnostics.warnings)
+                    return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
         self.checks = [
             self.model.self_check(
                 g,

@@ -11,7 +11,9 @@ from equipoise.errors import InvalidInput
 from equipoise.mixture.family import Array, Family
 from equipoise.mixture.gaussian import Gaussian
 
-__all__ = ["Diagnostics", "TruncatedFit"]
+__all__ = ["MISFIT_LIMIT", "Diagnostics", "TruncatedFit"]
+
+MISFIT_LIMIT = 6.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Diagnostics:
     misfit
         How many standard errors the sample's third absolute moments lie from those of the fitted
         law behind the same truncation; the fit does not set them, so a wrong family shows here.
+    on_edge
+        Whether the estimate lies on the edge of the parameter set.
     warnings
         What to worry about, one sentence each.
     """
@@ -43,7 +47,13 @@ class Diagnostics:
     condition: float
     boundary_hits: int = 0
     misfit: float = 0.0
+    on_edge: bool = False
     warnings: tuple[str, ...] = ()
+
+    @property
+    def plainly_wrong(self) -> bool:
+        """Whether the sample contradicts the family."""
+        return self.on_edge or abs(self.misfit) > MISFIT_LIMIT
 
 
 @dataclass(frozen=True, eq=False)

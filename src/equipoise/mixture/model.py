@@ -93,7 +93,7 @@ class MixtureModel:
             A deviation that does not matter.
         """
         p = np.array([cells.shares[1], cells.shares[0]])
-        alpha = np.array([fit.acceptance for fit in self.of(group)])
+        alpha = np.array([max(fit.acceptance, 1e-9) for fit in self.of(group)])
         errors = np.array([fit.acceptance_error for fit in self.of(group)])
         terms = p / alpha
         variance = float(((terms * errors / alpha) ** 2).sum())

@@ -9,7 +9,7 @@ from scipy.stats import qmc
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.exact import fit_half_space, fit_line
 from equipoise.mixture.family import Array, Family, Frame
-from equipoise.mixture.fitted import Diagnostics, TruncatedFit
+from equipoise.mixture.fitted import MISFIT_LIMIT, Diagnostics, TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.importance import fit_importance
 from equipoise.mixture.newton import Solution
@@ -108,7 +108,8 @@ def _misfit(sample: Array, law: Array) -> float:
         return 0.0
     centre, spread = law.mean(axis=0), law.std(axis=0) + 1e-300
     ours, theirs = (np.abs((x - centre) / spread) ** 3 for x in (sample, law))
-    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 1.0 / len(law))
+    # Sobol points are worth several times as many random ones
+    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.1 / len(law))
     gap = (ours.mean(axis=0) - theirs.mean(axis=0)) / (error + 1e-300)
     return float(gap[np.argmax(np.abs(gap))])
 
@@ -142,7 +143,7 @@ def _assemble(
         )
     if condition > 1e8:
         warnings.append("some directions of the parameter are hardly identified by these samples")
-    if abs(misfit) > 6.0:
+    if abs(misfit) > MISFIT_LIMIT:
         warnings.append(
             f"the sample's third moments lie {abs(misfit):.0f} standard errors from those of the "
             f"fitted law: these data are not {family.name}"
@@ -165,6 +166,7 @@ def _assemble(
             iterations=solution.iterations,
             condition=condition,
             misfit=misfit,
+            on_edge=at_edge,
             boundary_hits=solution.boundary_hits + int(at_edge and not solution.at_boundary),
             warnings=tuple(warnings),
         ),

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.audits.branch import ExpConstants, choose_branch
+from equipoise.audits.exp import ExpAudit
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.finding import Finding
+from equipoise.mixture import Gaussian, MixtureModel
+from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.simulation import run, simulate
+from equipoise.worlds import CellWorld, MixtureWorld
+
+APART = MixtureWorld.synthetic(14.0, approval={"1": 0.5, "0": 0.5})
+CLOSE = MixtureWorld.synthetic(2.0, approval={"1": 0.5, "0": 0.5})
+QUESTION = Question(gamma=0.05, epsilon=0.5, delta=0.05)
+COSTS = Costs(feature=0.5, label=3.0)
+SMALL = {"tau": 2_000, "coarse_tau": 100, "features": 2_000}
+
+
+def test_the_constants_of_the_proof() -> None:
+    constants = ExpConstants(0.1, 0.05, 2)
+    assert constants.coarse_tau == int(np.ceil(400 * np.log(560)))
+    assert constants.tau == int(np.ceil(57_600 * np.log(560)))
+    assert constants.map_features(0.3) == int(np.ceil(3430 * np.log(560) / 0.003))
+
+
+def test_published_and_default_use_the_constants_of_the_proof() -> None:
+    published = ExpAudit(QUESTION, COSTS, APART.past(), weights="map")
+    assert published.constants.delta == 0.05
+    assert published.tau == ExpConstants(0.5, 0.05, 2).tau
+    default = ExpAudit(QUESTION, COSTS, APART.past())
+    assert default.constants.delta == 0.025
+    assert default.fallback_question.delta == 0.025
+
+
+# -- the choice ----------------------------------------------------------------------------------
+
+
+def test_separated_laws_are_counted_close_ones_weighed() -> None:
+    constants = ExpConstants(0.1, 0.025, 2)
+    apart = choose_branch(APART.model.of("1"), (0.3, 0.7), constants)
+    assert apart.way == "map"
+    assert apart.features == constants.map_features(0.3)
+    assert "within epsilon q_m/36" in apart.why
+    close = choose_branch(CLOSE.model.of("1"), (0.3, 0.7), constants)
+    assert close.way == "likelihood"
+    assert "above epsilon q_m/36" in close.why
+    assert close.features < constants.map_features(0.3)
+
+
+def test_uncertain_laws_fall_back_and_say_what_is_missing() -> None:
+    model = CLOSE.with_feature_rows(20_000).past(rng=0).model
+    branch = choose_branch(model.of("1"), (0.3, 0.7), ExpConstants(0.1, 0.025, 2))
+    assert branch.way == "fallback"
+    assert "times as many past approved people would do" in branch.why
+
+
+# -- person by person ----------------------------------------------------------------------------
+
+
+def recounted(audit: ExpAudit, world: MixtureWorld, seed: int) -> dict[str, float]:
+    """Run an audit, keep a log of what was asked, and add the log up by phase."""
+    log: list[tuple[str, str, int, Want, int]] = []
+    while audit.finding is None:
+        for person in world.draw(2_000, np.random.default_rng([seed, len(log)])):
+            stage = audit.stage
+            ticket = audit.ask(person.group, person.decision)
+            if ticket.want is Want.NOTHING:
+                continue
+            log.append((stage, person.group, person.decision, ticket.want, person.outcome))
+            if ticket.want is Want.LABEL:
+                audit.tell(ticket, person.outcome)
+            else:
+                audit.tell(ticket, features=person.features)
+            if audit.finding is not None:
+                break
+    totals: dict[str, float] = defaultdict(float)
+    for stage, group, decision, want, outcome in log:
+        if decision == 0:
+            prices = audit.costs.of(group)
+            totals[stage] += prices.feature
+            totals[stage] += prices.label * (want is Want.LABEL and outcome == 0)
+    return totals
+
+
+@pytest.mark.parametrize(
+    ("world", "weights", "phases"),
+    [
+        (APART, "map", {"coarse", "features"}),
+        (APART, "auto", {"coarse", "features"}),
+        (CLOSE.with_feature_rows(3_000), "auto", {"coarse", "fallback"}),
+    ],
+    ids=["published", "default", "falls back"],
+)
+def test_cost_by_phase_recounted_from_the_log(
+    world: MixtureWorld, weights: str, phases: set[str]
+) -> None:
+    costs = replace(COSTS, groups={"0": Costs(0.25, 1.0)})
+    audit = ExpAudit(QUESTION, costs, world.past(rng=1), weights=weights, **SMALL)
+    totals = recounted(audit, world, seed=1)
+    assert {phase for phase, cost in totals.items() if cost > 0.0} == phases
+    for phase in ("coarse", "features", "fallback"):
+        assert audit.cost_of(phase) == pytest.approx(totals[phase])
+    finding = audit.conclude()
+    assert finding.cost == pytest.approx(sum(totals.values()))
+    assert audit.cost == pytest.approx(sum(totals.values()))
+    assert Finding.from_json(finding.to_json()) == finding
+    with pytest.raises(UnknownName, match="unknown phase"):
+        audit.cost_of("rest")
+
+
+def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
+    finding = run(ExpAudit(QUESTION, COSTS, APART.past(), **SMALL), APART, 0)
+    assert finding.verdict is Verdict.FAIR
+    text = str(finding)
+    assert "weights from features, 1: map, 0: map" in text
+    assert "follow the Gaussian family" in text
+    assert "no proven error probability" in text
+    assert "self-check" in text
+    published = run(ExpAudit(QUESTION, COSTS, APART.past(), weights="map", **SMALL), APART, 0)
+    assert any("separation condition, untested" in line for line in published.assumptions)
+    fallen = run(
+        ExpAudit(QUESTION, COSTS, CLOSE.with_feature_rows(3_000).past(), **SMALL), CLOSE, 0
+    )
+    assert "by labels, because" in fallen.reason
+    assert fallen.question == QUESTION
+
+
+def test_a_wrong_model_is_not_believed() -> None:
+    """Laws moved by one standard deviation contradict the past: labels decide, and rightly."""
+    family = Gaussian("spherical")
+    wrong = {}
+    for group, pair in APART.model.fits.items():
+        normal = np.asarray(APART.mixtures[group].accepts.normal)  # type: ignore[attr-defined]
+        moved = [family.pack(fit.mean + 2.0 * normal, fit.covariance) for fit in pair]
+        from equipoise.mixture import known_law
+
+        zero, one = (known_law(family, t, APART.mixtures[group].accepts) for t in moved)
+        wrong[group] = (zero, one)
+    audit = ExpAudit(QUESTION, COSTS, APART.past(), model=MixtureModel(wrong), **SMALL)
+    assert audit.stage == "fallback"
+    assert "the model contradicts itself" in str(audit.fallback_reason)
+    assert run(audit, APART, 0).verdict is Verdict.FAIR
+    forced = ExpAudit(
+        QUESTION, COSTS, APART.past(), model=MixtureModel(wrong), weights="likelihood", **SMALL
+    )
+    finding = run(forced, APART, 0)
+    assert any("FAILS" in line for line in finding.assumptions)
+
+
+def test_a_missing_model_falls_back_or_is_an_error() -> None:
+    nothing = MixtureModel({}, {"1": "12 truncated samples are too few"})
+    audit = ExpAudit(QUESTION, COSTS, APART.past(), model=nothing)
+    assert "too few" in str(audit.fallback_reason)
+    with pytest.raises(BadData, match="there is no model of group '1': 12 truncated"):
+        ExpAudit(QUESTION, COSTS, APART.past(), model=nothing, weights="map")
+    with pytest.raises(InvalidInput, match="'model' is needed"):
+        ExpAudit(QUESTION, COSTS, CellWorld(APART.cells, APART.r).past())
+
+
+def test_a_short_past_is_inconclusive() -> None:
+    published = ExpAudit(QUESTION, COSTS, APART.past(2_000, 0), weights="map")
+    assert published.finding is not None
+    assert published.finding.verdict is Verdict.INCONCLUSIVE
+    assert "run dry" in published.finding.reason
+    default = ExpAudit(QUESTION, COSTS, APART.past(2_000, 0))
+    assert default.finding is not None
+    assert default.finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_bad_features_and_options_are_refused() -> None:
+    audit = ExpAudit(QUESTION, COSTS, APART.past(), weights="map", tau=100, coarse_tau=1)
+    for person in APART.draw(200, 0):
+        ticket = audit.ask(person.group, person.decision)
+        if ticket.want is Want.FEATURES:
+            break
+        if ticket.want is Want.LABEL:
+            audit.tell(ticket, person.outcome)
+    assert ticket.want is Want.FEATURES
+    with pytest.raises(InvalidInput, match="vector of length 5"):
+        audit.tell(ticket, features=np.zeros(3))
+    with pytest.raises(BadData, match="missing or infinite"):
+        audit.tell(ticket, features=np.full(5, np.nan))
+    audit.withdraw(ticket)
+    assert audit.finding is not None
+    assert "features of person" in audit.finding.reason
+    with pytest.raises(UnknownName, match="unknown weights 'mpa'"):
+        ExpAudit(QUESTION, COSTS, APART.past(), weights="mpa")
+    with pytest.raises(UnknownName, match="unknown fallback"):
+        ExpAudit(QUESTION, COSTS, APART.past(), fallback="none")
+    with pytest.raises(InvalidInput, match="cannot answer"):
+        ExpAudit(replace(QUESTION, metric="accuracy_parity"), COSTS, APART.past())
+
+
+# -- drawn at once -------------------------------------------------------------------------------
+
+
+def test_the_fast_way_and_the_slow_way_agree() -> None:
+    """Means of cost, labels, features and estimate agree within five standard errors."""
+    options = {"weights": "map", **SMALL}
+    fast = simulate("exp", APART, QUESTION, COSTS, repeats=200, seed=1, **options)
+    slow = simulate("exp", APART, QUESTION, COSTS, repeats=12, seed=2, people=10**9, **options)
+    for name in ("cost", "labels", "features", "estimate"):
+        a, b = getattr(fast, name), getattr(slow, name)
+        error = np.sqrt(a.var() / len(a) + a.var() / len(b))
+        assert abs(a.mean() - b.mean()) <= 5.0 * error, name
+
+
+def test_simulations_of_the_uncapped_algorithm_are_right_and_map_counts_are_not() -> None:
+    question = replace(QUESTION, epsilon=0.25)
+    apart = simulate("exp", APART, question, COSTS, repeats=20)
+    assert not apart.wrong.any()
+    assert apart.features.mean() > 1e6
+    close = simulate("exp", CLOSE, question, COSTS, repeats=5)
+    assert not close.wrong.any()
+    published = simulate("exp", CLOSE, question, COSTS, repeats=20, weights="map")
+    assert published.wrong.all()
+
+
+def test_other_worlds_and_delays_run_person_by_person() -> None:
+    sim = simulate(
+        "exp", APART, QUESTION, COSTS, repeats=1, delay=lambda y, rng: 3, weights="map", **SMALL
+    )
+    assert sim.verdict[0] == "FAIR"

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.cells import GroupCells
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.mixture import (
+    BayesClassifier,
+    Gaussian,
+    HalfSpace,
+    fit_model,
+    separation_needed,
+    trade_off,
+    trunc_est_constants,
+)
+from equipoise.mixture.family import Array, Curvature
+from equipoise.worlds import MixtureWorld
+
+WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)
+CUTS = {g: m.accepts for g, m in WORLD.mixtures.items()}
+
+
+def approved(size: int = 40_000, seed: int = 0) -> tuple[Array, Array, Array]:
+    people = WORLD.draw(size, seed)
+    keep = people.decision == 1
+    assert people.features is not None
+    return people.features[keep], np.array(WORLD.groups)[people.group[keep]], people.outcome[keep]
+
+
+def test_a_model_recovers_the_laws_and_checks_itself() -> None:
+    model = fit_model(*approved(), CUTS, Gaussian("spherical"))
+    for group, mixture in WORLD.mixtures.items():
+        for fit, law in zip(model.of(group), mixture.laws, strict=True):
+            assert np.all(np.abs(fit.theta - law.theta) < 5.0 * fit.standard_error)
+        check = model.self_check(group, WORLD.cells[group], exact=True, level=0.001, slack=0.0)
+        assert check.passed, str(check)
+        free = model.free_rates(group)
+        assert free == pytest.approx([law.acceptance for law in mixture.laws], abs=0.1)
+    assert "acceptance" in str(model)
+
+
+def test_the_self_check_of_a_wrong_family_fails() -> None:
+    """Cubed features are no Gaussians: the fits say so, and the acceptances do not add up."""
+    X, group, outcome = approved()
+    warped = {g: (lambda Z, cut=cut: cut(np.cbrt(Z))) for g, cut in CUTS.items()}
+    model = fit_model(X**3, group, outcome, warped, Gaussian("full"))
+    assert not model.problems
+    assert any(fit.diagnostics.plainly_wrong for pair in model.fits.values() for fit in pair)
+    checks = [
+        model.self_check(g, WORLD.cells[g], exact=True, level=0.001, slack=0.0)
+        for g in WORLD.groups
+    ]
+    assert any("FAILS" in str(check) for check in checks)
+
+
+def test_sampling_error_of_the_past_enters_the_check() -> None:
+    model = WORLD.model
+    cells = GroupCells(*(1_000 * s for s in WORLD.cells["1"].shares))
+    exact = model.self_check("1", cells, exact=True, level=0.01, slack=0.0)
+    finite = model.self_check("1", cells, exact=False, level=0.01, slack=0.0)
+    assert exact.standard_error == 0.0
+    assert finite.standard_error > 0.01
+    assert "holds" in str(finite)
+
+
+def test_a_group_without_a_model_says_why() -> None:
+    X, group, outcome = approved(2_000)
+    keep = ~((group == "0") & (outcome == 1)) | (np.arange(len(group)) < 20)
+    model = fit_model(X[keep], group[keep], outcome[keep], CUTS, Gaussian("full"))
+    assert "too few" in model.problems["0"]
+    assert "no model" in str(model)
+    with pytest.raises(BadData, match="there is no model of group '0'"):
+        model.of("0")
+    with pytest.raises(UnknownName, match="unknown group of the mixture model"):
+        model.of("7")
+
+
+def test_the_decision_maker_must_be_told_the_group() -> None:
+    X, group, outcome = approved(4_000)
+    told = fit_model(X, group, outcome, lambda Z, g: CUTS[g](Z), Gaussian("spherical"))
+    assert set(told.fits) == {"0", "1"}
+    with pytest.raises(InvalidInput, match=r"must take \(X, group\)"):
+        fit_model(X, group, outcome, lambda Z: CUTS["0"](Z), Gaussian())  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="group in 'accepts'"):
+        fit_model(X, group, outcome, {"1": CUTS["1"]}, Gaussian())
+    with pytest.raises(InvalidInput, match="must map groups"):
+        fit_model(X, group, outcome, 3, Gaussian())  # type: ignore[arg-type]
+    unaware = fit_model(X, group, outcome, lambda Z, g: CUTS["0"](Z), Gaussian())
+    assert "does not see the group" in unaware.problems["1"]
+
+
+def test_columns_of_a_model_must_fit_together() -> None:
+    X, group, outcome = approved(4_000)
+    with pytest.raises(InvalidInput, match="'group' must have one entry per row"):
+        fit_model(X, group[:-1], outcome, CUTS, Gaussian())
+    with pytest.raises(InvalidInput, match="leave out people whose outcome is unknown"):
+        fit_model(X, group, outcome - 1, CUTS, Gaussian())
+
+
+# -- what the parameters are good for ------------------------------------------------------------
+
+
+def test_the_bayes_classifier_beats_the_decision_maker_and_every_other_threshold() -> None:
+    q = {g: m.q for g, m in WORLD.mixtures.items()}
+    bayes = BayesClassifier(WORLD.model, q)
+    people = WORLD.draw(60_000, 3)
+    assert people.features is not None
+    right = {
+        "bayes": 0.0,
+        "shifted": 0.0,
+        "decision": float((people.decision == people.outcome).sum()),
+    }
+    for i, group in enumerate(WORLD.groups):
+        rows = people.group == i
+        score = bayes.score(people.features[rows], group)
+        y = people.outcome[rows]
+        right["bayes"] += float((bayes(people.features[rows], group) == y).sum())
+        right["shifted"] += float(((score > 0.8) == y).sum())
+        bins = np.digitize(score, [0.2, 0.8])
+        assert y[bins == 0].mean() < 0.2
+        assert y[bins == 2].mean() > 0.8
+    assert right["bayes"] > right["shifted"]
+    assert right["bayes"] > right["decision"]
+
+
+def test_the_trade_off_rises_to_the_best_accuracy() -> None:
+    q = {g: m.q for g, m in WORLD.mixtures.items()}
+    curve = trade_off(BayesClassifier(WORLD.model, q), {"1": 0.7, "0": 0.3}, size=5_000)
+    assert np.all(np.diff(curve.difference) >= 0.0)
+    assert np.all(np.diff(curve.accuracy) > 0.0)
+    assert curve.difference[0] <= 0.02
+    assert curve.best(1.0) == curve.accuracy[-1] > 0.9
+    assert curve.best(0.05) <= curve.best(1.0)
+    with pytest.raises(InvalidInput, match="no rule on the curve"):
+        curve.best(-0.1)
+
+
+def test_the_trade_off_can_be_drawn(tmp_path: object) -> None:
+    pytest.importorskip("matplotlib")
+    q = {g: m.q for g, m in WORLD.mixtures.items()}
+    curve = trade_off(BayesClassifier(WORLD.model, q), {"1": 0.7, "0": 0.3}, size=500)
+    axes = curve.plot()
+    assert "accuracy" in axes.get_ylabel()
+    x, y = axes.lines[0].get_data()
+    assert np.array_equal(x, curve.difference)
+    assert np.array_equal(y, curve.accuracy)
+
+
+def test_bad_classifiers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="q of group 1"):
+        BayesClassifier(WORLD.model, {"1": 1.5})
+    bayes = BayesClassifier(WORLD.model, {"1": 0.5})
+    with pytest.raises(UnknownName, match="unknown group '0'"):
+        bayes.score(np.zeros((1, 2)), "0")
+    with pytest.raises(InvalidInput, match="compares two groups"):
+        trade_off(bayes, {"1": 1.0})
+
+
+# -- the theorem's constants ---------------------------------------------------------------------
+
+
+def test_the_theorems_constants_by_hand() -> None:
+    tame = Curvature(kappa=1.0, lam=1.0, lipschitz=1.0)
+    got = trunc_est_constants(tame, epsilon=0.5, delta=0.1, acceptance=0.9, dimension=2)
+    alpha, far = 0.9, 0.25 - 2.0 * np.log(0.9)
+    kappa_f = 0.5 * (alpha**2 * np.exp(-6.0 * far**2) / 4.0) ** 2
+    lambda_f = np.exp(6.0 * far**2) / alpha**2
+    rho2 = 2.0 * (lambda_f + 1.0) + 9.0 * (12.0 * far**2 - 4.0 * np.log(alpha) + 0.25) ** 2
+    assert np.exp(got.log_kappa_f) == pytest.approx(kappa_f)
+    assert np.exp(got.log_lambda_f) == pytest.approx(lambda_f)
+    assert np.exp(2.0 * got.log_rho) == pytest.approx(rho2)
+    assert np.exp(got.log_n) == pytest.approx(2.0 * np.log(10.0) / 0.25)
+    steps = rho2 / (kappa_f**2 * 0.25) * np.log(far / 0.25)
+    assert np.exp(got.log_m) == pytest.approx(steps)
+    assert np.exp(got.log_eta) == pytest.approx(kappa_f * 0.25 / (2.0 * rho2))
+    assert got.repeats == 30
+
+
+def test_the_theorems_constants_stay_finite_where_the_numbers_do_not() -> None:
+    family = Gaussian("full", variances=(0.5, 8.0), longest=5.0)
+    wild = trunc_est_constants(
+        family.curvature(5), epsilon=0.01, delta=0.01, acceptance=0.1, dimension=20, degree=2
+    )
+    assert 1e3 < wild.log_m < np.inf
+    assert "m = 10^" in str(wild)
+    with pytest.raises(InvalidInput, match="'beta' must be at least 1"):
+        trunc_est_constants(
+            Curvature(1, 1, 1), epsilon=0.1, delta=0.1, acceptance=0.5, dimension=1, beta=0.5
+        )
+
+
+def test_the_separation_condition_asks_for_far_more_than_the_map_oracle_needs() -> None:
+    world = MixtureWorld.synthetic(epsilon=0.1)
+    zero, one = world.mixtures["1"].laws
+    apart = float(np.linalg.norm(zero.mean - one.mean)) / 2.0  # in standard deviations
+    assert apart > 50.0
+    assert separation_needed(Curvature(1.0, 1.0, 1.0), epsilon=0.01, q=0.3) > separation_needed(
+        Curvature(1.0, 1.0, 1.0), epsilon=0.1, q=0.3
+    )
+
+
+def test_half_spaces_are_checked() -> None:
+    with pytest.raises(InvalidInput, match="finite non-zero vector"):
+        HalfSpace([0.0, 0.0])

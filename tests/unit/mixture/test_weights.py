@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from equipoise.errors import InvalidInput
+from equipoise.mixture import (
+    Exponential,
+    Gaussian,
+    HalfSpace,
+    TruncatedFit,
+    acceptance,
+    fit_truncated,
+    known_law,
+    likelihood_weight,
+    log_ratio,
+    map_weight,
+)
+from equipoise.mixture.family import Array
+from equipoise.mixture.quadratic import map_share, positive_share
+from equipoise.mixture.separation import foresee_weight, map_error_bound
+from equipoise.mixture.weights import solve_weights
+
+FAMILY = Gaussian("full")
+ANYBODY = HalfSpace([1.0], 0.0)
+
+
+def laws(separation: float) -> tuple[TruncatedFit, TruncatedFit]:
+    zero, one = (known_law(FAMILY, FAMILY.pack([m], [[1.0]]), ANYBODY) for m in (0.0, separation))
+    return zero, one
+
+
+def people(q: float, separation: float, size: int, rng: np.random.Generator) -> Array:
+    outcome = rng.random(size) < q
+    return (rng.standard_normal(size) + separation * outcome)[:, None]
+
+
+def test_the_weight_maximises_the_likelihood() -> None:
+    ratio = np.random.default_rng(0).normal(-0.3, 1.5, 500)
+    best = minimize_scalar(
+        lambda q: -np.log(q * np.exp(ratio) + 1.0 - q).sum(),
+        bounds=(0.0, 1.0),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    assert solve_weights(ratio[:, None])[0] == pytest.approx(best.x, abs=1e-6)
+
+
+def test_a_weight_at_the_end_of_its_range() -> None:
+    assert solve_weights(np.full((50, 1), -3.0))[0] == pytest.approx(0.0, abs=1e-9)
+    assert solve_weights(np.full((50, 1), 3.0))[0] == pytest.approx(1.0, abs=1e-9)
+    assert solve_weights(np.array([[-800.0], [800.0]]))[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.3])
+@pytest.mark.parametrize("separation", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+def test_likelihood_weights_have_no_bias_where_map_counts_do(q: float, separation: float) -> None:
+    """One large sample: the estimate is within 1% of q plus four of its standard errors."""
+    fits = laws(separation)
+    X = people(q, separation, 400_000, np.random.default_rng(int(10 * separation)))
+    weight = likelihood_weight(X, fits)
+    assert abs(weight.estimate - q) <= 0.01 * q + 4.0 * weight.standard_error
+    bias = map_weight(log_ratio(fits, X), q).estimate / q - 1.0
+    if q == 0.3:
+        published = {1.0: -0.43, 2.0: -0.10, 3.0: -0.024}
+        if separation in published:
+            assert bias == pytest.approx(published[separation], abs=0.015)
+
+
+def test_uncertain_laws_widen_the_interval() -> None:
+    rng = np.random.default_rng(5)
+    cut = HalfSpace([1.0], 0.5)
+    fits = []
+    for mean in (0.0, 2.0):
+        x = rng.normal(mean, 1.0, 40_000)[:, None]
+        fits.append(fit_truncated(x[cut(x)][:3_000], cut, FAMILY))
+    X = people(0.3, 2.0, 20_000, rng)
+    weight = likelihood_weight(X, (fits[0], fits[1]))
+    assert weight.theta_error > 2.0 * weight.sampling_error
+    low, high = weight.interval(0.95)
+    assert low <= 0.3 <= high
+    assert high - low == pytest.approx(2 * 1.96 * weight.standard_error, rel=1e-3)
+
+
+def test_laws_of_different_families_can_be_weighed() -> None:
+    exponential = Exponential()
+    zero = known_law(exponential, np.array([-2.0]), lambda X: X[:, 0] > 0.1)
+    one = known_law(FAMILY, FAMILY.pack([4.0], [[0.25]]), ANYBODY)
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.exponential(0.5, 7_000), rng.normal(4.0, 0.5, 3_000)])
+    assert likelihood_weight(X, (zero, one)).estimate == pytest.approx(0.3, abs=0.005)
+
+
+def test_a_handful_of_features_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="at least 2 feature vectors"):
+        likelihood_weight([[1.0]], laws(2.0))
+
+
+# -- telling laws apart --------------------------------------------------------------------------
+
+
+def test_the_map_error_of_known_laws() -> None:
+    from scipy.special import ndtr
+
+    for separation in (5.0, 6.0):
+        true = float(ndtr(-separation / 2.0))
+        bound = map_error_bound(laws(separation), odds=1.0, level=1e-3)
+        assert true < bound < 1.5 * true + 3e-4
+    assert map_error_bound(laws(1.0), odds=1.0, level=1e-3) > 0.25
+
+
+def test_uncertain_laws_raise_the_bound_on_the_map_error() -> None:
+    rng = np.random.default_rng(5)
+    cut = HalfSpace([1.0], 0.0)
+    fits = []
+    for mean in (0.0, 5.5):
+        x = rng.normal(mean, 1.0, 4_000)[:, None]
+        fits.append(fit_truncated(x[cut(x)][:300], HalfSpace([1.0], 0.0), FAMILY))
+    known = map_error_bound(laws(5.5), odds=1.0, level=1e-3)
+    assert map_error_bound((fits[0], fits[1]), odds=1.0, level=1e-3) > 1.5 * known
+
+
+def test_foresight_agrees_with_what_comes() -> None:
+    fits = laws(2.0)
+    ahead = foresee_weight(fits, 0.3)
+    weight = likelihood_weight(people(0.3, 2.0, 100_000, np.random.default_rng(2)), fits)
+    assert ahead.theta_error == 0.0
+    assert ahead.information == pytest.approx(weight.information, rel=0.05)
+    needed = ahead.features_needed(0.01)
+    assert needed == pytest.approx(1.0 / (ahead.information * 1e-4))
+
+
+# -- exact shares --------------------------------------------------------------------------------
+
+
+def test_shares_of_quadratic_forms_against_simulation() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        square, linear = rng.normal(size=4), 2.0 * rng.normal(size=4)
+        constant = float(rng.normal())
+        z = rng.standard_normal((200_000, 4))
+        share = float(((z**2) @ square + z @ linear + constant > 0.0).mean())
+        assert positive_share(square, linear, constant) == pytest.approx(
+            share, abs=5.0 * np.sqrt(0.25 / len(z))
+        )
+
+
+def test_map_shares_against_simulation() -> None:
+    rng = np.random.default_rng(1)
+    plane = Gaussian("full")
+    a, b, truth = (
+        known_law(plane, plane.pack(rng.normal(size=2), np.diag([1.0, v])), HalfSpace([1.0, 0.0]))
+        for v in (1.0, 3.0, 2.0)
+    )
+    x = plane.sample(truth.theta, 200_000, rng)
+    share = float((log_ratio((a, b), x) > -np.log(0.7)).mean())
+    assert map_share(truth, (a, b), 0.7) == pytest.approx(share, abs=0.006)
+    exponential = Exponential()
+    zero, one = (
+        known_law(exponential, np.array([t]), lambda X: X[:, 0] > 0.5) for t in (-2.0, -0.5)
+    )
+    x = exponential.sample(one.theta, 200_000, rng)
+    share = float((log_ratio((zero, one), x) > 0.0).mean())
+    assert map_share(one, (zero, one), 1.0) == pytest.approx(share, abs=0.006)
+
+
+def test_acceptance_of_a_black_box() -> None:
+    plane = Gaussian("spherical")
+    theta = plane.pack([0.5, 0.0], np.eye(2))
+    exact = acceptance(plane, theta, HalfSpace([1.0, 0.0], 0.0))
+    assert acceptance(plane, theta, lambda X: X[:, 0] >= 0.0) == pytest.approx(exact, abs=1e-3)
+    share = acceptance(Exponential(), np.array([-1.0]), lambda X: X[:, 0] > 1.0)
+    assert share == pytest.approx(np.exp(-1.0), abs=1e-9)
