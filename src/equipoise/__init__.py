@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise import bounds, data, mixture, worlds
+    from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.baseline import BaselineAudit
     from equipoise.audits.exp import ExpAudit
     from equipoise.audits.rs import RSAudit
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdaptiveAudit": "equipoise.audits.adaptive",
     "BaselineAudit": "equipoise.audits.baseline",
     "Cells": "equipoise.cells",
     "Costs": "equipoise.question",
@@ -48,6 +50,7 @@ _HOMES = {
 _MODULES = ("bounds", "data", "mixture", "worlds")
 
 __all__ = [
+    "AdaptiveAudit",
     "BaselineAudit",
     "Cells",
     "Costs",

@@ -20,7 +20,17 @@ from equipoise.history.past import Past
 from equipoise.metrics import METRICS, difference
 from equipoise.question import Question, Verdict
 
-__all__ = ["Check", "check", "difference_bounds", "free_interval", "free_verdict", "rate_intervals"]
+__all__ = [
+    "ASSUMES_ALIKE",
+    "ASSUMES_EXACT",
+    "Check",
+    "check",
+    "difference_bounds",
+    "free_interval",
+    "free_verdict",
+    "rate_intervals",
+    "simultaneous",
+]
 
 Array = NDArray[np.float64]
 Box = Mapping[str, tuple[float, float]]
@@ -109,7 +119,7 @@ def free_verdict(history: Past, question: Question, share: float) -> Verdict:
     metric = question.metric
     level_fair, level_unfair = question.level_wrong_fair, question.level_wrong_unfair
     _, upper = difference_bounds(bands_from_past(history, metric, share * level_fair / 2.0))
-    alpha = _simultaneous(share * level_unfair, history.cells, metric)
+    alpha = simultaneous(share * level_unfair, history.cells, metric)
     lower, _ = difference_bounds(bands_from_past(history, metric, alpha))
     fair, unfair = upper <= question.threshold, lower > question.gamma
     if fair and unfair:  # both are right; name the nearer one
@@ -214,11 +224,12 @@ def _least_joint_difference(
 
 def _bands(history: Past, question: Question) -> Bands:
     metric = question.metric
-    alpha = _simultaneous(question.delta, history.cells, metric)
+    alpha = simultaneous(question.delta, history.cells, metric)
     return bands_from_past(history, metric, alpha)
 
 
-def _simultaneous(level: float, cells: Cells, metric: str) -> float:
+def simultaneous(level: float, cells: Cells, metric: str) -> float:
+    """Return the level of one bound when all rates of all groups are bounded on both sides at once."""
     return level / (2.0 * len(cells) * len(METRICS[metric]))
 
 

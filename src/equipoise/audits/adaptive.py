@@ -1,0 +1,297 @@
+"""The adaptive audit: look after every label, stop at the first moment the answer is certain enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from equipoise.audits.base import Answer, Audit
+from equipoise.bands import bands_from_past
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.weighing import Levels, Weighing
+from equipoise.finding import Finding, Interval
+from equipoise.history.past import Past
+from equipoise.identify import (
+    ASSUMES_ALIKE,
+    ASSUMES_EXACT,
+    difference_bounds,
+    free_verdict,
+    rate_intervals,
+    simultaneous,
+)
+from equipoise.metrics import Curve, rate_curve
+from equipoise.question import Costs, Question, Verdict, Want
+
+__all__ = ["AdaptiveAudit", "Pending"]
+
+Pending = Literal["prefix", "worst_case"]
+
+FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past data
+ASSUMES_STREAM = (
+    "who is asked does not depend on what their outcome would be, beyond group and denial"
+)
+
+INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the verdict
+
+
+class AdaptiveAudit(Audit):
+    """Label denied people only, each label serving every rate; stop when the wrong answer is refuted.
+
+    The verdict is wrong with probability at most the question's, for every population, however groups
+    are chosen and whenever outcomes arrive; `docs/guarantees.md` has the proof.
+
+    Parameters
+    ----------
+    question, costs, history, budget
+        As for every audit. Past data without end (``history.exact``) or finite ones.
+    pending
+        What to do while labels are out: ``"prefix"`` counts labels up to the first one that is
+        out; ``"worst_case"`` also asks whether the verdict holds however those turn out, which
+        decides earlier.
+    free_share
+        Share of the error level spent on finite past data.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> from equipoise.simulation import run
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
+    >>> audit = AdaptiveAudit(Question(gamma=0.05), Costs(), world.past())
+    >>> run(audit, world, 0).verdict
+    <Verdict.UNFAIR: 'UNFAIR'>
+    """
+
+    name: ClassVar[str] = "adaptive"
+    looks_at_approved: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        question: Question,
+        costs: Costs,
+        history: Past,
+        *,
+        budget: float | None = None,
+        pending: Pending = "prefix",
+        free_share: float = FREE_SHARE,
+    ) -> None:
+        super().__init__(question, costs, history, budget=budget)
+        if pending not in ("prefix", "worst_case"):
+            raise UnknownName("policy for 'pending'", pending, ("prefix", "worst_case"))
+        if not 0.0 < free_share < 1.0 - INTERVAL_SHARE:
+            raise InvalidInput(
+                f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {free_share!r}"
+            )
+        self.pending_policy = pending
+        self._free_share = 0.0 if history.exact else free_share
+        self._groups = history.cells.groups
+        self._index = {group: i for i, group in enumerate(self._groups)}
+        self._requested = np.zeros(len(self._groups))
+        strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
+        self._bands = bands_from_past(
+            history,
+            question.metric,
+            simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
+        )
+        self._weighing: Weighing | None = None
+        free = free_verdict(history, question, self._free_share / 2.0)
+        if free is not Verdict.INCONCLUSIVE:
+            self._finding = self._report(
+                free, "the past data alone decide, whatever the denied would have done"
+            )
+        elif not self._labels_help():
+            self._finding = self._report(
+                Verdict.INCONCLUSIVE,
+                f"{question.metric.replace('_', ' ')} does not depend on the denied people's outcomes, "
+                "and the past data are too few to decide",
+                missing=("more past rows",),
+            )
+        else:
+            self._weighing = self._start()
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Planned share of the labels per group."""
+        if self._weighing is None:
+            return dict.fromkeys(self._groups, 0.0)
+        return dict(zip(self._groups, self._weighing.shares.tolist(), strict=True))
+
+    # -- the protocol's inside ------------------------------------------------------------------
+
+    def _wants(self, group: str, decision: int) -> Want:
+        if decision == 1 or self._weighing is None:
+            return Want.NOTHING
+        index = self._index[group]
+        return Want.LABEL if self._weighing.eligible(self._requested)[index] else Want.NOTHING
+
+    def _book_request(self, group: str, want: Want) -> None:
+        super()._book_request(group, want)
+        self._requested[self._index[group]] += 1
+
+    def _learn(self, answer: Answer) -> Finding | None:
+        weighing = self._evidence()
+        verdict = weighing.count(self._index[answer.ticket.group], answer.outcome)
+        return None if verdict is None else self._decided(verdict)
+
+    def _look_ahead(self) -> Finding | None:
+        if self.pending_policy == "prefix":
+            return None
+        ones, zeros, unknown = (np.zeros(len(self._groups)) for _ in range(3))
+        for ticket in self._order:
+            answer = self._waiting.get(ticket.number)
+            outcome = None if answer is None else answer.outcome
+            counts = unknown if outcome is None else ones if outcome else zeros
+            counts[self._index[ticket.group]] += 1
+        verdict = self._evidence().verdict_with(ones, zeros, unknown)
+        return None if verdict is None else self._decided(verdict)
+
+    def _conclude(self, why: str) -> Finding:
+        return self._report(Verdict.INCONCLUSIVE, why, missing=self._what_is_missing())
+
+    # -- statistics -----------------------------------------------------------------------------
+
+    def _start(self) -> Weighing:
+        question, share = self.question, self._free_share
+        per_group = [self.costs.of(group) for group in self._groups]
+        return Weighing(
+            bands_from_past(
+                self.history, question.metric, share / 2.0 * question.level_wrong_fair / 2.0
+            ),
+            self._bands,
+            question.gamma,
+            question.epsilon,
+            Levels(
+                wrong_fair=question.level_wrong_fair * (1.0 - share - INTERVAL_SHARE),
+                wrong_unfair=question.level_wrong_unfair * (1.0 - share / 2.0 - INTERVAL_SHARE),
+            ),
+            np.array([c.feature for c in per_group]),
+            np.array([c.label for c in per_group]),
+            np.array([self._is_reachable(group) for group in self._groups]),
+        )
+
+    def _evidence(self) -> Weighing:
+        assert self._weighing is not None
+        return self._weighing
+
+    def _labels_help(self) -> bool:
+        return any(self._is_reachable(group) for group in self._groups)
+
+    def _is_reachable(self, group: str) -> bool:
+        depends = any(by_group[group].depends_on_r for by_group in self._bands.values())
+        return depends and (self.cells[group].denied > 0 or not self.history.exact)
+
+    # -- the finding ----------------------------------------------------------------------------
+
+    def _decided(self, verdict: Verdict) -> Finding:
+        reason = (
+            f"every population with a difference above {self.question.threshold:.10g} is refuted"
+            if verdict is Verdict.FAIR
+            else f"every population with a difference of at most {self.question.gamma:g} is refuted"
+        )
+        return self._report(verdict, reason)
+
+    def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
+        boxes = self._boxes()
+        lower, upper = difference_bounds(self._bands, boxes)
+        if verdict is Verdict.FAIR:
+            upper = min(upper, self.question.threshold)
+        elif verdict is Verdict.UNFAIR:
+            lower = max(lower, self.question.gamma)
+        lower, upper = min(lower, upper), max(lower, upper)
+        rates, estimate = self._with_estimates(rate_intervals(self._bands, boxes))
+        return Finding(
+            question=self.question,
+            verdict=verdict,
+            lower=lower,
+            upper=upper,
+            reason=reason,
+            estimate=None if estimate is None else min(max(estimate, lower), upper),
+            rates=rates,
+            cost=self.cost,
+            labels=self.labels,
+            features=self.features,
+            missing=missing,
+            assumptions=self._assumptions(),
+        )
+
+    def _boxes(self) -> dict[str, tuple[float, float]]:
+        """Return where each group's r lies: nowhere in particular before its first label."""
+        if self._weighing is None:
+            return dict.fromkeys(self._groups, (0.0, 1.0))
+        strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
+        level = INTERVAL_SHARE * strictest / len(self._groups)
+        w = self._weighing
+        return {
+            group: anytime_interval(float(w.ones[i]), float(w.zeros[i]), float(w.unknown[i]), level)
+            for i, group in enumerate(self._groups)
+        }
+
+    def _with_estimates(
+        self, intervals: Mapping[str, Mapping[str, Interval]]
+    ) -> tuple[dict[str, dict[str, Interval]], float | None]:
+        """Add the plug-in value to each rate that labels or past data support, and to Delta."""
+        out: dict[str, dict[str, Interval]] = {}
+        for rate, by_group in intervals.items():
+            out[rate] = {}
+            for i, (group, interval) in enumerate(by_group.items()):
+                curve = rate_curve(rate, *self.cells[group].shares)
+                guess = None if curve is None else self._plug_in(curve, i)
+                if guess is not None:
+                    guess = min(max(guess, interval.lower), interval.upper)
+                out[rate][group] = Interval(interval.lower, interval.upper, guess)
+        guesses = [
+            [interval.estimate for interval in by_group.values()] for by_group in out.values()
+        ]
+        if any(guess is None for values in guesses for guess in values):
+            return out, None
+        known = [[guess for guess in values if guess is not None] for values in guesses]
+        return out, max(max(values) - min(values) for values in known)
+
+    def _plug_in(self, curve: Curve, index: int) -> float | None:
+        if curve.trend == 0:
+            return float(curve.value(0.0))
+        if self._weighing is None:
+            return None
+        ones, zeros = self._weighing.ones[index], self._weighing.zeros[index]
+        return float(curve.value(ones / (ones + zeros))) if ones + zeros else None
+
+    def _what_is_missing(self) -> tuple[str, ...]:
+        weighing = self._evidence()
+        to_go = weighing.labels_to_go()
+        lines = []
+        if np.isfinite(to_go).all():
+            wanted = [
+                f"about {int(np.ceil(n)):,} of {g}"
+                for g, n in zip(self._groups, to_go, strict=True)
+                if n >= 0.5
+            ]
+            lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
+        elif not self.history.exact:
+            lines.append(
+                "more past rows: at the present estimates no number of labels decides with these; "
+                f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
+            )
+        else:
+            lines.append("a larger epsilon: at the present estimates both answers stay possible")
+        if self._open:
+            lines.append(f"{len(self._open):,} outcomes that are still out")
+        return tuple(lines)
+
+    def _past_rows_needed(self) -> float:
+        """Return a size of past data whose bands are narrow against epsilon."""
+        widest = max(
+            interval.upper - interval.lower
+            for by_group in rate_intervals(
+                self._bands, dict.fromkeys(self._groups, (0.5, 0.5))
+            ).values()
+            for interval in by_group.values()
+        )
+        shrink = max(widest / (self.question.epsilon / 4.0), 2.0)
+        return self.cells.total * shrink**2
+
+    def _assumptions(self) -> tuple[str, ...]:
+        if self.history.exact:
+            return (ASSUMES_EXACT, ASSUMES_STREAM)
+        return (ASSUMES_ALIKE, ASSUMES_STREAM)

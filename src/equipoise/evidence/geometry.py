@@ -1,0 +1,140 @@
+"""The two wrong answers as sets of unknowns, cut into cells.
+
+Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. For two groups the
+UNFAIR set is ``lam_a <= u(lam_b)`` (one such piece per ordered pair), the FAIR set is the corridor
+``L(lam_b) <= lam_a <= U(lam_b)``; u, L and U do not fall. A cell is what lies above one interval of
+``lam_b``; because of monotonicity it is inside a quadrant whose corner is read off the interval's ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.bands import Band, Bands
+from equipoise.metrics import Curve
+
+__all__ = ["Frontier", "Pair", "fair_pairs", "grid", "unfair_pairs"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+_FALLING = frozenset({"true_positive_rate", "accuracy"})
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """A bound of ``lam_a`` as a function of ``lam_b``, and the rate that is active at each point."""
+
+    at: Array
+    active: Ints
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups, as positions in the audit's order, and their bands rate by rate."""
+
+    a: int
+    b: int
+    falling: tuple[bool, ...]
+    bands_a: tuple[Band, ...]
+    bands_b: tuple[Band, ...]
+
+    def unfair_below(self, lam_b: Array, gap: float) -> Frontier:
+        """Return u: the points with ``T_a - T_b >= gap`` or ``F_b - F_a >= gap`` have lam_a <= u."""
+        bounds = [
+            _highest(a.high, b.low.value(lam_b) + gap, falling)
+            if falling
+            else _highest(a.low, b.high.value(lam_b) - gap, falling)
+            for falling, a, b in self._rates()
+        ]
+        return _pick(bounds, largest=True)
+
+    def fair_from(self, lam_b: Array, gap: float) -> Frontier:
+        """Return L: the points whose rates differ by at most ``gap`` have lam_a >= L."""
+        bounds = [
+            _lowest(a.low, b.high.value(lam_b) + gap, falling)
+            if falling
+            else _lowest(a.high, b.low.value(lam_b) - gap, falling)
+            for falling, a, b in self._rates()
+        ]
+        return _pick(bounds, largest=True)
+
+    def fair_to(self, lam_b: Array, gap: float) -> Frontier:
+        """Return U: the points whose rates differ by at most ``gap`` have lam_a <= U."""
+        bounds = [
+            _highest(a.high, b.low.value(lam_b) - gap, falling)
+            if falling
+            else _highest(a.low, b.high.value(lam_b) + gap, falling)
+            for falling, a, b in self._rates()
+        ]
+        return _pick(bounds, largest=False)
+
+    def curves(self) -> tuple[tuple[Curve, Curve], ...]:
+        """Return one curve per rate for a and for b, to aim bets by."""
+        return tuple((a.low, b.low) for _, a, b in self._rates())
+
+    def _rates(self) -> Sequence[tuple[bool, Band, Band]]:
+        return tuple(zip(self.falling, self.bands_a, self.bands_b, strict=True))
+
+
+def unfair_pairs(bands: Bands) -> list[Pair]:
+    """Return every ordered pair: the UNFAIR set is the union of their pieces."""
+    return [_pair(bands, a, b) for a, b in permutations(range(_count(bands)), 2)]
+
+
+def fair_pairs(bands: Bands) -> list[Pair]:
+    """Return every unordered pair: the FAIR set is inside each of their corridors."""
+    return [_pair(bands, a, b) for a, b in combinations(range(_count(bands)), 2)]
+
+
+def grid(pair: Pair, step: float) -> Array:
+    """Return the ends of intervals of ``lam_b`` over each of which b's rates move by at most ``step``."""
+    fine = np.linspace(0.0, 1.0, 4097)
+    moved = sum(np.abs(band.low.value(fine) - band.low.value(0.0)) for band in pair.bands_b)
+    moved = np.asarray(moved) + 1e-9 * fine  # constants move nowhere; keep the inverse defined
+    count = max(1, int(np.ceil(moved[-1] / step)))
+    ends = np.interp(np.linspace(0.0, moved[-1], count + 1), moved, fine)
+    ends[0], ends[-1] = 0.0, 1.0
+    return ends
+
+
+def _count(bands: Bands) -> int:
+    return len(next(iter(bands.values())))
+
+
+def _pair(bands: Bands, a: int, b: int) -> Pair:
+    names = list(next(iter(bands.values())))
+    return Pair(
+        a,
+        b,
+        tuple(rate in _FALLING for rate in bands),
+        tuple(by_group[names[a]] for by_group in bands.values()),
+        tuple(by_group[names[b]] for by_group in bands.values()),
+    )
+
+
+def _highest(curve: Curve, value: Array, falling: bool) -> Array:
+    """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate)."""
+    if curve.trend != 0:
+        return curve.cut(value)
+    holds = curve.value(0.0) >= value if falling else curve.value(0.0) <= value
+    return np.where(holds, np.inf, -np.inf)
+
+
+def _lowest(curve: Curve, value: Array, falling: bool) -> Array:
+    """Return the smallest r with rate <= value (falling rate) or rate >= value (rising rate)."""
+    if curve.trend != 0:
+        return curve.cut(value)
+    holds = curve.value(0.0) <= value if falling else curve.value(0.0) >= value
+    return np.where(holds, -np.inf, np.inf)
+
+
+def _pick(bounds: list[Array], *, largest: bool) -> Frontier:
+    stacked = np.stack(bounds)
+    active = stacked.argmax(axis=0) if largest else stacked.argmin(axis=0)
+    return Frontier(np.take_along_axis(stacked, active[None], axis=0)[0], active)

@@ -1,0 +1,443 @@
+"""Evidence against a wrong answer: a staircase of cells, each with its own e-process.
+
+A cell's evidence is a mixture of likelihood ratios at one or two corners. At every point of the cell
+it is a supermartingale that starts at 1, so it ever reaches ``1/delta`` with probability at most
+delta if the truth lies in the cell, whatever rule chose whom to label. A cell that has reached its
+threshold is refuted for good; when all cells of a set are refuted, so is the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.evidence.bets import PLUG_IN, Sizes, alternatives, plug_in, ratios
+from equipoise.evidence.geometry import Pair, grid
+
+__all__ = ["Corners", "Staircase", "Standing", "fair_corners", "unfair_corners"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+FINENESS = 0.16  # first cells: b's rates move by at most this many epsilons
+RESTART = 0.1
+_SPLIT_GAIN = 1.03  # halve a cell if both halves give more information than this times its own
+_NEAR = 0.4  # … and its refutation takes at least this share of the longest one's time
+
+
+@dataclass(frozen=True)
+class Corners:
+    """The corners of some cells over intervals of ``lam_b``: arrays of shape (n, q), q corners a cell.
+
+    ``side`` is the direction in which group a leaves the null, ``weight`` the corner's share of the
+    cell's stake, ``extra`` what is added to every step, ``active`` the rate that bets aim by.
+    ``empty`` marks intervals above which there is nothing to refute.
+    """
+
+    lam_a: Array
+    lam_b: Array
+    side: Array
+    weight: Array
+    extra: Array
+    active: Ints
+    empty: Flags
+    box: Array  # (n, 4): the cell lies in [box0, box1] for a, [box2, box3] for b
+
+
+CornerRule = Callable[[Pair, Array, Array, Ints], Corners]
+
+
+def unfair_corners(gap: float) -> CornerRule:
+    """Corners of the UNFAIR set's cells: one each, at (u(end), start), left by a rising and b falling."""
+
+    def rule(pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
+        u = pair.unfair_below(end, gap)
+        one = np.ones((len(start), 1))
+        return Corners(
+            lam_a=np.clip(u.at, 0.0, 1.0)[:, None],
+            lam_b=start[:, None],
+            side=one,
+            weight=one,
+            extra=0.0 * one,
+            active=u.active[:, None],
+            empty=u.at < 0.0,
+            box=np.stack([np.zeros_like(start), np.clip(u.at, 0.0, 1.0), start, end], axis=1),
+        )
+
+    return rule
+
+
+def fair_corners(gap: float) -> CornerRule:
+    """Corners of the FAIR set's cells: each interval's corridor is split at its middle line.
+
+    The upper half (``half`` = 1) bets mostly that the truth lies above the corridor, at
+    (U(end), start), and a little that it lies below the middle line; the lower half mirrors it.
+    """
+    minor = 0.5 if gap == 0.0 else 0.1
+
+    def rule(pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
+        from_start, from_end = pair.fair_from(start, gap), pair.fair_from(end, gap)
+        to_start, to_end = pair.fair_to(start, gap), pair.fair_to(end, gap)
+        low, high = np.clip(from_start.at, 0.0, 1.0), np.clip(to_end.at, 0.0, 1.0)
+        middle_start = (low + np.clip(to_start.at, 0.0, 1.0)) / 2.0
+        middle_end = (np.clip(from_end.at, 0.0, 1.0) + high) / 2.0
+        upper = half == 1
+        up_a = np.where(upper, high, np.minimum(middle_end, high))
+        down_a = np.where(upper, np.maximum(middle_start, low), low)
+        up_share = np.where(upper, 1.0 - minor, minor)
+        return Corners(
+            lam_a=np.stack([up_a, down_a], axis=1),
+            lam_b=np.stack([start, end], axis=1),
+            side=np.tile([1.0, -1.0], (len(start), 1)),
+            weight=np.stack([up_share, 1.0 - up_share], axis=1),
+            extra=np.stack([np.where(upper, 0.0, gap), np.where(upper, gap, 0.0)], axis=1),
+            active=np.stack([to_end.active, from_start.active], axis=1),
+            empty=(from_start.at > to_end.at) | (from_start.at > 1.0) | (to_end.at < 0.0),
+            box=np.stack(
+                [
+                    np.where(upper, np.maximum(middle_start, low), low),
+                    np.where(upper, high, np.minimum(middle_end, high)),
+                    start,
+                    end,
+                ],
+                axis=1,
+            ),
+        )
+
+    return rule
+
+
+@dataclass
+class _Rows:
+    """Cells as parallel arrays; the first axis is the cell, q corners and J bets at each."""
+
+    pair: Ints
+    start: Array
+    end: Array
+    half: Ints
+    box: Array  # (n, 4)
+    stake: Array  # (n, bets)
+    a_one: Array
+    a_zero: Array
+    b_one: Array
+    b_zero: Array
+
+    def take(self, which: Ints | Flags) -> _Rows:
+        return _Rows(*(getattr(self, f.name)[which] for f in fields(self)))
+
+    def join(self, *others: _Rows) -> _Rows:
+        parts = (self, *others)
+        return _Rows(
+            *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(self))
+        )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands between the audit and a refutation: one entry per live cell.
+
+    ``info_a`` and ``info_b`` are the information that a label of either group carries against the
+    cell (nats, at the current estimates), ``missing`` the nats to go.
+    """
+
+    pair: Ints
+    a: Ints
+    b: Ints
+    info_a: Array
+    info_b: Array
+    missing: Array
+
+
+class Staircase:
+    """All cells of one wrong answer and the evidence against each.
+
+    Parameters
+    ----------
+    pairs
+        The pairs of groups whose cells cover the set.
+    rule
+        How a cell's corners follow from its interval.
+    sizes, epsilon
+        How far bets move.
+    thresholds
+        Per pair, the evidence that refutes one of its cells.
+    shares
+        Planned share of labels per group, to aim the first bets by.
+    halves
+        1, or 2 where the rule splits every interval in two.
+    fineness
+        Width of the first cells, in epsilons of movement of b's rates.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        rule: CornerRule,
+        sizes: Sizes,
+        epsilon: float,
+        thresholds: Sequence[float] | Array,
+        shares: Array,
+        *,
+        halves: int = 1,
+        fineness: float = FINENESS,
+    ) -> None:
+        self.pairs = list(pairs)
+        self.thresholds = np.asarray(thresholds, dtype=float)
+        self._rule, self._sizes, self._epsilon = rule, sizes, epsilon
+        self._a = np.array([pair.a for pair in self.pairs])
+        self._b = np.array([pair.b for pair in self.pairs])
+        # per pair: (rate, group a or b, coefficient)
+        self._curves = np.array(
+            [[[(c.a, c.b, c.c, c.d) for c in rate] for rate in p.curves()] for p in self.pairs]
+        )
+        starts, ends, halfs, owners = [], [], [], []
+        for index, pair in enumerate(self.pairs):
+            edges = grid(pair, fineness * epsilon)
+            for half in range(halves):
+                starts.append(edges[:-1])
+                ends.append(edges[1:])
+                halfs.append(np.full(len(edges) - 1, half))
+                owners.append(np.full(len(edges) - 1, index))
+        self._rows = self._aimed(
+            np.concatenate(owners),
+            np.concatenate(starts),
+            np.concatenate(ends),
+            np.concatenate(halfs),
+            shares,
+        )
+        self._reindex()
+
+    # -- evidence -------------------------------------------------------------------------------
+
+    def update(self, group: int, outcome: int | None) -> None:
+        """Count one label; None is one that stays unknown, taken at its worst by every bet."""
+        rows = self._rows
+        if outcome is None:
+            as_a = np.minimum(rows.a_one, rows.a_zero)
+            as_b = np.minimum(rows.b_one, rows.b_zero)
+        elif outcome:
+            as_a, as_b = rows.a_one, rows.b_one
+        else:
+            as_a, as_b = rows.a_zero, rows.b_zero
+        for index, ratio in ((self._rows_of_a[group], as_a), (self._rows_of_b[group], as_b)):
+            stake = rows.stake[index] * ratio[index]
+            rows.stake[index] = stake
+            out = stake @ self._ones >= self._bar[index]
+            if out.any():
+                bar = self._bar[index]
+                bar[out] = np.inf  # refuted for good
+                self._bar[index] = bar
+                self._live -= np.bincount(rows.pair[index][out], minlength=len(self.pairs))
+                self._dead += int(out.sum())
+        if self._dead > 0.3 * len(rows.pair):
+            self._drop_refuted()
+
+    @property
+    def refuted(self) -> Flags:
+        """Per pair: whether all of its cells are refuted."""
+        return np.asarray(self._live == 0)
+
+    def refuted_with(self, ones: Array, zeros: Array, unknown: Array) -> Flags:
+        """Per pair: whether its cells would all be refuted after further labels of each group.
+
+        Of ``unknown`` labels each bet takes the worst value, so the answer holds however they turn
+        out.
+        """
+        rows = self._rows
+        log = np.zeros_like(rows.stake)
+        for group, one, zero in (
+            (self._a[rows.pair], rows.a_one, rows.a_zero),
+            (self._b[rows.pair], rows.b_one, rows.b_zero),
+        ):
+            log_one, log_zero = np.log(one), np.log(zero)
+            log += ones[group][:, None] * log_one + zeros[group][:, None] * log_zero
+            log += unknown[group][:, None] * np.minimum(log_one, log_zero)
+        with np.errstate(over="ignore", under="ignore"):
+            standing = (rows.stake * np.exp(log)) @ self._ones < self._bar
+        standing &= np.isfinite(self._bar)
+        return np.asarray(np.bincount(rows.pair[standing], minlength=len(self.pairs)) == 0)
+
+    # -- epochs ---------------------------------------------------------------------------------
+
+    def standing(self, estimates: Array) -> Standing:
+        """Return what is left to refute and how informative each group's labels are for it."""
+        self._drop_refuted()
+        rows = self._rows
+        info_a, info_b = _information(rows.box, *self._at(rows, estimates))
+        return Standing(
+            rows.pair, self._a[rows.pair], self._b[rows.pair], info_a, info_b, self._missing()
+        )
+
+    def refine(self, estimates: Array, counts: Array, shares: Array, levels: int = 4) -> None:
+        """Halve cells whose corner gives information away, then aim all bets anew.
+
+        Children are subsets of their parent and start from its stakes, so their evidence remains a
+        supermartingale at each of their points.
+        """
+        self._drop_refuted()
+        for _ in range(levels):
+            wide = self._worth_halving(estimates, shares)
+            if not wide.any():
+                break
+            rows = self._rows
+            left, right = rows.take(wide), rows.take(wide)
+            left.end = right.start = (left.start + left.end) / 2.0
+            for child in (left, right):
+                child.box = self._corners(child.pair, child.start, child.end, child.half).box
+            self._rows = rows.take(~wide).join(left, right)
+            self._reindex()
+        rows = self._rows
+        self._rows = self._aimed(rows.pair, rows.start, rows.end, rows.half, shares, rows.stake)
+        self._reindex()
+        self.aim(estimates, counts)
+
+    def aim(self, estimates: Array, counts: Array) -> None:
+        """Point the bets that follow the estimates at where they are now."""
+        rows = self._rows
+        a, b = self._a[rows.pair], self._b[rows.pair]
+        info_a, info_b = _information(rows.box, estimates[a], estimates[b])
+        gathered = counts[a] * info_a + counts[b] * info_b
+        noise = 0.5 * ((info_a > 0.0).astype(float) + (info_b > 0.0))
+        trust = gathered / (gathered + noise + 1e-9)
+        k = len(PLUG_IN)
+        rows.a_one[:, -k:], rows.a_zero[:, -k:] = plug_in(
+            rows.box[:, 0], rows.box[:, 1], estimates[a], trust
+        )
+        rows.b_one[:, -k:], rows.b_zero[:, -k:] = plug_in(
+            rows.box[:, 2], rows.box[:, 3], estimates[b], trust
+        )
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _aimed(
+        self,
+        pair: Ints,
+        start: Array,
+        end: Array,
+        half: Ints,
+        shares: Array,
+        stake: Array | None = None,
+    ) -> _Rows:
+        """Build cells with their bets; cells with nothing in them are left out."""
+        corners = self._corners(pair, start, end, half)
+        full = ~corners.empty
+        pair, start, end, half = pair[full], start[full], end[full], half[full]
+        n, q = corners.lam_a[full].shape
+        lam_a, lam_b = corners.lam_a[full].ravel(), corners.lam_b[full].ravel()
+        side, active = corners.side[full].ravel(), corners.active[full].ravel()
+        owner = np.repeat(pair, q)
+        steps = self._epsilon * np.asarray(self._sizes.steps)[None, :]
+        rho_a, rho_b = alternatives(
+            lam_a,
+            lam_b,
+            side,
+            self._curves[owner, active, 0].T,
+            self._curves[owner, active, 1].T,
+            shares[self._a[owner]],
+            shares[self._b[owner]],
+            steps + corners.extra[full].ravel()[:, None],
+        )
+        box = corners.box[full]
+        none = np.ones((n, len(PLUG_IN)))
+        factors = [
+            np.hstack([fixed.reshape(n, q * fixed.shape[1]), none])
+            for fixed in (*ratios(rho_a, lam_a), *ratios(rho_b, lam_b))
+        ]
+        fixed = corners.weight[full].ravel()[:, None] * np.asarray(self._sizes.weights)[None, :]
+        prior = np.hstack(
+            [
+                (1.0 - self._sizes.aimed) * fixed.reshape(n, q * fixed.shape[1]),
+                np.full((n, len(PLUG_IN)), self._sizes.aimed / len(PLUG_IN)),
+            ]
+        )
+        if stake is None:
+            stake = prior
+        else:
+            wealth = stake[full].sum(axis=1)
+            stake = (1.0 - RESTART) * stake[full] + RESTART * wealth[:, None] * prior
+            stake[stake < 1e-200] = 0.0  # hopeless bets; denormal numbers are slow
+        return _Rows(pair, start, end, half, box, np.ascontiguousarray(stake), *factors)
+
+    def _corners(self, pair: Ints, start: Array, end: Array, half: Ints) -> Corners:
+        parts, places = [], []
+        for index in np.unique(pair) if pair.size else [0]:
+            place = np.flatnonzero(pair == index)
+            places.append(place)
+            parts.append(self._rule(self.pairs[index], start[place], end[place], half[place]))
+        back = np.argsort(np.concatenate(places))
+        return Corners(
+            *(
+                np.concatenate([getattr(part, f.name) for part in parts])[back]
+                for f in fields(Corners)
+            )
+        )
+
+    def _reindex(self) -> None:
+        rows = self._rows
+        a, b = self._a[rows.pair], self._b[rows.pair]
+        groups = range(1 + int(max(self._a.max(), self._b.max())))
+        self._rows_of_a = [_as_slice(np.flatnonzero(a == g)) for g in groups]
+        self._rows_of_b = [_as_slice(np.flatnonzero(b == g)) for g in groups]
+        self._bar = self.thresholds[rows.pair]
+        self._live = np.bincount(rows.pair, minlength=len(self.pairs))
+        self._dead = 0
+        self._ones = np.ones(rows.stake.shape[1])
+
+    def _drop_refuted(self) -> None:
+        if self._dead:
+            self._rows = self._rows.take(np.isfinite(self._bar))
+            self._reindex()
+
+    def _missing(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._bar) - np.log(self._rows.stake @ self._ones))
+
+    def _at(self, rows: _Rows, estimates: Array) -> tuple[Array, Array]:
+        return estimates[self._a[rows.pair]], estimates[self._b[rows.pair]]
+
+    def _worth_halving(self, estimates: Array, shares: Array) -> Flags:
+        rows = self._rows
+        info_a, info_b = _information(rows.box, *self._at(rows, estimates))
+        own = shares[self._a[rows.pair]] * info_a + shares[self._b[rows.pair]] * info_b
+        with np.errstate(divide="ignore"):
+            time = self._missing() / own
+        finite = time[np.isfinite(time)]
+        near = np.flatnonzero(time >= _NEAR * (finite.max() if finite.size else 0.0))
+        pair, start, end, half = rows.pair[near], rows.start[near], rows.end[near], rows.half[near]
+        a, b = self._a[pair], self._b[pair]
+        middle = (start + end) / 2.0
+        halves = np.full(len(near), np.inf)
+        for left, right in ((start, middle), (middle, end)):
+            corners = self._corners(pair, left, right, half)
+            info_a, info_b = _information(corners.box, estimates[a], estimates[b])
+            info = shares[a] * info_a + shares[b] * info_b
+            halves = np.minimum(halves, np.where(corners.empty, np.inf, info))
+        wide = np.zeros(len(own), dtype=bool)
+        wide[near[halves > _SPLIT_GAIN * own[near]]] = True
+        return wide
+
+
+def _information(box: Array, r_a: Array, r_b: Array) -> tuple[Array, Array]:
+    """Return the information that a label of a and of b carries against each box."""
+    return (
+        _kl(r_a, np.clip(r_a, box[:, 0], box[:, 1])),
+        _kl(r_b, np.clip(r_b, box[:, 2], box[:, 3])),
+    )
+
+
+def _kl(r: Array, lam: Array) -> Array:
+    safe = np.clip(lam, 1e-12, 1.0 - 1e-12)
+    return np.asarray(r * np.log(r / safe) + (1.0 - r) * np.log((1.0 - r) / (1.0 - safe)))
+
+
+def _as_slice(index: Ints) -> Ints | slice:
+    """Return the same rows as a slice where they are consecutive: views are cheaper than copies."""
+    if index.size == 0:
+        return slice(0, 0)
+    if index[-1] - index[0] + 1 == index.size:
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
