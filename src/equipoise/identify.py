@@ -229,7 +229,7 @@ def _bands(history: Past, question: Question) -> Bands:
 
 
 def simultaneous(level: float, cells: Cells, metric: str) -> float:
-    """Return the level of one bound when all rates of all groups are bounded on both sides at once."""
+    """Return the level of one bound when all rates of all groups get two at once."""
     return level / (2.0 * len(cells) * len(METRICS[metric]))
 
 

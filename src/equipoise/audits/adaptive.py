@@ -1,4 +1,4 @@
-"""The adaptive audit: look after every label, stop at the first moment the answer is certain enough."""
+"""The adaptive audit: look after every label, stop as soon as the answer is certain enough."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ __all__ = ["AdaptiveAudit", "Pending"]
 
 Pending = Literal["prefix", "worst_case"]
 
+ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
+
 FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past data
-ASSUMES_STREAM = (
-    "who is asked does not depend on what their outcome would be, beyond group and denial"
-)
 
 INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the verdict
 
 
 class AdaptiveAudit(Audit):
-    """Label denied people only, each label serving every rate; stop when the wrong answer is refuted.
+    """Label denied people only, each label for every rate; stop when a wrong answer is refuted.
 
-    The verdict is wrong with probability at most the question's, for every population, however groups
-    are chosen and whenever outcomes arrive; `docs/guarantees.md` has the proof.
+    The verdict is wrong with probability at most the question's, for every population, however
+    groups are chosen and whenever outcomes arrive; `docs/guarantees.md` has the proof.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ class AdaptiveAudit(Audit):
         elif not self._labels_help():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
-                f"{question.metric.replace('_', ' ')} does not depend on the denied people's outcomes, "
+                f"{question.metric.replace('_', ' ')} does not depend on the outcomes of the denied, "
                 "and the past data are too few to decide",
                 missing=("more past rows",),
             )

@@ -1,1 +1,7 @@
-"""Evidence."""
+"""How evidence is weighed: certified refutation of one wrong answer or the other."""
+
+from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.staircase import Staircase
+from equipoise.evidence.weighing import Levels, Weighing
+
+__all__ = ["Levels", "Staircase", "Weighing", "anytime_interval"]

@@ -34,7 +34,7 @@ def allocate(
 ) -> Allocation:
     """Return the shares for the verdict that is reached soonest at the current estimates.
 
-    FAIR needs every cell of the UNFAIR set refuted, UNFAIR needs all cells of one pair of the FAIR set.
+    FAIR needs every cell of the UNFAIR set refuted, UNFAIR all cells of one pair of the FAIR set.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def allocate(
 
 
 def _refute_all(cells: Standing, costs: Array) -> tuple[Array, float]:
-    """Maximise over budget shares the slowest cell's speed: a concave maximin, by soft-min ascent."""
+    """Maximise the slowest cell's speed over budget shares: a concave maximin, by soft-min ascent."""
     k = len(costs)
     if cells.missing.size == 0:
         return np.full(k, 1.0 / k), np.inf

@@ -1,8 +1,9 @@
 """Where to bet at a corner: alternatives that lie on the far side of it from the null.
 
-At a corner ``lam`` a label multiplies the stake by ``rho/lam`` (Y=1) or ``(1-rho)/(1-lam)`` (Y=0). Its
-mean under a null point ``lam'`` is ``1 + (lam'-lam)(rho-lam)/(lam(1-lam))``, at most 1 when lam' and rho lie
-on opposite sides of lam. That is all that validity needs; how far to move is a matter of power.
+At a corner ``lam`` a label multiplies the stake by ``rho/lam`` (Y=1) or ``(1-rho)/(1-lam)`` (Y=0).
+Its mean under a null point ``lam'`` is ``1 + (lam'-lam)(rho-lam)/(lam(1-lam))``, at most 1 when lam'
+and rho lie on opposite sides of lam. That is all that validity needs; how far to move is a matter
+of power.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PLUG_IN = (0.5, 1.0)
 
 @dataclass(frozen=True)
 class Sizes:
-    """How far the gap moves under each alternative (in units of epsilon) and its share of the stake."""
+    """How far the gap moves under each alternative, in epsilons, and its share of the stake."""
 
     steps: tuple[float, ...]
     weights: tuple[float, ...]

@@ -1,9 +1,9 @@
 """The two wrong answers as sets of unknowns, cut into cells.
 
-Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. For two groups the
-UNFAIR set is ``lam_a <= u(lam_b)`` (one such piece per ordered pair), the FAIR set is the corridor
-``L(lam_b) <= lam_a <= U(lam_b)``; u, L and U do not fall. A cell is what lies above one interval of
-``lam_b``; because of monotonicity it is inside a quadrant whose corner is read off the interval's ends.
+Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. For two groups
+the UNFAIR set is ``lam_a <= u(lam_b)`` (one such piece per ordered pair), the FAIR set is the
+corridor ``L(lam_b) <= lam_a <= U(lam_b)``; u, L and U do not fall. A cell is what lies above one
+interval of ``lam_b``; by monotonicity it is inside a box that is read off the interval's ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FALLING = frozenset({"true_positive_rate", "accuracy"})
 
 @dataclass(frozen=True)
 class Frontier:
-    """A bound of ``lam_a`` as a function of ``lam_b``, and the rate that is active at each point."""
+    """A bound of ``lam_a`` as a function of ``lam_b``, and the rate that is active at each."""
 
     at: Array
     active: Ints
@@ -45,7 +45,7 @@ class Pair:
     bands_b: tuple[Band, ...]
 
     def unfair_below(self, lam_b: Array, gap: float) -> Frontier:
-        """Return u: the points with ``T_a - T_b >= gap`` or ``F_b - F_a >= gap`` have lam_a <= u."""
+        """Return u: where ``T_a - T_b >= gap`` or ``F_b - F_a >= gap``, lam_a is at most u."""
         bounds = [
             _highest(a.high, b.low.value(lam_b) + gap, falling)
             if falling
@@ -93,7 +93,7 @@ def fair_pairs(bands: Bands) -> list[Pair]:
 
 
 def grid(pair: Pair, step: float) -> Array:
-    """Return the ends of intervals of ``lam_b`` over each of which b's rates move by at most ``step``."""
+    """Return the ends of intervals of ``lam_b`` over which b's rates move by at most ``step``."""
     fine = np.linspace(0.0, 1.0, 4097)
     moved = sum(np.abs(band.low.value(fine) - band.low.value(0.0)) for band in pair.bands_b)
     moved = np.asarray(moved) + 1e-9 * fine  # constants move nowhere; keep the inverse defined

@@ -1,9 +1,9 @@
 """Evidence against a wrong answer: a staircase of cells, each with its own e-process.
 
-A cell's evidence is a mixture of likelihood ratios at one or two corners. At every point of the cell
-it is a supermartingale that starts at 1, so it ever reaches ``1/delta`` with probability at most
-delta if the truth lies in the cell, whatever rule chose whom to label. A cell that has reached its
-threshold is refuted for good; when all cells of a set are refuted, so is the set.
+A cell's evidence is a mixture of likelihood ratios at corners of a box around it. At every point of
+the cell it is a supermartingale that starts at 1, so it ever reaches ``1/delta`` with probability
+at most delta if the truth lies in the cell, whatever rule chose whom to label. A cell that has
+reached its threshold is refuted for good; when all cells of a set are refuted, so is the set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NEAR = 0.4  # … and its refutation takes at least this share of the longest o
 
 @dataclass(frozen=True)
 class Corners:
-    """The corners of some cells over intervals of ``lam_b``: arrays of shape (n, q), q corners a cell.
+    """The corners of cells over intervals of ``lam_b``: arrays of shape (n, q), q corners each.
 
     ``side`` is the direction in which group a leaves the null, ``weight`` the corner's share of the
     cell's stake, ``extra`` what is added to every step, ``active`` the rate that bets aim by.
@@ -52,7 +52,7 @@ CornerRule = Callable[[Pair, Array, Array, Ints], Corners]
 
 
 def unfair_corners(gap: float) -> CornerRule:
-    """Corners of the UNFAIR set's cells: one each, at (u(end), start), left by a rising and b falling."""
+    """Corners of the UNFAIR set's cells: (u(end), start), left by a rising and b falling."""
 
     def rule(pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
         u = pair.unfair_below(end, gap)

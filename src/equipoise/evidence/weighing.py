@@ -144,7 +144,7 @@ class Weighing:
         return np.asarray((self.ones + 0.5) / (self.ones + self.zeros + 1.0))
 
     def labels_to_go(self) -> Array:
-        """Return about how many more labels per group the pursued verdict needs, at the estimates."""
+        """Return about how many more labels per group the pursued verdict needs."""
         plan = self._allocation()
         if plan.speed <= 0.0:
             return np.full(len(self.shares), np.inf)
