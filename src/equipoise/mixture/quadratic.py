@@ -49,10 +49,10 @@ def positive_share(square: Array, linear: Array, constant: float) -> float:
     # end is where the characteristic function has died out.
     reach = 80.0 + abs(constant) + abs(float(square.sum()))
     step = 2.0 * np.pi / reach
-    ends = 2.0 ** np.arange(1, 20)
+    ends: Array = np.exp2(np.arange(1.0, 20.0))
     alive = _log_size(square, linear, ends) > -40.0
     nodes = int(ends[min(int(alive.sum()), len(ends) - 1)] / step) + 1
-    t = (np.arange(min(nodes, 400_000)) + 0.5) * step
+    t: Array = (np.arange(min(nodes, 400_000), dtype=np.float64) + 0.5) * step
     log_size = _log_size(square, linear, t)
     angle = t * constant
     for a, b in zip(square, linear, strict=True):

@@ -16,6 +16,7 @@ __all__ = ["PLANNERS", "Forecast", "Plan", "plan"]
 
 PLANNERS: Mapping[str, str] = {
     "baseline": "equipoise.planning.stopping:forecast_baseline",
+    "exp": "equipoise.planning.exp:forecast_exp",
     "rs": "equipoise.planning.stopping:forecast_rs",
 }
 """Each audit's planner: a function of history, question and costs that returns a Forecast, or None

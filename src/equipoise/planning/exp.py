@@ -1,0 +1,115 @@
+"""Forecast of Exp-Audit: when features are cheap and labels dear, what it costs and assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from equipoise.audits.branch import Branch, ExpConstants, choose_branch
+from equipoise.bounds import OUTCOMES, Price, exp_bound, rs_expectation
+from equipoise.bounds.price import per_arrival, shares_of_outcomes
+from equipoise.bounds.stopping import level_of
+from equipoise.errors import EquipoiseError
+from equipoise.history.past import Past
+from equipoise.mixture.model import MixtureModel
+from equipoise.planning.plans import Forecast
+from equipoise.planning.stopping import guess_r, price_range
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+from equipoise.worlds.mixture import ModelledPast
+
+__all__ = ["exp_expectation", "forecast_exp"]
+
+
+def forecast_exp(history: Past, question: Question, costs: Costs) -> Forecast | None:
+    """Return Exp-Audit's forecast, None if it cannot answer the metric.
+
+    With a model of the past's features (``history.model``) the way it would take is tested at the
+    guess; without one the forecast is that of MAP counts, and the row says what is missing.
+    """
+    if not OUTCOMES.get(question.metric):
+        return None
+    guess = CellWorld(history.cells, guess_r(history.cells))
+    model = history.model if isinstance(history, ModelledPast) else None
+    branches = None if model is None else _branches(model, guess, question)
+    least, most = price_range(
+        lambda r: exp_expectation(CellWorld(history.cells, r), question, costs), guess.r
+    )
+    price = exp_expectation(guess, question, costs, branches)
+    rival = rs_expectation(guess, question, costs).cost
+    assumes = [
+        "the features of each outcome in each group follow one exponential family, also where "
+        "nobody was approved",
+        "the laws of the two outcomes are estimated well enough and far enough apart; the audit "
+        "tests this and otherwise goes over to labels, at RS-Audit's price on top",
+    ]
+    if rival > 0.0 and price.cost < float("inf"):
+        assumes.append(
+            f"at the guess it costs {price.cost / rival:.2g} times RS-Audit; it pays off where "
+            "c_lab P[Y=0|f=0] is several times c_feat"
+        )
+    missing: tuple[str, ...] = ()
+    if model is None:
+        missing = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
+    elif branches is not None:
+        missing = tuple(f"group {g!r}: {b.why}" for g, b in branches.items() if b.way == "fallback")
+    return Forecast(
+        audit="exp",
+        guess=price,
+        least=least,
+        most=most,
+        bound=exp_bound(guess, question, costs),
+        guarantees=f"wrong with probability at most {level_of(question):g} if the mixture model "
+        "holds (Theorem 4)",
+        assumes=tuple(assumes),
+        missing=missing,
+    )
+
+
+def exp_expectation(
+    world: CellWorld,
+    question: Question,
+    costs: Costs,
+    branches: Mapping[str, Branch] | None = None,
+) -> Price:
+    """Return the expected price of Exp-Audit's default: coarse labels and features.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(exp_expectation(world, Question(epsilon=0.1), Costs(feature=0.05)))
+    727,524 for 22,143.7 labels and 1.41436e+07 feature vectors
+    """
+    constants = ExpConstants(question.epsilon, level_of(question) / 2.0, len(world.cells))
+    q = shares_of_outcomes(world)
+    total = Price()
+    for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
+        share = float(q[:, a].sum())
+        smaller = float(q[:, a].min()) / share
+        if smaller <= 0.0:
+            return Price(float("inf"), float("inf"), float("inf"))
+        total += float(constants.coarse_tau * (1.0 / q[:, a]).sum()) * price
+        features = constants.map_features(smaller)
+        if branches is not None:
+            features = branches[group].features
+        denied = price.labels / share
+        total += Price(features=features * denied, cost=features * denied * costs.of(group).feature)
+    return total
+
+
+def _branches(
+    model: MixtureModel, guess: CellWorld, question: Question
+) -> dict[str, Branch] | None:
+    constants = ExpConstants(question.epsilon, level_of(question) / 2.0, len(guess.cells))
+    q = shares_of_outcomes(guess)
+    found = {}
+    for a, group in enumerate(guess.groups):
+        share = q[:, a] / q[:, a].sum()
+        try:
+            fits = model.of(group)
+        except EquipoiseError as error:
+            found[group] = Branch("fallback", str(error))
+            continue
+        if share.min() <= 0.0:
+            return None
+        found[group] = choose_branch(fits, (float(share[0]), float(share[1])), constants)
+    return found
