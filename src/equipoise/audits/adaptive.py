@@ -103,8 +103,8 @@ class AdaptiveAudit(Audit):
         elif not self._labels_help():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
-                f"{question.metric.replace('_', ' ')} does not depend on the outcomes of the denied, "
-                "and the past data are too few to decide",
+                f"{question.metric.replace('_', ' ')} does not depend on what the denied would "
+                "have done, and the past data are too few to decide",
                 missing=("more past rows",),
             )
         else:

@@ -58,7 +58,7 @@ def allocate(
 
 
 def _refute_all(cells: Standing, costs: Array) -> tuple[Array, float]:
-    """Maximise the slowest cell's speed over budget shares: a concave maximin, by soft-min ascent."""
+    """Maximise the slowest cell's speed over budget shares: concave, by soft-min ascent."""
     k = len(costs)
     if cells.missing.size == 0:
         return np.full(k, 1.0 / k), np.inf

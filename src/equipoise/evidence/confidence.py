@@ -21,7 +21,7 @@ def anytime_interval(
     --------
     >>> low, high = anytime_interval(20, 80, 0, 0.05)
     >>> round(low, 3), round(high, 3)
-    (0.11, 0.32)
+    (0.091, 0.352)
     """
     low, _ = _ends(ones, zeros + unknown, level)
     _, high = _ends(ones + unknown, zeros, level)
