@@ -113,7 +113,7 @@ class Audit(ABC):
         decision = _binary("decision", decision)
         want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
         hold = self._worst_cost(group, decision, want)
-        if hold > self.available:
+        if hold > 0.0 and hold > self.available:
             want, hold = Want.NOTHING, 0.0
         if want is Want.NOTHING and self._finding is None:
             self._give_up_if_broke()
@@ -188,7 +188,13 @@ class Audit(ABC):
     @property
     def available(self) -> float:
         """Money that may still be committed."""
-        return math.inf if self.budget is None else self.budget - self.cost - self.reserved
+        if self.budget is None:
+            return math.inf
+        committed = 0.0
+        for group, spending in self._spending.items():  # one pass: this runs on every ask
+            costs = self.costs.of(group)
+            committed += spending.cost(costs) + spending.reserved(costs)
+        return self.budget - committed
 
     @property
     def labels(self) -> int:

@@ -196,7 +196,8 @@ class Batch:
             return ticket, "approved"
         if audit.finding is not None:
             return ticket, "decided"
-        broke = audit.costs.of(group).worst > audit.available
+        head, worst = self.head, audit.costs.of(group).worst
+        broke = head.cap is not None and worst > head.cap - head.spent - head.reserved
         return ticket, "budget" if broke else "not_wanted"
 
     def _tell(self, command: Tell) -> Reply:
@@ -328,17 +329,15 @@ class Batch:
         head = self.head
         if self._now < head.time:  # the clock was set back; order is by number, time never falls
             data = {**data, "clock": self._now}
-        event = {
-            "audit": self._uid,
-            "data": data,
-            "prev": head.hash,
-            "seq": head.seq + 1,
-            "time": max(self._now, head.time),
-            "type": kind,
-        }
-        body = canonical(event)
-        head.seq, head.hash, head.time = head.seq + 1, digest(body), str(event["time"])
-        self.events.append((head.seq, head.hash, body))
+        seq, time = head.seq + 1, max(self._now, head.time)
+        # The envelope is canonical JSON as it stands: sorted keys, nothing that needs escaping.
+        body = (
+            f'{{"audit":"{self._uid}","data":{canonical(data)},"prev":"{head.hash}",'
+            f'"seq":{seq},"time":"{time}","type":"{kind}"}}'
+        )
+        head.seq, head.hash, head.time = seq, digest(body), time
+        self.events.append((seq, head.hash, body))
+        event = {"seq": seq, "time": time, "type": kind, "data": data}
         projection = self.projection
         try:
             projection.take(event, head.hash, **known)
@@ -394,9 +393,12 @@ class Batch:
         return _reply(row)
 
 
+_WANTS = {want.value: want for want in Want}  # quicker than Want(...)
+
+
 def stamp(moment: datetime) -> str:
     """Write a moment so that text order is time order."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _facts(row: PersonRow) -> dict[str, Any]:
@@ -415,7 +417,7 @@ def _reply(row: PersonRow, *, repeated: bool = False) -> Reply:
     return Reply(
         person=row.person,
         state=row.state,
-        want=Want(row.want),
+        want=_WANTS[row.want],
         hold=row.hold,
         number=row.number,
         why=row.why,
@@ -430,6 +432,8 @@ def _require_pseudonym(person: object) -> None:
 
 
 def _require_binary(name: str, value: object) -> int:
+    if type(value) is int and 0 <= value <= 1:
+        return value
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise InvalidInput(f"{name!r} must be 0 or 1; got {value!r}")
     return int(value)

@@ -135,8 +135,8 @@ def _sqlite(url: URL, *, create: bool, timeout: float) -> Engine:
         for pragma in (
             "journal_mode=WAL",
             "synchronous=FULL",
-            "foreign_keys=ON",
             "cache_size=-32768",
+            "wal_autocheckpoint=4000",
         ):
             connection.execute(f"PRAGMA {pragma}")
 

@@ -64,6 +64,9 @@ class Projection:
         self.audit: Audit
         self.groups: dict[str, GroupTally] = {}
         self.drift: DriftCounts
+        self.spent = 0  # money gone
+        self.reserved = 0  # money held for requests without an answer
+        self.overrun = 0  # money beyond the cap, possible only through corrections
         self.closed: str | None = None
         self.erased = False
         self.recorded: dict[str, Any] | None = None  # the finding in the last verdict event
@@ -78,21 +81,6 @@ class Projection:
         self._open: dict[str, Ticket] = {}
 
     # -- what follows from the events -------------------------------------------------------------
-
-    @property
-    def spent(self) -> int:
-        """Money gone."""
-        return sum(g.spent for g in self.groups.values())
-
-    @property
-    def reserved(self) -> int:
-        """Money held for requests without an answer."""
-        return sum(g.reserved for g in self.groups.values())
-
-    @property
-    def overrun(self) -> int:
-        """Money beyond the cap, possible only through corrections."""
-        return sum(g.overrun for g in self.groups.values())
 
     @property
     def open_requests(self) -> int:
@@ -181,6 +169,7 @@ class Projection:
         assert ticket is not None
         tally.states["RESERVED"] += 1
         tally.reserved += data["hold"]
+        self.reserved += data["hold"]
         tally.in_flight += decision == 0
         self._open[data["person"]] = ticket
 
@@ -273,10 +262,13 @@ class Projection:
         ticket = self._open.pop(person, None)
         if ticket is not None:
             tally.reserved -= int(ticket.hold)
+            self.reserved -= int(ticket.hold)
             tally.in_flight -= ticket.decision == 0
         paid, overrun = data.get("before", (0, 0))
         tally.spent += data["cost"] - paid
         tally.overrun += data["overrun"] - overrun
+        self.spent += data["cost"] - paid
+        self.overrun += data["overrun"] - overrun
         self._move(data["group"], data["was"], state)
         return ticket
 

@@ -6,11 +6,23 @@ then run on the driver's own cursor: a single ask spends its time in ``fsync``, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter, itemgetter
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Dialect, bindparam, insert, select, update
+from sqlalchemy import (
+    ARRAY,
+    Connection,
+    Dialect,
+    Text,
+    any_,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from equipoise.errors import LedgerError
@@ -34,7 +46,7 @@ class Sql:
         this = audits.c.id == bindparam("audit_id")
         head = select(*(audits.c[name] for name in fields_of(Head))).where(this)
         person = (people.c.audit_id == bindparam("audit_id")) & (
-            people.c.person == bindparam("name")
+            people.c.person == bindparam("person")
         )
         self._begin = "BEGIN IMMEDIATE" if dialect.name == "sqlite" else "BEGIN"
         self._head = _Compiled(head, dialect)
@@ -53,10 +65,13 @@ class Sql:
             .values({name: bindparam(f"new_{name}") for name in changing}),
             dialect,
         )
-        self._some_people = select(*people_columns()).where(
-            people.c.audit_id == bindparam("audit_id"),
-            people.c.person.in_(bindparam("names", expanding=True)),
-        )
+        self._names_as_json = dialect.name == "sqlite"
+        among = people.c.person == any_(bindparam("names", type_=ARRAY(Text)))
+        if self._names_as_json:
+            listed = func.json_each(bindparam("names")).table_valued("value")
+            among = people.c.person.in_(select(listed.c.value))
+        some = select(*people_columns()).where(people.c.audit_id == bindparam("audit_id"), among)
+        self._some_people = _Compiled(some, dialect)
         self._head_values = attrgetter(*changing)
         self._head_names = tuple(f"new_{name}" for name in changing)
 
@@ -85,42 +100,29 @@ class Sql:
     ) -> dict[str, PersonRow]:
         """Return those of the people who are known."""
         if len(names) == 1:
-            row = self._person.one(connection, {"audit_id": audit_id, "name": names[0]})
+            row = self._person.one(connection, {"audit_id": audit_id, "person": names[0]})
             return {} if row is None else {names[0]: PersonRow(*row)}
-        parameters = {"audit_id": audit_id, "names": list(names)}
-        rows = connection.execute(self._some_people, parameters)
+        listed = json.dumps(names) if self._names_as_json else list(names)
+        rows = self._some_people.all(connection, {"audit_id": audit_id, "names": listed})
         return {row[0]: PersonRow(*row) for row in rows}
 
     def insert_events(
         self, connection: Connection, audit_id: int, rows: Sequence[tuple[int, str, str]]
     ) -> None:
         """Append ``(seq, hash, body)`` rows."""
-        names = ("audit_id", "seq", "hash", "body")
-        self._insert_event.many(
-            connection, [dict(zip(names, (audit_id, *row), strict=True)) for row in rows]
-        )
+        self._insert_event.many(connection, audit_id, [_EventRow(*row) for row in rows])
 
     def insert_people(
         self, connection: Connection, audit_id: int, rows: Sequence[PersonRow]
     ) -> None:
         """Add people."""
-        names = fields_of(PersonRow)
-        self._insert_person.many(
-            connection,
-            [{"audit_id": audit_id, **{n: getattr(row, n) for n in names}} for row in rows],
-        )
+        self._insert_person.many(connection, audit_id, rows)
 
     def update_people(
         self, connection: Connection, audit_id: int, rows: Sequence[PersonRow]
     ) -> None:
         """Change people."""
-        self._update_person.many(
-            connection,
-            [
-                {"audit_id": audit_id, "name": row.person, **{n: getattr(row, n) for n in CHANGING}}
-                for row in rows
-            ],
-        )
+        self._update_person.many(connection, audit_id, rows)
 
     def update_head(
         self, connection: Connection, audit_id: int, head: Head, *, expected: int
@@ -131,6 +133,12 @@ class Sql:
         return self._update_head.run(connection, parameters) == 1
 
 
+class _EventRow(NamedTuple):
+    seq: int
+    hash: str
+    body: str
+
+
 class _Compiled:
     """A statement as the driver's own string, run on the driver's own cursor."""
 
@@ -138,34 +146,47 @@ class _Compiled:
         compiled = statement.compile(dialect=dialect)
         self._text = str(compiled)
         order = getattr(compiled, "positiontup", None)
-        self._shape: Callable[[Mapping[str, Any]], Any] = _unchanged
-        if order is not None:
-            get = itemgetter(*order)
-            self._shape = get if len(order) > 1 else lambda parameters: (get(parameters),)
+        self._positional = order is not None
+        self._names = tuple(order or compiled.params)
+        self._audit_at = self._names.index("audit_id")
+        own = [name for name in self._names if name != "audit_id"]
+        self._own = attrgetter(*own) if len(own) > 1 else None  # one name alone gives no tuple
 
     def one(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._execute(connection, parameters).fetchone()
+        row: tuple[Any, ...] | None = self._execute(connection, self._shape(parameters)).fetchone()
         return row
 
+    def all(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._execute(connection, self._shape(parameters)).fetchall()
+        return rows
+
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
-        count: int = self._execute(connection, parameters).rowcount
+        count: int = self._execute(connection, self._shape(parameters)).rowcount
         return count
 
-    def many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) == 1:
-            self._execute(connection, rows[0])
-        elif rows:
-            cursor = connection.connection.cursor()
-            cursor.executemany(self._text, [self._shape(row) for row in rows])
+    def many(self, connection: Connection, audit_id: int, rows: Sequence[object]) -> None:
+        """Run once for every row, whose attributes are the parameters."""
+        shaped = [self._shape_row(audit_id, row) for row in rows]
+        if len(shaped) == 1:
+            self._execute(connection, shaped[0])
+        elif shaped:
+            connection.connection.cursor().executemany(self._text, shaped)
 
-    def _execute(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
+    def _execute(self, connection: Connection, parameters: Any) -> Any:
         cursor = connection.connection.cursor()
-        cursor.execute(self._text, self._shape(parameters))
+        cursor.execute(self._text, parameters)
         return cursor
 
+    def _shape(self, parameters: Mapping[str, Any]) -> Any:
+        if self._positional:
+            return tuple(parameters[name] for name in self._names)
+        return parameters
 
-def _unchanged(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    return parameters
+    def _shape_row(self, audit_id: int, row: object) -> Any:
+        assert self._own is not None
+        values, at = self._own(row), self._audit_at
+        values = (*values[:at], audit_id, *values[at:])
+        return values if self._positional else dict(zip(self._names, values, strict=True))
 
 
 def _plainly(connection: Connection, text: str) -> None:
