@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise.evidence.bets import PLUG_IN, Sizes, alternatives, plug_in, ratios
 from equipoise.evidence.geometry import Pair, grid
 
-__all__ = ["Corners", "Staircase", "Standing", "fair_corners", "unfair_corners"]
+__all__ = ["Corners", "FairCorners", "Staircase", "Standing", "UnfairCorners"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -51,11 +51,15 @@ class Corners:
 CornerRule = Callable[[Pair, Array, Array, Ints], Corners]
 
 
-def unfair_corners(gap: float) -> CornerRule:
+@dataclass(frozen=True)
+class UnfairCorners:
     """Corners of the UNFAIR set's cells: (u(end), start), left by a rising and b falling."""
 
-    def rule(pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
-        u = pair.unfair_below(end, gap)
+    gap: float
+
+    def __call__(self, pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
+        """Return the corners of some cells."""
+        u = pair.unfair_below(end, self.gap)
         one = np.ones((len(start), 1))
         return Corners(
             lam_a=np.clip(u.at, 0.0, 1.0)[:, None],
@@ -68,18 +72,20 @@ def unfair_corners(gap: float) -> CornerRule:
             box=np.stack([np.zeros_like(start), np.clip(u.at, 0.0, 1.0), start, end], axis=1),
         )
 
-    return rule
 
-
-def fair_corners(gap: float) -> CornerRule:
+@dataclass(frozen=True)
+class FairCorners:
     """Corners of the FAIR set's cells: each interval's corridor is split at its middle line.
 
     The upper half (``half`` = 1) bets mostly that the truth lies above the corridor, at
     (U(end), start), and a little that it lies below the middle line; the lower half mirrors it.
     """
-    minor = 0.5 if gap == 0.0 else 0.1
 
-    def rule(pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
+    gap: float
+
+    def __call__(self, pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
+        """Return the corners of some cells."""
+        gap, minor = self.gap, 0.5 if self.gap == 0.0 else 0.1
         from_start, from_end = pair.fair_from(start, gap), pair.fair_from(end, gap)
         to_start, to_end = pair.fair_to(start, gap), pair.fair_to(end, gap)
         low, high = np.clip(from_start.at, 0.0, 1.0), np.clip(to_end.at, 0.0, 1.0)
@@ -107,8 +113,6 @@ def fair_corners(gap: float) -> CornerRule:
                 axis=1,
             ),
         )
-
-    return rule
 
 
 @dataclass

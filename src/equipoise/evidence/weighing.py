@@ -16,7 +16,7 @@ from equipoise.evidence.allocation import Allocation, allocate
 from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
 from equipoise.evidence.geometry import fair_pairs, unfair_pairs
 from equipoise.evidence.pairs import pair_weights
-from equipoise.evidence.staircase import FINENESS, Staircase, fair_corners, unfair_corners
+from equipoise.evidence.staircase import FINENESS, FairCorners, Staircase, UnfairCorners
 from equipoise.question import Verdict
 
 __all__ = ["Levels", "Weighing"]
@@ -83,7 +83,7 @@ class Weighing:
         ordered = unfair_pairs(against_unfair)
         self.unfair_set = Staircase(
             ordered,
-            unfair_corners(gap),
+            UnfairCorners(gap),
             fair_sizes(gap, epsilon),
             epsilon,
             np.full(len(ordered), 1.0 / levels.wrong_fair),
@@ -194,7 +194,7 @@ class Weighing:
         weights = pair_weights(self._fair_pairs, self.ones, self.zeros)
         return Staircase(
             self._fair_pairs,
-            fair_corners(self._gamma),
+            FairCorners(self._gamma),
             UNFAIR_SIZES,
             self._epsilon,
             1.0 / (self._levels.wrong_unfair * weights),
