@@ -2,8 +2,8 @@
 
 At a corner ``lam`` a label multiplies the stake by ``rho/lam`` (Y=1) or ``(1-rho)/(1-lam)`` (Y=0).
 Its mean under a null point ``lam'`` is ``1 + (lam'-lam)(rho-lam)/(lam(1-lam))``, at most 1 when
-lam' and rho lie on opposite sides of lam. That is all that validity needs; how far to move is a matter
-of power.
+lam' and rho lie on opposite sides of lam. That is all that validity needs; how far to move is a
+matter of power.
 """
 
 from __future__ import annotations
