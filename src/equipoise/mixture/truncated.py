@@ -18,7 +18,7 @@ from equipoise.mixture.sgd import ORACLE_LIMIT, fit_sgd
 
 __all__ = ["METHODS", "fit_truncated"]
 
-PROBE = 2**13  # draws of the fitted law that show its acceptance and its fit
+PROBES = (2**13, 2**15)  # draws of the fitted law that show its fit: on the line, and beyond
 METHODS = ("auto", "importance", "exact", "sgd")
 
 
@@ -78,12 +78,11 @@ def fit_truncated(
         solution, share = fit_half_space(frame, points, accepts)
     else:
         solution, share = fit_line(frame, points, oracle)
-    people = frame.family.from_uniforms(
-        solution.theta, qmc.Sobol(points.shape[1], seed=seed).random(PROBE)
-    )
+    probe = qmc.Sobol(points.shape[1], seed=seed).random(PROBES[points.shape[1] > 1])
+    people = frame.family.from_uniforms(solution.theta, probe)
     accepted = people[oracle(frame.outside(people))]
     if share is None:
-        share = len(accepted) / PROBE
+        share = len(accepted) / len(people)
     misfit = _misfit(frame.inside(points), accepted)
     return _assemble(frame, family, points, solution, share, misfit, oracle, chosen)
 
@@ -109,7 +108,7 @@ def _misfit(sample: Array, law: Array) -> float:
     centre, spread = law.mean(axis=0), law.std(axis=0) + 1e-300
     ours, theirs = (np.abs((x - centre) / spread) ** 3 for x in (sample, law))
     # Sobol points are worth several times as many random ones
-    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.1 / len(law))
+    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.3 / len(law))
     gap = (ours.mean(axis=0) - theirs.mean(axis=0)) / (error + 1e-300)
     return float(gap[np.argmax(np.abs(gap))])
 
