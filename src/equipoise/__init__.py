@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from equipoise.audits.baseline import BaselineAudit
     from equipoise.audits.exp import ExpAudit
     from equipoise.audits.rs import RSAudit
+    from equipoise.bounds import LowerBound, lower_bound
     from equipoise.cells import Cells, GroupCells
     from equipoise.errors import EquipoiseError
     from equipoise.finding import Finding, Interval
@@ -36,6 +37,7 @@ _HOMES = {
     "GroupCells": "equipoise.cells",
     "History": "equipoise.history",
     "Interval": "equipoise.finding",
+    "LowerBound": "equipoise.bounds",
     "Plan": "equipoise.planning",
     "Question": "equipoise.question",
     "RSAudit": "equipoise.audits.rs",
@@ -44,6 +46,7 @@ _HOMES = {
     "Verdict": "equipoise.question",
     "Want": "equipoise.question",
     "check": "equipoise.identify",
+    "lower_bound": "equipoise.bounds",
     "plan": "equipoise.planning",
     "simulate": "equipoise.simulation",
 }
@@ -60,6 +63,7 @@ __all__ = [
     "GroupCells",
     "History",
     "Interval",
+    "LowerBound",
     "Plan",
     "Question",
     "RSAudit",
@@ -70,6 +74,7 @@ __all__ = [
     "bounds",
     "check",
     "data",
+    "lower_bound",
     "mixture",
     "plan",
     "simulate",

@@ -1,0 +1,173 @@
+"""C*: the least that any audit can cost on average, and the labels that attain it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet
+from equipoise.bounds.maximin import Maximin, maximin
+from equipoise.cells import Cells
+from equipoise.metrics import METRICS, rate_curve
+from equipoise.question import Costs, Question, Verdict
+from equipoise.worlds import World
+
+__all__ = ["LowerBound", "lower_bound"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LowerBound(float):
+    """C* as a number, with the allocation that attains it and how well it is known.
+
+    Attributes
+    ----------
+    cost
+        C*, rounded down: no audit that keeps the question's error levels costs less on average.
+    verdict
+        The answer whose proof is the cheaper one; the only right one outside the gap zone.
+    labels
+        Expected labels per group at the optimum; 0 for a group whose labels cost nothing, which
+        is taken as known.
+    shares
+        Each group's share of the labels.
+    budget
+        Each group's share of the cost.
+    certificate
+        Relative distance between this value and the cost of the allocation given, both certified;
+        C* lies between them.
+    reference
+        True in the gap zone (gamma < Delta <= gamma + epsilon), where both answers are right and
+        the value is an asymptotic reference, not a bound.
+    """
+
+    cost: float
+    verdict: Verdict
+    labels: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    budget: Mapping[str, float] = field(default_factory=dict)
+    certificate: float = 0.0
+    reference: bool = False
+
+    def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
+        return super().__new__(cls, cost)
+
+    def __str__(self) -> str:
+        kind = (
+            "as an asymptotic reference (both answers are right)" if self.reference else "at least"
+        )
+        lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
+        lines += [
+            f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost"
+            for group, labels in self.labels.items()
+        ]
+        return "\n".join(lines)
+
+
+def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
+    """Return C*, below which no audit that keeps the question's error levels can cost on average.
+
+    ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
+    ``sum_a w_a c_a = 1`` and ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for
+    which the true answer is wrong: Delta >= gamma + epsilon if the world is FAIR, Delta <= gamma
+    if it is UNFAIR. It holds for audits that know the past without limit and do not look at
+    features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
+    levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
+
+    C* is 0 if past data decide. Where nothing costs anything, labels are counted instead.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({
+    ...     "A": (0.026, 0.023, 0.951, 0.0875), "B": (0.0762, 0.0285, 0.8953, 0.2542),
+    ... })
+    >>> bound = lower_bound(world, Question(gamma=0.1, epsilon=0.05), Costs())
+    >>> abs(bound - 192) < 2
+    True
+    >>> print(bound)
+    FAIR costs at least 192.5 (within 0.10%)
+      A: 146 labels, 69% of the cost
+      B: 79.2 labels, 31% of the cost
+    """
+    right = question.truth(world.difference(question.metric))
+    r = np.array([world.r[group] for group in world.cells])
+    prices = _mean_costs(world, costs)
+    rates = _rates(world.cells, question.metric)
+    bounds = []
+    for verdict in sorted(right):
+        wrong: Alternatives = (
+            UnfairSet(rates, question.threshold)
+            if verdict is Verdict.FAIR
+            else FairSet(rates, question.gamma)
+        )
+        best = maximin(wrong, r, prices)
+        need = _information_needed(question, verdict)
+        bounds.append(_lower_bound(world, verdict, best, need, prices, reference=len(right) > 1))
+    return min(bounds)
+
+
+def _mean_costs(world: World, costs: Costs) -> Array:
+    prices = [costs.of(group) for group in world.cells]
+    if all(price.worst == 0.0 for price in prices):
+        return np.ones(len(prices))
+    return np.array([p.expected(world.r[g]) for g, p in zip(world.cells, prices, strict=True)])
+
+
+def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
+    rates = []
+    for rate in METRICS[metric]:
+        curves = [rate_curve(rate, *counts.shares) for counts in cells.values()]
+        rates.append(RateOfGroups([curve for curve in curves if curve is not None]))
+    return rates
+
+
+def _information_needed(question: Question, verdict: Verdict) -> float:
+    """Return the nats between a right answer and the same answer where it is wrong.
+
+    The verdict comes with probability at least ``1 - other`` here and at most ``wrong`` there.
+    """
+    wrong, other = question.level_wrong_fair, question.level_wrong_unfair
+    if verdict is Verdict.UNFAIR:
+        wrong, other = other, wrong
+    if wrong + other >= 1.0:
+        return 0.0
+    return other * math.log(other / (1.0 - wrong)) + (1.0 - other) * math.log((1.0 - other) / wrong)
+
+
+def _lower_bound(
+    world: World,
+    verdict: Verdict,
+    best: Maximin,
+    need: float,
+    prices: Array,
+    *,
+    reference: bool,
+) -> LowerBound:
+    if need == 0.0 or best.upper == math.inf:
+        cost = 0.0
+    else:
+        cost = need / best.upper if best.upper > 0.0 else math.inf
+    paid = best.budget > 0.0
+    bought = np.divide(best.budget, prices, out=np.zeros(len(prices)), where=paid)
+    labels = np.multiply(bought, cost, out=np.zeros(len(prices)), where=paid)
+    exact = best.lower == best.upper
+
+    def by_group(values: Array) -> dict[str, float]:
+        return dict(zip(world.cells.groups, values.tolist(), strict=True))
+
+    return LowerBound(
+        cost,
+        verdict,
+        labels=by_group(labels),
+        shares=by_group(bought / max(bought.sum(), 1e-300)),
+        budget=by_group(best.budget),
+        certificate=0.0 if exact else 1.0 - best.lower / best.upper,
+        reference=reference,
+    )

@@ -1,0 +1,121 @@
+"""C* the slow way: scan one group's unknown, find the other's by bisection, try every budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+
+__all__ = ["FALLS", "brute_force", "deltas", "kl"]
+
+Array = NDArray[np.float64]
+Rate = Callable[[Array], Array]
+
+FALLS = {"tpr": True, "fpr": False, "for": False, "acc": True}
+RATES = {
+    "equalized_odds": ("tpr", "fpr"),
+    "equal_opportunity": ("tpr",),
+    "predictive_equality": ("fpr",),
+    "false_omission_parity": ("for",),
+    "accuracy_parity": ("acc",),
+    "demographic_parity": ("sel",),
+    "predictive_parity": ("ppv",),
+}
+
+
+def rate(name: str, p1: float, p0: float, s: float, lam: Array) -> Array:
+    values = {
+        "tpr": lambda: p1 / (p1 + s * lam),
+        "fpr": lambda: p0 / (p0 + s * (1 - lam)),
+        "for": lambda: lam,
+        "acc": lambda: p1 + s * (1 - lam),
+        "sel": lambda: np.full_like(lam, p1 + p0),
+        "ppv": lambda: np.full_like(lam, p1 / (p1 + p0)),
+    }
+    return np.asarray(values[name](), dtype=float)
+
+
+def deltas(world: CellWorld, metric: str, lam: Array) -> Array:
+    """Delta at rows of unknowns."""
+    worst = np.zeros(len(lam))
+    for name in RATES[metric]:
+        by_group = [
+            rate(name, *cells.shares, lam[:, i]) for i, cells in enumerate(world.cells.values())
+        ]
+        worst = np.maximum(worst, np.max(by_group, axis=0) - np.min(by_group, axis=0))
+    return worst
+
+
+def kl(r: float, lam: Array) -> Array:
+    lam = np.clip(lam, 1e-300, 1 - 1e-16)
+    one = r * np.log(r / lam) if r > 0 else 0.0
+    zero = (1 - r) * np.log((1 - r) / (1 - lam)) if r < 1 else 0.0
+    return np.asarray(one + zero)
+
+
+def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
+    """C* of a two-group world outside the gap zone, for a metric that needs labels."""
+    (name_a, cells_a), (name_b, cells_b) = world.cells.items()
+    r_a, r_b = world.r[name_a], world.r[name_b]
+    lam_b = np.unique(np.concatenate([np.linspace(0, 1, 6001), [r_b]]))
+    near_b = kl(r_b, lam_b)
+    rates = [
+        (
+            FALLS[name],
+            lambda lam, name=name: rate(name, *cells_a.shares, lam),
+            rate(name, *cells_b.shares, lam_b),
+        )
+        for name in RATES[question.metric]
+    ]
+    if world.difference(question.metric) <= question.gamma:
+        gap, pieces = question.gamma + question.epsilon, []
+        for falls, of_a, at_b in rates:
+            # a above b, and a below b: at the near end of each range of lam_a
+            up, down = at_b + gap, at_b - gap
+            pieces += [_towards(of_a, up, falls, r_a, above=True)]
+            pieces += [_towards(of_a, down, falls, r_a, above=False)]
+        rows = [(kl(r_a, lam)[ok], near_b[ok]) for lam, ok in pieces]
+    else:
+        low, high = np.zeros_like(lam_b), np.ones_like(lam_b)
+        for falls, of_a, at_b in rates:
+            first = _cross(of_a, at_b + question.gamma if falls else at_b - question.gamma, falls)
+            last = _cross(of_a, at_b - question.gamma if falls else at_b + question.gamma, falls)
+            low, high = np.maximum(low, first), np.minimum(high, last)
+        ok = (low <= high) & (low <= 1) & (high >= 0)
+        nearest = np.clip(r_a, np.clip(low, 0, 1), np.clip(high, 0, 1))
+        rows = [(kl(r_a, nearest)[ok], near_b[ok])]
+    k_a, k_b = (np.concatenate([row[i] for row in rows]) for i in (0, 1))
+    if len(k_a) == 0:
+        return 0.0
+    c_a, c_b = costs.of(name_a).expected(r_a), costs.of(name_b).expected(r_b)
+    shares = np.linspace(0, 1, 1001)
+    speed = max(float((x * k_a / c_a + (1 - x) * k_b / c_b).min()) for x in shares)
+    d = question.delta
+    return float(kl(d, np.array([1 - d]))[0]) / speed
+
+
+def _cross(of_a: Rate, value: Array, falls: bool) -> Array:
+    """The lam where the rate passes the value; -1 if it is past it at 0, 2 if never."""
+    low, high = np.zeros_like(value), np.ones_like(value)
+    for _ in range(60):
+        middle = (low + high) / 2
+        past = of_a(middle) <= value if falls else of_a(middle) >= value
+        low, high = np.where(past, low, middle), np.where(past, middle, high)
+    at_zero, at_one = of_a(np.zeros_like(value)), of_a(np.ones_like(value))
+    past_at_zero = at_zero <= value if falls else at_zero >= value
+    never = at_one > value if falls else at_one < value
+    return np.where(past_at_zero, -1.0, np.where(never, 2.0, high))
+
+
+def _towards(
+    of_a: Rate, value: Array, falls: bool, r: float, *, above: bool
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The lam nearest to r whose rate is at least (above) or at most the value, if any is."""
+    cross = _cross(of_a, value, falls)
+    if above == falls:  # reached on the left
+        return np.minimum(r, np.clip(cross, 0, 1)), cross >= 0
+    return np.maximum(r, np.clip(cross, 0, 1)), cross <= 1
