@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from study.ledger_disk import NoMount, fill_disk
 from study.ledger_kill import BUDGET, kill_writers, place
 from study.ledger_model import run_machine

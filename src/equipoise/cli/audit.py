@@ -395,20 +395,23 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check chain, money and people, and repeat the statistics from the first event on."""
-    pairs = [_checkpoint(text) for text in checkpoint or []]
+    pairs, repeated = [_checkpoint(text) for text in checkpoint or []], True
     with working("Replaying the audit …"):
         if file is not None:
             from equipoise.ledger.export import verify_export
 
-            summary = verify_export(file, head=head, checkpoints=pairs, seed=seed)
+            summary, repeated = verify_export(file, head=head, checkpoints=pairs, seed=seed)
         elif name is not None:
             summary = _open(ledger, name).verify(pairs)
         else:
             raise InvalidInput("'NAME' or '--file' is needed")
     if json:
-        print_json({**vars(summary), "states": dict(summary.states)})
+        states = dict(summary.states)
+        print_json({**vars(summary), "states": states, "statistics_repeated": repeated})
     else:
         typer.echo(str(summary))
+        if not repeated:
+            typer.echo("    statistics not repeated: they need features, which are not exported")
 
 
 # -- helpers ---------------------------------------------------------------------------------------

@@ -65,8 +65,11 @@ def verify_export(
     head: str | None = None,
     checkpoints: Sequence[tuple[int, str]] = (),
     seed: str | None = None,
-) -> Summary:
+) -> tuple[Summary, bool]:
     """Check an export's chain and money, then repeat its statistics, every decision made anew.
+
+    Returns the summary, and whether the statistics could be repeated: features that Exp-Audit
+    asked for are not part of an export.
 
     Raises
     ------
@@ -85,8 +88,10 @@ def verify_export(
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (Broken, LedgerError) as error:
         raise BadData(f"{path} is broken: {error}") from error
+    if replayed.blind:
+        return summary, False
     finding = replayed.finding()
     found = None if finding is None else finding.verdict.value
     if found != summary.verdict:
         raise BadData(f"{path} records the verdict {summary.verdict}; its events say {found}")
-    return summary
+    return summary, True

@@ -21,7 +21,7 @@ from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.driver import Driver
 from equipoise.ledger.export import Checkpoint, export_lines, write_export
 from equipoise.ledger.rows import PersonRow
-from equipoise.ledger.settings import RecordedPast, Settings, build, whole
+from equipoise.ledger.settings import RecordedPast, Settings, rehearse, whole
 from equipoise.ledger.status import Status, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.trace import EvidencePoint
@@ -113,7 +113,7 @@ class LiveAudit:
         """
         secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
         now = clock or (lambda: datetime.now(UTC))
-        past = RecordedPast(history.cells, history.exact, source=history)
+        past = RecordedPast.of(history)
         settings = Settings(
             name=name,
             audit=audit,
@@ -134,7 +134,7 @@ class LiveAudit:
             options=options or {},
         )
         data = settings.to_data()
-        build(settings)  # asks the past for all that the audit will need, and objects if it must
+        rehearse(settings)
         data["past"] = past.to_dict()
         uid, time = uuid.uuid4().hex, stamp(now())
         event = {"audit": uid, "data": data, "prev": GENESIS, "seq": 1, "time": time}

@@ -75,6 +75,7 @@ class Projection:
         self.late = 0
         self.revised = 0
         self.stale = False
+        self.blind = False  # features are gone: money can be counted, statistics cannot be repeated
         self._answers = dict(answers or {})
         self._answers_upto = upto  # the event up to which they include all changes
         self._strict = strict and not self._answers
@@ -104,6 +105,8 @@ class Projection:
         """Return what the evidence supports by now, None while the audit goes on."""
         if self.erased:
             return None if self.recorded is None else Finding.from_dict(self.recorded)
+        if self.blind:
+            raise LedgerError("features are missing, so the statistics cannot be repeated")
         if self.audit.finding is not None or self.closed is None:
             return self.audit.finding
         # A copy concludes, so that outcomes which arrive later can still be taken in.
@@ -113,7 +116,7 @@ class Projection:
         """Raise unless the audit object's account agrees with the ledger's."""
         mine = self.spent + self.overrun + self.reserved
         theirs = self.audit.cost + self.audit.reserved
-        if not self.stale and mine != theirs:
+        if not (self.stale or self.blind or self.erased) and mine != theirs:
             raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
 
     def knowledge(self) -> dict[str, Any]:
@@ -156,8 +159,7 @@ class Projection:
             tally.denied += 1
         self.drift.arrive(group, decision)
         if ticket is None and data["number"] is not None:
-            decided = None if self._strict else Want(want)
-            ticket = self.audit.ask(group, decision, decided=decided)
+            ticket = self._ask_again(data)
             if ticket.number != data["number"] or ticket.want != want:
                 raise LedgerError(
                     f"event {self.seq} says request {data['number']} was {want}; the audit says "
@@ -172,6 +174,12 @@ class Projection:
         self.reserved += data["hold"]
         tally.in_flight += decision == 0
         self._open[data["person"]] = ticket
+
+    def _ask_again(self, data: Mapping[str, Any]) -> Ticket:
+        group, decision, want = data["group"], data["decision"], Want(data["want"])
+        if self.blind:
+            return Ticket(data["number"], group, decision, want, data["hold"])
+        return self.audit.ask(group, decision, decided=None if self._strict else want)
 
     def _executed(self, data: Mapping[str, Any]) -> None:
         if data["moved"]:
@@ -190,7 +198,7 @@ class Projection:
             self.drift.reveal(group, data["place"], outcome)
         if ticket is None:
             self._revise(person)
-        elif not self.stale:
+        elif not (self.stale or self.blind):
             vector = None if features is None else np.asarray(features, dtype=np.float64)
             self.audit.tell(ticket, self._answers.get(person, outcome), vector)
 
@@ -198,11 +206,8 @@ class Projection:
         ticket = self._settle(data, "DESCRIBED")
         assert ticket is not None
         if features is None:
-            raise LedgerError(
-                "features were erased: chain and money can be checked, statistics cannot be "
-                "replayed"
-            )
-        if not self.stale:
+            self.blind = True
+        elif not (self.stale or self.blind):
             self.audit.tell(ticket, features=np.asarray(features, dtype=np.float64))
 
     def _noted(self, data: Mapping[str, Any]) -> None:
@@ -249,7 +254,7 @@ class Projection:
         person = data["person"]
         ticket = self._settle(data, state)
         assert ticket is not None
-        if self.stale:
+        if self.stale or self.blind:
             return
         if state == "WRITTEN_OFF" and person in self._answers:
             self.audit.tell(ticket, self._answers[person])

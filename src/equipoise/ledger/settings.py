@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.base import Audit
 from equipoise.cells import Cells
@@ -14,7 +14,10 @@ from equipoise.history.past import Past
 from equipoise.ledger.verify import FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["AUDITS", "RecordedPast", "Settings", "build", "whole"]
+__all__ = ["AUDITS", "RecordedPast", "Settings", "build", "rehearse", "whole"]
+
+if TYPE_CHECKING:
+    from equipoise.mixture.model import MixtureModel
 
 AUDITS: dict[str, str | Callable[..., Audit]] = {
     "adaptive": "equipoise.audits.adaptive:AdaptiveAudit",
@@ -61,6 +64,7 @@ class RecordedPast:
             "cells": self.cells.to_dict(),
             "exact": self.exact,
             "positions": [[*key, rows] for key, rows in self.positions.items()],
+            "model": None,
         }
 
     @classmethod
@@ -68,7 +72,42 @@ class RecordedPast:
         """Build from what :meth:`to_dict` gave, with the groups in their first order."""
         positions = {(t, g, y, w): rows for t, g, y, w, rows in data["positions"]}
         cells = Cells.from_dict({group: data["cells"][group] for group in groups})
-        return cls(cells, data["exact"], positions)
+        if data["model"] is None:
+            return RecordedPast(cells, data["exact"], positions)
+        from equipoise.ledger.modelled import model_from_data
+
+        model = model_from_data(data["model"])
+        return RecordedModelledPast(cells, data["exact"], positions, model=model)
+
+    @staticmethod
+    def of(history: Past) -> RecordedPast:
+        """Begin to remember what a past is asked."""
+        model = getattr(history, "model", None)
+        if model is None:
+            return RecordedPast(history.cells, history.exact, source=history)
+        return RecordedModelledPast(history.cells, history.exact, source=history, model=model)
+
+
+class RecordedModelledPast(RecordedPast):
+    """The same with a mixture model of the features of past approved people."""
+
+    def __init__(
+        self,
+        cells: Cells,
+        exact: bool,
+        positions: Mapping[Position, int | None] | None = None,
+        source: Past | None = None,
+        *,
+        model: MixtureModel,
+    ) -> None:
+        super().__init__(cells, exact, positions, source)
+        self.model = model
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        from equipoise.ledger.modelled import model_to_data
+
+        return {**super().to_dict(), "model": model_to_data(self.model)}
 
 
 @dataclass(frozen=True)
@@ -163,6 +202,17 @@ class Settings:
         values["costs"] = Costs.from_dict(data["costs"])
         values["past"] = RecordedPast.from_dict(data["past"], data["groups"])
         return cls(**values)
+
+
+def rehearse(settings: Settings) -> None:
+    """Make the audit once, so that the past is asked all that it will ever be asked."""
+    audit = build(settings)
+    fallback = getattr(audit, "fallback_question", None)
+    if fallback is not None:  # Exp-Audit may turn to labels later
+        from equipoise.audits.rs import RSAudit
+
+        tau = settings.options.get("tau")
+        RSAudit(fallback, settings.costs, settings.past, tau=tau)
 
 
 def build(settings: Settings) -> Audit:

@@ -1,0 +1,140 @@
+"""Every audit lives in the ledger: asked and told late, reopened, replayed, verified."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.errors import ProtocolError
+from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger.export import verify_export
+from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.worlds import CellWorld
+from equipoise.worlds.mixture import MixtureWorld
+
+CELLS = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+LAWS = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.3})
+OVERLAPPING = MixtureWorld.synthetic(separation=0.5, approval={"0": 0.5, "1": 0.3})
+SMALL_EXP = {"tau": 15, "coarse_tau": 15, "features": 60}
+CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "adaptive": ("adaptive", CELLS, {}),
+    "adaptive, worst case": ("adaptive", CELLS, {"pending": "worst_case"}),
+    "rs": ("rs", CELLS, {"tau": 20}),
+    "baseline": ("baseline", CELLS, {"tau": 20}),
+    "exp, features": ("exp", LAWS, {**SMALL_EXP, "weights": "map"}),
+    "exp, fall-back": ("exp", OVERLAPPING, SMALL_EXP),
+}
+
+
+def begin(ledger: str, case: str, **more: Any) -> LiveAudit:
+    audit, world, options = CASES[case]
+    question = Question("equal_opportunity", gamma=0.1, epsilon=0.2, delta=0.1)
+    costs = Costs(feature=5, label=100)
+    return LiveAudit.create(
+        ledger, case, question, costs, world.past(3000, 0), audit=audit, options=options, **more
+    )
+
+
+def tell(live: LiveAudit, person: str, want: Want, outcome: int, features: Any) -> None:
+    if want is Want.LABEL:
+        live.tell(person, outcome)
+    else:
+        live.tell(person, features=features)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_audit_survives_delays_and_restarts(
+    ledger: str, case: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 100)
+    live = begin(ledger, case, max_in_flight=30)
+    world = CASES[case][1]
+    rng = random.Random(0)
+    waiting: list[tuple[str, Want, int, Any]] = []
+    for number, person in enumerate(world.draw(400, 1)):
+        if number % 130 == 129:
+            live.close_ledger()
+            live = LiveAudit.open(ledger, case)
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is not Want.NOTHING:
+            waiting.append((reply.person, reply.want, person.outcome, person.features))
+        while len(waiting) > 20 or (waiting and rng.random() < 0.5):
+            tell(live, *waiting.pop(rng.randrange(len(waiting))))
+        if reply.why == "decided":
+            break
+    live.verify()
+    assert live.replay().to_json() == live.status().to_json()
+    checkpoint = live.export(tmp_path / "export.jsonl")
+    summary, repeated = verify_export(tmp_path / "export.jsonl", head=checkpoint.hash)
+    assert summary.events == checkpoint.seq
+    assert repeated == (case != "exp, features")
+
+
+@pytest.mark.parametrize("case", ["adaptive", "rs"])
+def test_the_verdict_does_not_depend_on_the_order_of_outcomes(ledger: str, case: str) -> None:
+    rng, found = random.Random(1), set()
+    people = [(f"p{i}", p.group, p.decision, p.outcome) for i, p in enumerate(CELLS.draw(600, 2))]
+    for attempt in range(3):
+        audit, _, options = CASES[case]
+        question = Question("equal_opportunity", gamma=0.1, epsilon=0.2, delta=0.1)
+        live = LiveAudit.create(
+            ledger,
+            f"{case} {attempt}",
+            question,
+            Costs(label=1),
+            CELLS.past(3000, 0),
+            audit=audit,
+            options=options,
+        )
+        replies = live.ask_many([row[:3] for row in people])
+        asked = {reply.person for reply in replies if reply.want is Want.LABEL}
+        messages = [(person, y) for person, _, _, y in people if person in asked]
+        messages += rng.choices(messages, k=50)
+        rng.shuffle(messages)
+        live.tell_many(messages)
+        finding = live.so_far()
+        found.add((finding.verdict, finding.estimate, finding.lower, finding.upper))
+        live.verify()
+    assert len(found) == 1
+
+
+def test_features_can_be_erased_after_the_verdict(ledger: str) -> None:
+    live = begin(ledger, "exp, features")
+    for number, person in enumerate(LAWS.draw(1500, 1)):
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is not Want.NOTHING:
+            if number == 0:
+                with pytest.raises(ProtocolError, match="once there is a verdict"):
+                    live.erase_features()
+            tell(live, reply.person, reply.want, person.outcome, person.features)
+        if reply.why == "decided":
+            break
+    verdict = live.finding.verdict
+    assert verdict in (Verdict.FAIR, Verdict.UNFAIR)
+    live.erase_features()
+    again = LiveAudit.open(ledger, "exp, features")
+    assert again.finding.verdict is verdict
+    assert again.ask("late", "1", 0).why == "closed"
+    assert again._store.features(again.row.id, "p0") is None
+    again.verify()
+
+
+def test_an_outcome_is_no_answer_to_a_request_for_features(ledger: str) -> None:
+    live = begin(ledger, "exp, features")
+    for number, person in enumerate(LAWS.draw(1500, 1)):
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is Want.FEATURES:
+            break
+        if reply.want is Want.LABEL:
+            live.tell(reply.person, person.outcome)
+    with pytest.raises(
+        ProtocolError, match=r"features .* were asked for, not an outcome"
+    ):
+        live.tell(reply.person, 1)
+    live.tell(reply.person, features=person.features)
+    assert live.tell(reply.person, features=person.features).repeated
+    assert live.person(reply.person).state == "DESCRIBED"
+    live.verify()
