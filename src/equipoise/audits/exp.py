@@ -8,19 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise.audits.base import Answer, Audit, Features, Spending
+from equipoise.audits.base import Answer, Audit, Features
 from equipoise.audits.branch import Branch, ExpConstants, choose_branch
+from equipoise.audits.exp_finding import assumptions, finding_from_weights
+from equipoise.audits.fallback import Fallback
+from equipoise.audits.phases import PhaseBooks
 from equipoise.audits.rs import RSAudit
-from equipoise.audits.stopping import (
-    RATE_OF_OUTCOME,
-    Online,
-    checked_tau,
-    compare_rates,
-    rate_intervals,
-)
+from equipoise.audits.stopping import Online, checked_tau
 from equipoise.bounds.stopping import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
 from equipoise.mixture.model import MixtureModel, SelfCheck
@@ -47,7 +44,8 @@ class ExpAudit(Audit):
     Parameters
     ----------
     question, costs, history, budget
-        As for every audit. Metrics: equalized odds, equal opportunity, predictive equality.
+        As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
+        demographic parity, which is answered by the free check.
     model
         The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
         offers one.
@@ -64,6 +62,17 @@ class ExpAudit(Audit):
         error probability.
     seed
         Seed of the simulations inside the tests.
+
+    Examples
+    --------
+    >>> from equipoise.simulation import run
+    >>> from equipoise.worlds import MixtureWorld
+    >>> world = MixtureWorld.synthetic(separation=14.0, approval={"1": 0.8, "0": 0.4})
+    >>> question = Question(gamma=0.05, epsilon=0.2)
+    >>> audit = ExpAudit(question, Costs(), world.past(), coarse_tau=50, features=500)
+    >>> finding = run(audit, world, 0)
+    >>> finding.verdict, audit.branches["1"].way, audit.cost_of("features")
+    (<Verdict.UNFAIR: 'UNFAIR'>, 'map', 0.0)
     """
 
     name: ClassVar[str] = "exp"
@@ -92,7 +101,6 @@ class ExpAudit(Audit):
         self.model = model if model is not None else _model_of(history)
         self.weights = weights
         self.seed = seed
-        self._fallback_kind = fallback
         level = level_of(question)
         self.constants = ExpConstants(
             question.epsilon, level / 2.0 if weights == "auto" else level, len(self.cells)
@@ -106,56 +114,74 @@ class ExpAudit(Audit):
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
         self.checks: list[SelfCheck] = []
-        self.fallback_reason: str | None = None
-        self.phases: dict[str, dict[str, Spending]] = {
-            phase: {group: Spending() for group in self.cells} for phase in PHASES
-        }
-        self._phase_of: dict[int, str] = {}  # of requests without an answer
+        self.books = PhaseBooks(PHASES, self.cells)
+        self._fallback_kind = fallback
+        self._fallback: Fallback | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
         self._tallies: dict[str, FeatureTally] = {}
-        self._asked = dict.fromkeys(self.cells, 0)
-        self._inner: Audit | None = None
-        self._inner_tickets: dict[int, Ticket] = {}
+        self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self._rows: dict[tuple[int, str], int] = {}
         self._finding = self._before_start()
 
+    # -- where it stands -------------------------------------------------------------------------
+
+    def cost_of(self, phase: str) -> float:
+        """Return what one of :data:`PHASES` has cost so far."""
+        return self.books.cost(phase, self.costs)
+
+    @property
+    def fallback_reason(self) -> str | None:
+        """Why the audit went over to labels, None if it did not."""
+        return None if self._fallback is None else self._fallback.why
+
+    @property
+    def fallback_question(self) -> Question:
+        """The question at the share of the error probability that the fall-back may use."""
+        return replace(
+            self.question,
+            delta=self.constants.delta,
+            delta_wrong_fair=None,
+            delta_wrong_unfair=None,
+        )
+
     # -- the protocol ----------------------------------------------------------------------------
+
+    def ask(self, group: str, decision: int, *, decided: Want | None = None) -> Ticket:
+        """Say what is wanted of the person who just arrived."""
+        stage = self.stage
+        ticket = super().ask(group, decision, decided=decided)
+        if ticket.want is not Want.NOTHING:
+            self.books.request(ticket, stage)
+            self._asked[group] += ticket.want is Want.FEATURES
+            if self._fallback is not None:
+                self._fallback.asked(ticket)
+        return ticket
 
     def tell(
         self, ticket: Ticket, outcome: int | None = None, features: Features | None = None
     ) -> None:
         """Bring what the ticket wanted; features must be a vector that the model's family knows."""
         if ticket.want is Want.FEATURES and features is not None:
-            family = self.model.of(ticket.group)[0].family
-            row = np.atleast_1d(np.asarray(features, dtype=float))
-            family.points(row[None, :], name="features")
-            expected = family.dimension(self.model.of(ticket.group)[0].theta)
-            if row.shape != (expected,):
+            law = self.model.of(ticket.group)[0]
+            features = np.atleast_1d(np.asarray(features, dtype=float))
+            if features.shape != (law.family.dimension(law.theta),):
                 raise InvalidInput(
-                    f"'features' must be a vector of length {expected}; got shape {row.shape}"
+                    f"'features' must be a vector of length {law.family.dimension(law.theta)}; "
+                    f"got shape {features.shape}"
                 )
-            features = row
+            law.family.points(features[None, :], name="features")
         super().tell(ticket, outcome, features)
 
     def _wants(self, group: str, decision: int) -> Want:
         # Whoever is passed over for money would bias the counts, so the dearest must be affordable.
         if self.budget is not None and self._least_hold() > self.available:
             return Want.NOTHING
-        want = Want.NOTHING
+        if self._fallback is not None:
+            return self._fallback.wants(group, decision)
         if self.stage == "coarse":
-            want = Want.NOTHING if self._coarse[group].done else Want.LABEL
-        elif self.stage == "features":
-            if self._asked[group] < self.branches[group].features:
-                self._asked[group] += 1
-                want = Want.FEATURES
-        elif self._inner is not None:
-            ticket = self._inner.ask(group, decision)
-            want = ticket.want
-            if want is not Want.NOTHING:
-                self._inner_tickets[self._issued] = ticket
-        if want is not Want.NOTHING:
-            self._phase_of[self._issued] = self.stage
-        return want
+            return Want.NOTHING if self._coarse[group].done else Want.LABEL
+        enough = self._asked[group] >= self.branches[group].features
+        return Want.NOTHING if enough else Want.FEATURES
 
     def _least_hold(self) -> float:
         prices = [self.costs.of(g) for g in self.cells]
@@ -163,11 +189,19 @@ class ExpAudit(Audit):
             return max(p.feature for p in prices)
         return max(p.worst for p in prices)
 
+    def _give_up_if_broke(self) -> None:
+        if not self._open and self._least_hold() > self.available:
+            self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
+
+    def _settle(self, answer: Answer) -> None:
+        self.books.settle(answer.ticket, answer.outcome)
+        super()._settle(answer)
+
     def _learn(self, answer: Answer) -> Finding | None:
-        number, group = answer.ticket.number, answer.ticket.group
-        phase = self._phase_of.pop(number)
+        phase, group = self.books.close(answer.ticket), answer.ticket.group
         if phase == "fallback":
-            return self._learn_inside(answer)
+            assert self._fallback is not None
+            return self._with_cost(self._fallback.learn(answer))
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
             return None  # asked for before it was known that no more was needed
         if phase == "coarse":
@@ -178,53 +212,29 @@ class ExpAudit(Audit):
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
         self._tallies[group].add(answer.features)
-        complete = all(self._tallies[g].size == self.branches[g].features for g in self.cells)
+        complete = all(self._tallies[g].size >= self.branches[g].features for g in self.cells)
         return self._weigh() if complete else None
 
     def _conclude(self, why: str) -> Finding:
-        if self._inner is not None:
-            inner = self._inner.conclude()
-            return self._adopt(replace(inner, reason=f"{why}: {inner.reason}"))
-        missing = {
-            "coarse": "labels for the coarse weights (and the features after them)",
-            "features": "features of "
-            + ", ".join(
-                f"{self.branches[g].features - self._tallies[g].size:,} more people of group {g!r}"
-                for g in self._tallies
-            ),
-        }[self.stage]
-        return self._inconclusive(why, (missing,))
+        if self._fallback is not None:
+            inner = self._fallback.conclude()
+            return replace(
+                inner,
+                question=self.question,
+                reason=f"{why}: {inner.reason}",
+                cost=self.cost,
+                labels=self.labels,
+                features=self.features,
+            )
+        if self.stage == "coarse":
+            return self._inconclusive(why, ("labels for the coarse weights, then features",))
+        left = {g: b.features - self._tallies[g].size for g, b in self.branches.items()}
+        missing = tuple(
+            f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n
+        )
+        return self._inconclusive(why, missing)
 
-    # -- money by phase --------------------------------------------------------------------------
-
-    def cost_of(self, phase: str) -> float:
-        """Return what one of :data:`PHASES` has cost so far."""
-        if phase not in self.phases:
-            raise UnknownName("phase", phase, PHASES)
-        return sum(s.cost(self.costs.of(g)) for g, s in self.phases[phase].items())
-
-    def _book_request(self, group: str, want: Want) -> None:
-        super()._book_request(group, want)
-        spending = self.phases[self._phase_of[self._issued - 1]][group]
-        if want is Want.LABEL:
-            spending.labels += 1
-            spending.pending += 1
-        else:
-            spending.features += 1
-
-    def _settle(self, answer: Answer) -> None:
-        ticket = answer.ticket
-        if ticket.decision == 0 and ticket.want is Want.LABEL:
-            spending = self.phases[self._phase_of[ticket.number]][ticket.group]
-            spending.pending -= 1
-            spending.failures += answer.outcome == 0
-        super()._settle(answer)
-
-    def _give_up_if_broke(self) -> None:
-        if not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
-
-    # -- many people at once ---------------------------------------------------------------------
+    # -- many people at once, for simulations ----------------------------------------------------
 
     def take_coarse(self, lengths: Mapping[str, tuple[int, int]]) -> None:
         """Take in finished coarse counts: people until the last of outcome 0 and 1, per group."""
@@ -244,10 +254,11 @@ class ExpAudit(Audit):
 
     def book(self, phase: str, group: str, *, labels: int, failures: int, features: int) -> None:
         """Book requests to denied people that were made elsewhere."""
-        for spending in (self._spending[group], self.phases[phase][group]):
-            spending.labels += labels
-            spending.failures += failures
-            spending.features += features
+        self.books.add(phase, group, labels=labels, failures=failures, features=features)
+        spending = self._spending[group]
+        spending.labels += labels
+        spending.failures += failures
+        spending.features += features
 
     # -- from one stage to the next --------------------------------------------------------------
 
@@ -265,51 +276,61 @@ class ExpAudit(Audit):
                     )
                 else:
                     self._rows[outcome, group] = rows
-        problem = self._problem_of_model()
+        problem = self._missing_model()
+        if problem is not None and self.weights != "auto":
+            raise BadData(problem)
+        if problem is None:
+            self._check_for_free()
+            problem = self._distrust()
         if self.weights != "auto":
-            if problem is not None and not self.checks:
-                raise BadData(problem)
             return self._inconclusive("the past data run dry", tuple(dry)) if dry else None
-        if dry:
-            problem = "the past data run dry"
+        problem = "the past data run dry" if dry else problem
         return None if problem is None else self._fall_back(problem)
 
-    def _problem_of_model(self) -> str | None:
+    def _missing_model(self) -> str | None:
         for group in self.cells:
-            if group in self.model.problems or group not in self.model.fits:
+            if group not in self.model.fits:
                 why = self.model.problems.get(group, "it was not fitted")
                 return f"there is no model of group {group!r}: {why}"
-            for outcome, fit in enumerate(self.model.of(group)):
+        return None
+
+    def _check_for_free(self) -> None:
+        for group, cells in self.cells.items():
+            self.checks.append(
+                self.model.self_check(
+                    group,
+                    cells,
+                    exact=self.history.exact,
+                    level=self._check_level,
+                    slack=self.question.epsilon / 36.0,
+                )
+            )
+
+    @property
+    def _check_level(self) -> float:
+        return CHECK_LEVEL / (3 * len(self.cells))  # one free check and two later per group
+
+    def _distrust(self) -> str | None:
+        """Return why the model is not to be believed, None if nothing speaks against it."""
+        for group, pair in self.model.fits.items():
+            for outcome, fit in enumerate(pair):
                 if fit.diagnostics.plainly_wrong:
                     why = "; ".join(fit.diagnostics.warnings)
                     return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
-        self.checks = [
-            self.model.self_check(
-                g,
-                self.cells[g],
-                exact=self.history.exact,
-                level=CHECK_LEVEL / (3 * len(self.cells)),
-                slack=self.question.epsilon / 36.0,
-            )
-            for g in self.cells
-        ]
-        return self._failed_check()
-
-    def _failed_check(self) -> str | None:
         failed = [c for c in self.checks if not c.passed]
         return f"the model contradicts itself ({failed[0]})" if failed else None
 
     def _choose(self) -> Finding | None:
         for group, coarse in self._coarse.items():
-            weights = tuple(min(1.0, self.coarse_tau / coarse.lengths[y, group]) for y in (0, 1))
+            zero, one = (min(1.0, self.coarse_tau / coarse.lengths[y, group]) for y in (0, 1))
             fits = self.model.of(group)
             branch = choose_branch(
-                fits, (weights[0], weights[1]), self.constants, weights=self.weights, seed=self.seed
+                fits, (zero, one), self.constants, weights=self.weights, seed=self.seed
             )
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
             self.branches[group] = branch
-            self._tallies[group] = FeatureTally(fits, weights[1] / weights[0])
+            self._tallies[group] = FeatureTally(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
         self.stage = "features"
@@ -319,145 +340,72 @@ class ExpAudit(Audit):
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
             tally = self._tallies[group]
-            weight = (
-                tally.map_weight() if branch.way == "map" else tally.likelihood_weight(self.seed)
-            )
+            by_map = branch.way == "map"
+            weight = tally.map_weight() if by_map else tally.likelihood_weight(self.seed)
             found[group] = weight
             self.checks += tally.self_check(
                 group,
                 weight,
                 *_shares(self.history, group),
-                level=CHECK_LEVEL / (3 * len(self.cells)),
+                level=self._check_level,
                 slack=self.question.epsilon / 12.0,
                 seed=self.seed,
             )
-            smaller = min(weight.estimate, 1.0 - weight.estimate)
-            allowed = self.question.epsilon * smaller / 12.0
+            allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
             reached = self.constants.z * weight.standard_error
-            if branch.way == "likelihood" and self.weights == "auto" and reached > 1.1 * allowed:
+            if self.weights == "auto" and not by_map and reached > 1.1 * allowed:
                 return self._fall_back(
                     f"group {group!r}: the weight is known to within {reached:.2g} only, where "
                     f"{allowed:.2g} is needed"
                 )
-        if self.weights == "auto" and (problem := self._failed_check()):
+        if self.weights == "auto" and (problem := self._distrust()):
             return self._fall_back(problem)
-        return self._decide(found)
-
-    def _decide(self, found: Mapping[str, Weight]) -> Finding:
-        ratios = np.array(
-            [
-                [
-                    self.tau
-                    / self._rows[y, g]
-                    / max(found[g].estimate if y else 1.0 - found[g].estimate, 1e-12)
-                    for g in self.cells
-                ]
-                for y in self._outcomes
-            ]
-        )
-        low, high = rate_intervals(ratios, self.question.epsilon / 12.0)
-        estimate, lower, upper = (float(x) for x in compare_rates(ratios, low, high))
-        limit = self.question.gamma + self.question.epsilon / 2.0
-        verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
+        shares = {goal: self.tau / rows for goal, rows in self._rows.items()}
+        finding = finding_from_weights(self.question, self.cells.groups, shares, found)
         ways = ", ".join(f"{g}: {b.way}" for g, b in self.branches.items())
-        return Finding(
-            question=self.question,
-            verdict=verdict,
-            estimate=estimate,
-            lower=lower,
-            upper=upper,
-            reason=f"the estimated difference {estimate:.4g} is "
-            f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g} "
-            f"(weights from features, {ways})",
-            rates={
-                RATE_OF_OUTCOME[y]: {
-                    g: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
-                    for j, g in enumerate(self.cells)
-                }
-                for i, y in enumerate(self._outcomes)
-            },
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-            assumptions=self._assumptions(),
-        )
-
-    # -- the fall-back ---------------------------------------------------------------------------
-
-    @property
-    def fallback_question(self) -> Question:
-        """The question at the share of the error probability that the fall-back may use."""
-        return replace(
-            self.question,
-            delta=self.constants.delta,
-            delta_wrong_fair=None,
-            delta_wrong_unfair=None,
+        return self._with_cost(
+            replace(
+                finding,
+                reason=f"{finding.reason} (weights from features, {ways})",
+                assumptions=assumptions(
+                    self.model,
+                    self.branches,
+                    self.checks,
+                    tested=self.weights == "auto",
+                    proven=self._thresholds_proven(),
+                ),
+            )
         )
 
     def _fall_back(self, why: str) -> Finding | None:
         self.stage = "fallback"
-        self.fallback_reason = why
-        question = self.fallback_question
+        inner: Audit
         if self._fallback_kind == "adaptive":
             from equipoise.audits.adaptive import AdaptiveAudit
 
-            self._inner = AdaptiveAudit(question, self.costs, self.history)
+            inner = AdaptiveAudit(self.fallback_question, self.costs, self.history)
         else:
-            self._inner = RSAudit(question, self.costs, self.history, tau=self._own_tau)
-        return None if self._inner.finding is None else self._adopt(self._inner.finding)
+            inner = RSAudit(self.fallback_question, self.costs, self.history, tau=self._own_tau)
+        self._fallback = Fallback(inner, why)
+        return self._with_cost(self._fallback.finding)
 
-    def _learn_inside(self, answer: Answer) -> Finding | None:
-        inner, ticket = self._inner, self._inner_tickets.pop(answer.ticket.number)
-        assert inner is not None
-        if inner.finding is None:
-            if answer.outcome is None:
-                inner.withdraw(ticket)
-            else:
-                inner.tell(ticket, answer.outcome)
-        return None if inner.finding is None else self._adopt(inner.finding)
-
-    def _adopt(self, finding: Finding) -> Finding:
-        return replace(
-            finding,
-            question=self.question,
-            reason=f"{finding.reason} (by labels, because {self.fallback_reason})",
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-            assumptions=finding.assumptions,
-        )
-
-    # -- words -----------------------------------------------------------------------------------
-
-    def _assumptions(self) -> tuple[str, ...]:
-        family = self.model.of(self.cells.groups[0])[0].family
-        lines = [
-            "everybody comes from one population, past and present, independently",
-            f"the features of each outcome in each group follow the {family.name} family, also "
-            "where nobody was approved, and 'accepts' is the decision-maker that was used",
-        ]
-        for group, branch in self.branches.items():
-            lines.append(f"group {group!r}: {branch.way} weights from features: {branch.why}")
-        if any(b.way == "likelihood" for b in self.branches.values()) or any(
-            fit.theta_covariance.any() for pair in self.model.fits.values() for fit in pair
-        ):
-            lines.append("normal approximation of the error of estimated laws and weights")
-        if self.weights == "map":
-            lines.append(
-                "the paper's separation condition, untested: MAP counts are biased where the "
-                "two laws overlap"
-            )
-        lines += [f"self-check: {c}" for c in self.checks]
-        proven = ExpConstants(self.question.epsilon, self.constants.delta, len(self.cells))
+    def _thresholds_proven(self) -> bool:
         capped = self.feature_cap is not None and any(
             b.features == self.feature_cap for b in self.branches.values()
         )
-        if self.tau < proven.tau or self.coarse_tau < proven.coarse_tau or capped:
-            lines.append(
-                "thresholds below the proof's were given: the verdict has no proven error "
-                "probability"
-            )
-        return tuple(lines)
+        own = self.tau < self.constants.tau or self.coarse_tau < self.constants.coarse_tau
+        return not (own or capped)
+
+    def _with_cost(self, finding: Finding | None) -> Finding | None:
+        if finding is None:
+            return None
+        return replace(
+            finding,
+            question=self.question,
+            cost=self.cost,
+            labels=self.labels,
+            features=self.features,
+        )
 
     def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
         free = check(self.history, self.question)
