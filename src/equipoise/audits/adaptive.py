@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -111,6 +112,11 @@ class AdaptiveAudit(Audit):
             self._weighing = self._start()
 
     @property
+    def evidence(self) -> Weighing | None:
+        """What the labels so far have refuted; None where no label is needed."""
+        return self._weighing
+
+    @property
     def shares(self) -> dict[str, float]:
         """Planned share of the labels per group."""
         if self._weighing is None:
@@ -138,7 +144,8 @@ class AdaptiveAudit(Audit):
         if self.pending_policy == "prefix":
             return None
         ones, zeros, unknown = (np.zeros(len(self._groups)) for _ in range(3))
-        for ticket in self._order:
+        # Later labels will meet other bets; judging them by these too would be a second chance.
+        for ticket in islice(self._order, self._evidence().labels_until_change):
             answer = self._waiting.get(ticket.number)
             outcome = None if answer is None else answer.outcome
             counts = unknown if outcome is None else ones if outcome else zeros

@@ -126,6 +126,11 @@ class Weighing:
             return Verdict.UNFAIR
         return None
 
+    @property
+    def labels_until_change(self) -> int:
+        """How many further labels will meet the bets as they stand now."""
+        return int(min(self._next_plan, self._next_aim) - self.counts.sum())
+
     def eligible(self, requested: Array) -> NDArray[np.bool_]:
         """Say of which groups a label is welcome, given the labels requested so far."""
         bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0
