@@ -27,6 +27,7 @@ check-layers: $(READY)  ## Imports point one way
 	$(BIN)/lint-imports
 
 unit: $(READY)  ## Tests
+	@$(PYTHON) tools/need_chromium.py
 	$(BIN)/pytest -q -n 2
 
 bench: $(READY)  ## Measure speed and cost (minutes)

@@ -130,9 +130,7 @@ def test_an_outcome_is_no_answer_to_a_request_for_features(ledger: str) -> None:
             break
         if reply.want is Want.LABEL:
             live.tell(reply.person, person.outcome)
-    with pytest.raises(
-        ProtocolError, match=r"features .* were asked for, not an outcome"
-    ):
+    with pytest.raises(ProtocolError, match=r"features .* were asked for, not an outcome"):
         live.tell(reply.person, 1)
     live.tell(reply.person, features=person.features)
     assert live.tell(reply.person, features=person.features).repeated

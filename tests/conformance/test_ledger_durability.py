@@ -16,7 +16,7 @@ from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.engine import connect, database_errors, ensure_schema
 from equipoise.ledger.migrations import upgrade
-from equipoise.ledger.snapshots import fingerprint
+from equipoise.ledger.snapshots import fingerprint, made_by
 from equipoise.ledger.store import Store
 from equipoise.question import Want
 from tests.conformance.ledgers import create, people, run
@@ -135,13 +135,13 @@ def test_snapshots_equal_a_replay_and_damaged_ones_are_ignored(
     monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 25)
     live = create(ledger)
     run(live, 200, share_told=0.6)
-    found = live._store.snapshot(live.row.id, software="0.1.0", since=1, upto=10**9)
+    found = live._store.snapshot(live.row.id, software=made_by(), since=1, upto=10**9)
     assert found is not None
     reopened = LiveAudit.open(ledger, "loans")
     assert reopened._driver.read(fingerprint) == fingerprint(live._driver.replay())
     seq, digest, state = found
     damaged = bytes([state[0] ^ 1]) + state[1:]
-    live._store.add_snapshot(live.row.id, seq + 1, software="0.1.0", digest=digest, state=damaged)
+    live._store.add_snapshot(live.row.id, seq + 1, software=made_by(), digest=digest, state=damaged)
     again = LiveAudit.open(ledger, "loans")
     assert again._driver.read(fingerprint) == fingerprint(live._driver.replay())
     again.verify()

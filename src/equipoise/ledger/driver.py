@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from equipoise import __version__
 from equipoise.errors import EquipoiseError, LedgerError
 from equipoise.ledger.batch import Batch
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.projection import Projection, answers_revised, replay
 from equipoise.ledger.rows import Head
-from equipoise.ledger.snapshots import fingerprint, pack, unpack
+from equipoise.ledger.snapshots import fingerprint, made_by, pack, unpack
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.trace import EvidencePoint, trace
 from equipoise.ledger.verify import Books, Broken, Summary, verify
@@ -181,7 +180,7 @@ class Driver:
 
     def _load(self, head: Head) -> Projection:
         found = self._store.snapshot(
-            self._row.id, software=__version__, since=max(head.revised, 1), upto=head.seq
+            self._row.id, software=made_by(), since=max(head.revised, 1), upto=head.seq
         )
         loaded = None if found is None else unpack(found[1], found[2])
         if loaded is None:
@@ -203,7 +202,7 @@ class Driver:
         # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
         with suppress(LedgerError):
             self._store.add_snapshot(
-                self._row.id, projection.seq, software=__version__, digest=digest, state=state
+                self._row.id, projection.seq, software=made_by(), digest=digest, state=state
             )
 
     def _bodies(self, head: Head) -> Iterable[tuple[str, str]]:

@@ -14,13 +14,16 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import equipoise
 from equipoise.ledger.projection import Projection
 
-__all__ = ["fingerprint", "pack", "unpack"]
+__all__ = ["fingerprint", "made_by", "pack", "unpack"]
 
 _DAMAGED = (ImportError, TypeError, EOFError, ValueError)
 
@@ -48,6 +51,14 @@ _ALLOWED = {
     ("numpy.random.bit_generator", "SeedSequence"),
     ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"),
 }
+
+
+@cache
+def made_by() -> str:
+    """Return what tells the software that made a snapshot from any other: version and files."""
+    root = Path(equipoise.__file__).parent
+    files = sorted((str(p.relative_to(root)), p.stat().st_size) for p in root.rglob("*.py"))
+    return f"{equipoise.__version__}+{hashlib.sha256(repr(files).encode()).hexdigest()[:12]}"
 
 
 def pack(projection: Projection) -> tuple[str, bytes]:

@@ -1,0 +1,40 @@
+"""Open pages in a real browser that has no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+__all__ = ["Opened", "opened"]
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@dataclass
+class Opened:
+    """A page, and what it complained about or asked the network for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(path: Path, *, width: int = 1000) -> Iterator[Opened]:
+    """Open a file."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context(offline=True, viewport={"width": width, "height": 900})
+        view = Opened(context.new_page())
+        view.page.on("console", lambda message: view.complaints.append(message.text))
+        view.page.on("pageerror", lambda error: view.complaints.append(str(error)))
+        view.page.on("request", lambda request: view.requests.append(request.url))
+        view.page.goto(path.as_uri())
+        try:
+            yield view
+        finally:
+            browser.close()

@@ -1,0 +1,193 @@
+"""``equipoise audit`` in a real shell: months of an audit in a minute."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from equipoise.worlds import CellWorld
+from tests.acceptance.shell import equipoise
+
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("past") / "past.csv"
+    rows = ["race,approved,repaid"]
+    for person in WORLD.draw(4000, 0):
+        told = person.outcome if person.decision else ""
+        rows.append(f"{person.group},{person.decision},{told}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def begun(past: Path) -> Path:
+    """A ledger with an audit that has just begun."""
+    path = past.parent / "ledger.db"
+    question = ("--metric", "equal_opportunity", "--epsilon", 0.2, "--gamma", 0.1)
+    limits = ("--label-cost", 100, "--budget", 50_000, "--currency", "EUR", "--decimals", 2)
+    done = equipoise("audit", "new", "loans", past, *COLUMNS, *question, *limits, "-l", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    return path
+
+
+@pytest.fixture
+def ledger(begun: Path, tmp_path: Path) -> str:
+    """A copy of it for each test."""
+    return shutil.copy(begun, tmp_path / "ledger.db").as_posix()
+
+
+def people(size: int) -> list[tuple[str, str, int, int]]:
+    drawn = WORLD.draw(size, 1)
+    return [(f"p{i}", p.group, p.decision, p.outcome) for i, p in enumerate(drawn)]
+
+
+def write_csv(path: Path, header: str, rows: list[tuple[object, ...]]) -> Path:
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
+    drawn = people(600)
+    asks = write_csv(tmp_path / "asks.csv", "person,group,decision", [p[:3] for p in drawn])
+    results = tmp_path / "results.csv"
+    done = equipoise("audit", "ask", "loans", "-f", asks, "-l", ledger, "--results", results)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "600 rows: 600 new, 0 known before, 0 refused" in done.stdout
+    with results.open() as file:
+        wanted = {row["person"] for row in csv.DictReader(file) if row["want"] == "LABEL"}
+    assert wanted
+    again = equipoise("audit", "ask", "loans", "-f", asks, "-l", ledger, "--json")
+    assert json.loads(again.stdout)["repeated"] == 600
+
+    outcomes = [(p, y) for p, _, _, y in drawn if p in wanted]
+    lines = tmp_path / "told.jsonl"
+    lines.write_text("".join(json.dumps({"id": p, "y": y}) + "\n" for p, y in outcomes))
+    columns = ("--column", "person=id", "--column", "outcome=y")
+    told = equipoise("audit", "tell", "loans", "-f", lines, *columns, "-l", ledger)
+    assert told.returncode == 0, told.stderr
+    status = json.loads(equipoise("audit", "status", "loans", "-l", ledger, "--json").stdout)
+    assert status["groups"]["B"]["positive"] + status["groups"]["B"]["negative"] > 0
+    assert status["spent"] + status["reserved"] <= 50_000
+
+    closed = equipoise("audit", "close", "loans", "-l", ledger)
+    assert closed.returncode == 0
+    made = [tmp_path / f"report.{form}" for form in ("html", "md", "json")]
+    targets = [part for path in made for part in ("--to", path)]
+    report = equipoise("audit", "report", "loans", *targets, "-l", ledger)
+    assert report.returncode == 0, report.stderr
+    assert json.loads(made[2].read_text())["name"] == "loans"
+    assert "Fairness audit: loans" in made[1].read_text()
+
+    export = equipoise("audit", "export", "loans", "--to", tmp_path / "out" / "a.jsonl",
+                       "--verifier", "-l", ledger, "--json")  # fmt: skip
+    head = json.loads(export.stdout)["hash"]
+    bare = [sys.executable, "-I", "-S", "verify.py", "a.jsonl", "--head", head]
+    checked = subprocess.run(bare, cwd=tmp_path / "out", capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    assert equipoise("audit", "verify", "loans", "-l", ledger).returncode == 0
+    exported = equipoise("audit", "verify", "-f", tmp_path / "out" / "a.jsonl", "--head", head)
+    assert exported.returncode == 0, exported.stderr
+
+
+def test_one_person_at_a_time(ledger: str) -> None:
+    asked = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
+    assert asked.stdout.strip() == "anna: RESERVED, wanted: label"
+    again = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger, "--json")
+    assert json.loads(again.stdout)["repeated"] is True
+    assert "EXECUTED" in equipoise("audit", "executed", "loans", "anna", "-l", ledger).stdout
+    late = equipoise("audit", "overdue", "loans", "--days", 0, "-l", ledger)
+    assert "1 newly overdue" in late.stdout
+    assert "WRITTEN_OFF" in equipoise("audit", "write-off", "loans", "anna", "-l", ledger).stdout
+    assert "REVEALED" in equipoise("audit", "tell", "loans", "anna", 1, "-l", ledger).stdout
+    fixed = equipoise("audit", "correct", "loans", "anna", 0, "--why", "typo", "-l", ledger)
+    assert "CORRECTED" in fixed.stdout
+    equipoise("audit", "ask", "loans", "bert", "B", 0, "-l", ledger)
+    assert "WITHDRAWN" in equipoise("audit", "withdraw", "loans", "bert", "-l", ledger).stdout
+    listed = json.loads(equipoise("audit", "list", "-l", ledger, "--json").stdout)
+    assert [row["name"] for row in listed] == ["loans"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("status", "lonas"), "unknown audit 'lonas'. Did you mean 'loans'"),
+        (("tell", "loans", "ghost", 1), "unknown person 'ghost'"),
+        (("ask", "loans", "x", "C", 0), "unknown group 'C'"),
+        (("ask", "loans", "x", "A", 7), "'decision' must be 0 or 1; got 7"),
+        (("ask", "loans"), "either 'PERSON' or '--file' is needed"),
+        (("ask", "loans", "-f", "missing.csv"), "no such file: missing.csv"),
+        (("ask", "loans", "-f", "people.xlsx"), "unknown kind of file '.xlsx'"),
+        (("report", "loans", "--to", "report.pdf"), "unknown form of report '.pdf'"),
+        (("verify", "-f", "missing.jsonl"), "cannot read missing.jsonl"),
+        (("verify",), "'NAME' or '--file' is needed"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_two(
+    ledger: str, arguments: tuple[object, ...], message: str
+) -> None:
+    done = equipoise("audit", *arguments, "-l", ledger)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    done = equipoise("audit", "status", "loans", "-l", tmp_path / "none.db")
+    assert done.returncode == 2
+    assert "no ledger at" in done.stderr
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_bad_rows_are_named_by_line_and_the_rest_goes_in(ledger: str, tmp_path: Path) -> None:
+    rows = [",".join(map(str, p[:3])) for p in people(3000)]
+    rows[99], rows[1499], rows[2999] = "x,Nowhere,0", "y,A,maybe", "z,A"
+    path = tmp_path / "asks.csv"
+    path.write_bytes(("person,group,decision\n" + "\n".join(rows) + "\n").encode())
+    done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger, "--json")
+    assert done.returncode == 2
+    assert "3 of 3,000 rows were refused: line 101, 1501, 3001" in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["new"] == 2997
+    assert [row["line"] for row in answer["refused"]] == [101, 1501, 3001]
+    status = json.loads(equipoise("audit", "status", "loans", "-l", ledger, "--json").stdout)
+    assert sum(g["approved"] + g["denied"] for g in status["groups"].values()) == 2997
+
+
+def test_parquet_serves_as_well_and_a_broken_one_is_refused(ledger: str, tmp_path: Path) -> None:
+    drawn = people(50)
+    table = {
+        "person": np.array([p[0] for p in drawn], dtype=object),
+        "group": np.array([p[1] for p in drawn], dtype=object),
+        "decision": np.array([p[2] for p in drawn]),
+    }
+    path = tmp_path / "asks.parquet"
+    with duckdb.connect() as database:
+        database.register("asks", table)
+        database.sql("SELECT * FROM asks").write_parquet(str(path))
+    done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "50 rows: 50 new" in done.stdout
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(path.read_bytes()[:-100])
+    done = equipoise("audit", "ask", "loans", "-f", broken, "-l", ledger)
+    assert done.returncode == 2
+    assert "not a readable Parquet file" in done.stderr
+
+
+def test_a_column_that_is_missing_is_named(ledger: str, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "asks.csv", "person,grup,decision", [("a", "A", 0)])
+    done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger)
+    assert done.returncode == 2
+    assert "unknown column of asks.csv 'group'. Did you mean 'grup'?" in done.stderr

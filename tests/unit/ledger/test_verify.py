@@ -1,0 +1,193 @@
+"""The regulator's file: bare Python, and every rule of the books."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.ledger import LiveAudit
+from equipoise.ledger import verify as program
+from equipoise.ledger.verify import GENESIS, Broken, canonical, digest, draw, main, verify
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+
+SEED = "0f" * 32
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+
+
+@pytest.fixture(scope="module")
+def live() -> LiveAudit:
+    """An audit in which everything happened once."""
+    live = LiveAudit.create(
+        "sqlite://",
+        "all",
+        Question(gamma=0.1, epsilon=0.2),
+        Costs(feature=5, label=100),
+        WORLD.past(None, 0),
+        audit="rs",
+        budget=700,
+        lottery=0.9,
+        max_in_flight=5,
+        seed=SEED,
+        options={"tau": 50},
+    )
+    for i in range(30):
+        live.ask(f"p{i}", "AB"[i % 2], int(i % 3 == 0))
+    asked = [row.person for row in live.people(states=("RESERVED",)) if row.decision == 0]
+    live.executed(asked[0])
+    live.tell(asked[0], 1)
+    live.correct(asked[0], 0, "typo")
+    live.withdraw(asked[1])
+    live.tell(asked[1], 1)
+    live.overdue(days=0)
+    live.write_off(asked[2])
+    live.tell(asked[2], 1)
+    live.close()
+    return live
+
+
+def lines_of(live: LiveAudit) -> list[bytes]:
+    return list(live.lines())
+
+
+def forge(lines: list[bytes], change: Callable[[list[dict[str, Any]]], None]) -> list[bytes]:
+    """Change events and hash the chain anew, as a clever forger would."""
+    events = [json.loads(line) for line in lines]
+    change(events)
+    previous, out = GENESIS, []
+    for number, event in enumerate(events, start=1):
+        event.pop("hash", None)
+        event |= {"prev": previous, "seq": number}
+        previous = digest(canonical(event))
+        out.append(canonical({**event, "hash": previous}).encode() + b"\n")
+    return out
+
+
+def first(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    return next(e["data"] for e in events if e["type"] == kind)
+
+
+def insert(events: list[dict[str, Any]], at: int, event: dict[str, Any]) -> None:
+    events.insert(at, {**event, "time": events[at - 1]["time"]})
+
+
+def requested(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first denied person who was asked."""
+    asked = (e["data"] for e in events if e["type"] == "asked")
+    return next(data for data in asked if data["hold"])
+
+
+def test_the_file_needs_nothing_but_the_standard_library() -> None:
+    nodes = list(ast.walk(ast.parse(Path(program.__file__).read_text())))
+    imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    imported |= {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
+    imported = {name.partition(".")[0] for name in imported}
+    assert imported
+    assert imported <= set(sys.stdlib_module_names)
+
+
+def test_bare_python_accepts_an_export(live: LiveAudit, tmp_path: Path) -> None:
+    head = live.export(tmp_path / "audit.jsonl")
+    (tmp_path / "verify.py").write_text(Path(program.__file__).read_text())
+    command = [sys.executable, "-I", "-S", "verify.py", "audit.jsonl", "--head", head.hash]
+    done = subprocess.run([*command, "--seed", SEED], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("OK: audit 'all'")
+
+
+def test_it_says_what_the_ledger_says(live: LiveAudit) -> None:
+    summary = verify(lines_of(live), seed=SEED)
+    status = live.status()
+    assert (summary.spent, summary.reserved) == (status.spent, status.reserved)
+    assert {s: n for s, n in summary.states.items() if n} == status.states
+    assert summary.verdict == "INCONCLUSIVE"
+
+
+def test_a_checkpoint_proves_a_prefix(live: LiveAudit) -> None:
+    lines = lines_of(live)
+    early = json.loads(lines[9])["hash"]
+    verify(lines, checkpoints=[(10, early)])
+    with pytest.raises(Broken, match="line 10: the checkpoint says hash"):
+        verify(lines, checkpoints=[(10, "0" * 64)])
+    with pytest.raises(Broken, match="a checkpoint covers 999 events"):
+        verify(lines, checkpoints=[(999, early)])
+
+
+def test_a_truncated_export_needs_the_head_to_be_found(live: LiveAudit) -> None:
+    lines = lines_of(live)
+    head = json.loads(lines[-1])["hash"]
+    verify(lines[:-1])
+    with pytest.raises(Broken, match="not at the given head"):
+        verify(lines[:-1], head=head)
+    with pytest.raises(Broken, match="the file was cut"):
+        verify([*lines[:-1], lines[-1][:-1]])
+    with pytest.raises(Broken, match="empty"):
+        verify([])
+
+
+FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
+    "a cost made smaller": (lambda e: first(e, "written_off").update(cost=1), "cost is 1"),
+    "a hold forgotten": (lambda e: requested(e).update(hold=0), "hold is 0"),
+    "a person asked twice": (
+        lambda e: e.insert(5, {**e[2], "time": e[4]["time"]}),
+        "asked about before",
+    ),
+    "a cap exceeded": (lambda e: e[0]["data"].update(budget=300), "exceed"),
+    "more in flight": (lambda e: e[0]["data"].update(max_in_flight=1), "in flight"),
+    "an unknown event": (lambda e: e[3].update(type="forgotten"), "unknown type of event"),
+    "a second beginning": (
+        lambda e: e.insert(3, {**e[0], "time": e[2]["time"]}),
+        "creates the audit",
+    ),
+    "another audit's event": (lambda e: e[3].update(audit="x"), "another audit"),
+    "time running back": (lambda e: e[3].update(time="1999"), "time runs back"),
+    "an unknown group": (lambda e: e[2]["data"].update(group="Z"), "unknown group 'Z'"),
+    "an outcome of 2": (lambda e: first(e, "revealed").update(outcome=2), "not 0 or 1"),
+    "a newer format": (lambda e: e[0]["data"].update(format=99), "newer than this program"),
+    "a skipped state": (lambda e: first(e, "written_off").update(was="EXECUTED"), "state before"),
+    "a missing field": (lambda e: requested(e).pop("hold"), "missing 'hold'"),
+    "a wrong draw": (lambda e: requested(e).update(draw=0), "draw is 0"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forger_who_knows_the_format_still_breaks_a_rule(live: LiveAudit, name: str) -> None:
+    change, message = FORGERIES[name]
+    with pytest.raises(Broken, match=message):
+        verify(forge(lines_of(live), change), seed=SEED)
+
+
+def test_the_seed_must_be_the_one_promised(live: LiveAudit) -> None:
+    with pytest.raises(Broken, match="not the one whose hash"):
+        verify(lines_of(live), seed="00" * 32)
+
+
+def test_the_lottery_is_uniform_enough_and_known_in_advance() -> None:
+    draws = [draw(bytes.fromhex(SEED), f"p{i}") for i in range(4000)]
+    assert draws == [draw(bytes.fromhex(SEED), f"p{i}") for i in range(4000)]
+    share = sum(d < 0.3 * 2**53 for d in draws) / 4000
+    assert abs(share - 0.3) < 5 * (0.3 * 0.7 / 4000) ** 0.5
+
+
+def test_the_command_line_answers_with_codes(
+    live: LiveAudit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    live.export(path)
+    assert main([str(path)]) == 0
+    assert "no --head given" in capsys.readouterr().out
+    assert main([str(path), "--head", "0" * 64]) == 2
+    assert "BROKEN" in capsys.readouterr().err
+    assert main([str(tmp_path / "missing")]) == 2
+
+
+def test_lines_read_from_a_stream_are_enough(live: LiveAudit) -> None:
+    assert verify(io.BytesIO(b"".join(lines_of(live)))).events == live.checkpoint().seq

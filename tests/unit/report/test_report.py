@@ -1,0 +1,126 @@
+"""What the report says, without looking at it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from equipoise.ledger import LiveAudit
+from equipoise.metrics import METRICS
+from equipoise.question import Costs, Question, Want
+from equipoise.report import Report, simulate_live, to_html, to_markdown
+from equipoise.report.svg import logarithmic, nice_ticks
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares(
+    {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
+)
+QUESTION = Question("equal_opportunity", gamma=0.05, epsilon=0.1)
+COSTS = Costs(feature=5, label=1000)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return Report.of(simulate_live(WORLD, QUESTION, COSTS, currency="EUR", decimals=2))
+
+
+def test_its_json_can_be_read_back(report: Report) -> None:
+    data = json.loads(report.to_json())
+    assert data["finding"]["verdict"] == report.finding.verdict
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+
+
+def test_the_numbers_add_up(report: Report) -> None:
+    status = report.status
+    assert sum(g.spent for g in report.groups) == status.spent
+    assert sum(g.seen for g in report.groups) == status.people
+    assert max(g.impact_ratio for g in report.groups) == 1.0
+    assert {g.group for g in report.groups if g.below_four_fifths} == {"B"}
+
+
+def test_after_is_inside_before_as_far_as_labels_say(report: Report) -> None:
+    for group in report.groups:
+        for rate in METRICS["equal_opportunity"]:
+            before, after = group.before[rate], group.after[rate]
+            assert after.upper - after.lower <= before.upper - before.lower + 0.05
+
+
+def test_the_evidence_begins_with_the_free_range_and_ends_with_the_finding(report: Report) -> None:
+    first, last = report.evidence[0], report.evidence[-1]
+    assert first.answers == 0
+    assert last.answers == report.finding.labels
+    assert (last.lower, last.upper) == (report.finding.lower, report.finding.upper)
+
+
+def test_published_audits_are_priced_with_the_paper(report: Report) -> None:
+    assert [row.audit for row in report.comparisons] == ["RS-Audit", "Baseline"]
+    assert all(row.cost > 100 * report.status.spent for row in report.comparisons)
+
+
+def test_the_seed_is_in_the_final_report_only(report: Report) -> None:
+    assert report.replay.seed is not None
+    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(2000, 0))
+    live.ask("a", "B", 0)
+    assert Report.of(live).replay.seed is None
+
+
+def test_unknown_outcomes_widen_the_sensitivity_only() -> None:
+    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(20_000, 0))
+    for number, person in enumerate(WORLD.draw(60, 3)):
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is Want.LABEL and number % 3:
+            live.tell(reply.person, person.outcome)
+        elif reply.want is Want.LABEL:
+            live.withdraw(reply.person)
+    made = Report.of(live)
+    assert made.sensitivity.unknown == sum(g.withdrawn for g in made.groups) > 0
+    assert made.sensitivity.lower < made.sensitivity.upper
+
+
+def test_a_drift_is_a_warning_on_the_verdict() -> None:
+    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(20_000, 0))
+    moved = CellWorld.from_shares(
+        {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.45, 0.15, 0.40, 0.3)}, shares={"A": 0.5, "B": 0.5}
+    )
+    drawn = list(moved.draw(2000, 0))
+    replies = live.ask_many([(f"p{i}", p.group, p.decision) for i, p in enumerate(drawn)])
+    live.tell_many(
+        [(r.person, p.outcome) for r, p in zip(replies, drawn, strict=True) if r.want is Want.LABEL]
+    )
+    live.close()
+    made = Report.of(live)
+    assert any("approval rate of group 'B' has moved" in line for line in made.finding.warnings)
+    assert "approval rate of group &#39;B&#39; has moved" in to_html(made)
+    assert "> **Warning.**" in to_markdown(made)
+
+
+def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
+    past, rng = WORLD.past(20_000, 0), np.random.default_rng(0)
+    live = LiveAudit.create(
+        "sqlite://", "x", QUESTION, COSTS, past, audit="rs", options={"tau": 10}
+    )
+    for number, person in enumerate(WORLD.draw(400, rng)):
+        if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:
+            live.tell(f"p{number}", person.outcome)
+    made = Report.of(live)
+    assert made.decided
+    assert not made.proven
+    assert "no error probability is proven" in to_markdown(made)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_has_a_report(metric: str) -> None:
+    live = LiveAudit.create(
+        "sqlite://", "x", Question(metric, gamma=0.01, epsilon=0.02), COSTS, WORLD.past(2000, 0)
+    )
+    html = to_html(Report.of(live))
+    assert html.startswith("<!doctype html>")
+    assert "script" not in html
+
+
+def test_ticks_are_round() -> None:
+    assert nice_ticks(1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert nice_ticks(730.0) == [0.0, 200.0, 400.0, 600.0]
+    assert logarithmic(1, 100, 0, 10)(10) == 5.0
