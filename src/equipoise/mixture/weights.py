@@ -133,19 +133,29 @@ def draw_weights(
     base = np.zeros((1, 1))
     if not _same_base(zero, one):
         base = (one.family.log_base(points) - zero.family.log_base(points))[:, None]
-    return solve_weights(log_1 - log_0 + base), theta_0, theta_1
+    ratios = log_1 - log_0 + base
+    middle = float(solve_weights(ratios.mean(axis=1, keepdims=True), digits=1e-6)[0])
+    return solve_weights(ratios, start=middle, digits=1e-7), theta_0, theta_1
 
 
-def solve_weights(ratios: Array) -> Array:
+def solve_weights(ratios: Array, *, start: float | None = None, digits: float = 1e-12) -> Array:
     """Solve ``sum (rho - 1)/(q rho + 1 - q) = 0`` for q in [0, 1], per column of log rho.
 
     The score falls in q, so a bracketed Newton iteration cannot miss; where it does not change
     sign the weight is 0 or 1.
+
+    Parameters
+    ----------
+    start
+        A guess at q; a rough one is made if left out.
+    digits
+        Steps shorter than this end the search.
     """
     # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
     columns = ratios.shape[1]
     low, high = np.zeros(columns), np.ones(columns)
-    q = np.clip(expit(np.clip(ratios, -700.0, 700.0)).mean(axis=0), 1e-6, 1.0 - 1e-6)
+    guess = expit(ratios).mean(axis=0) if start is None else np.full(columns, start)
+    q = np.clip(guess, 1e-6, 1.0 - 1e-6)
     for _ in range(100):
         posterior = expit(ratios + np.log(q / (1.0 - q)))
         excess = posterior.mean(axis=0) - q  # the score times q (1 - q): an EM step's gain
@@ -153,9 +163,9 @@ def solve_weights(ratios: Array) -> Array:
         spread = q * (1.0 - q)
         slope = ((posterior - q) ** 2).mean(axis=0) / spread  # information times q (1 - q)
         step = q + excess / np.maximum(slope, 1e-300)
-        new = np.where((step > low) & (step < high), step, (low + high) / 2.0)
+        new = np.where((step >= low) & (step <= high), step, (low + high) / 2.0)
         new = np.clip(new, 1e-12, 1.0 - 1e-12)
-        done = np.abs(new - q) <= 1e-12
+        done = np.abs(new - q) <= digits
         q = new
         if done.all():
             break
