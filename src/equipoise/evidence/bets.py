@@ -13,12 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNFAIR_SIZES", "Sizes", "alternatives", "fair_sizes", "ratios"]
+__all__ = [
+    "AIMED",
+    "UNFAIR_SIZES",
+    "Sizes",
+    "alternatives",
+    "fair_sizes",
+    "plug_in",
+    "ratios",
+    "trust",
+]
 
 Array = NDArray[np.float64]
 
 _EDGE = 1e-9
-PLUG_IN = (0.5, 1.0)
+AIMED = 2  # bets that follow the estimates
+STANDARD_ERRORS = 1.2
 
 
 @dataclass(frozen=True)
@@ -69,17 +79,29 @@ def alternatives(
     return _move(lam_a, lam_b, side, curve_a, curve_b, pull_a, pull_b, steps)
 
 
-def plug_in(low: Array, high: Array, estimate: Array, trust: Array) -> tuple[Array, Array]:
-    """Return the factors of bets that move from the box towards the estimate, part of the way.
+def trust(gathered: Array, groups: Array) -> Array:
+    """Return how far each aimed bet goes from its box to the estimate, as a share of the way.
+
+    ``gathered`` is the evidence that the estimates promise (nats), ``groups`` how many of the two
+    groups contribute. The first bet shrinks the way by the estimates' noise; the second has the
+    same length in standard errors whatever the estimates say, so that noise cannot cost it much.
+    """
+    shrunk = gathered / (gathered + 0.5 * groups + 1e-9)
+    steady = np.minimum(STANDARD_ERRORS / np.sqrt(2.0 * gathered + 1e-9), 1.5)
+    return np.stack([shrunk, steady], axis=1)
+
+
+def plug_in(low: Array, high: Array, estimate: Array, way: Array) -> tuple[Array, Array]:
+    """Return the factors of bets that go from the box towards the estimate, by shares ``way``.
 
     The corner is the end of [low, high] nearest to the estimate; there is no bet while the estimate
     is inside.
     """
-    corner = np.clip(np.clip(estimate, low, high), _EDGE, 1.0 - _EDGE)
-    outside = (estimate < low) | (estimate > high)
-    way = np.where(outside, trust * (estimate - corner), 0.0)
-    rho = corner[:, None] + np.asarray(PLUG_IN) * way[:, None]
-    return rho / corner[:, None], (1.0 - rho) / (1.0 - corner[:, None])
+    corner = np.clip(np.clip(estimate, low, high), _EDGE, 1.0 - _EDGE)[:, None]
+    outside = ((estimate < low) | (estimate > high))[:, None]
+    rho = corner + way * np.where(outside, estimate[:, None] - corner, 0.0)
+    rho = np.clip(rho, 0.02 * corner, 1.0 - 0.02 * (1.0 - corner))
+    return rho / corner, (1.0 - rho) / (1.0 - corner)
 
 
 def ratios(rho: Array, lam: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.bets import PLUG_IN, Sizes, alternatives, plug_in, ratios
+from equipoise.evidence.bets import AIMED, Sizes, alternatives, plug_in, ratios, trust
 from equipoise.evidence.geometry import Pair, grid
 
 __all__ = ["Corners", "FairCorners", "Staircase", "Standing", "UnfairCorners"]
@@ -305,14 +305,12 @@ class Staircase:
         a, b = self._a[rows.pair], self._b[rows.pair]
         info_a, info_b = _information(rows.box, estimates[a], estimates[b])
         gathered = counts[a] * info_a + counts[b] * info_b
-        noise = 0.5 * ((info_a > 0.0).astype(float) + (info_b > 0.0))
-        trust = gathered / (gathered + noise + 1e-9)
-        k = len(PLUG_IN)
-        rows.a_one[:, -k:], rows.a_zero[:, -k:] = plug_in(
-            rows.box[:, 0], rows.box[:, 1], estimates[a], trust
+        way = trust(gathered, np.add(info_a > 0.0, info_b > 0.0, dtype=float))
+        rows.a_one[:, -AIMED:], rows.a_zero[:, -AIMED:] = plug_in(
+            rows.box[:, 0], rows.box[:, 1], estimates[a], way
         )
-        rows.b_one[:, -k:], rows.b_zero[:, -k:] = plug_in(
-            rows.box[:, 2], rows.box[:, 3], estimates[b], trust
+        rows.b_one[:, -AIMED:], rows.b_zero[:, -AIMED:] = plug_in(
+            rows.box[:, 2], rows.box[:, 3], estimates[b], way
         )
 
     # -- inside ---------------------------------------------------------------------------------
@@ -346,7 +344,7 @@ class Staircase:
             steps + corners.extra[full].ravel()[:, None],
         )
         box = corners.box[full]
-        none = np.ones((n, len(PLUG_IN)))
+        none = np.ones((n, AIMED))
         factors = [
             np.hstack([fixed.reshape(n, q * fixed.shape[1]), none])
             for fixed in (*ratios(rho_a, lam_a), *ratios(rho_b, lam_b))
@@ -355,7 +353,7 @@ class Staircase:
         prior = np.hstack(
             [
                 (1.0 - self._sizes.aimed) * fixed.reshape(n, q * fixed.shape[1]),
-                np.full((n, len(PLUG_IN)), self._sizes.aimed / len(PLUG_IN)),
+                np.full((n, AIMED), self._sizes.aimed / AIMED),
             ]
         )
         if stake is None:

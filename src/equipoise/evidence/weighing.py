@@ -24,7 +24,7 @@ __all__ = ["Levels", "Weighing"]
 Array = NDArray[np.float64]
 
 PILOT = 5  # labels per group before the first plan
-EPOCH = 1.4  # labels grow by this factor between two plans
+EPOCH = 1.2  # labels grow by this factor between two plans
 AIM = 1.08  # … and between two looks at where the bets should point
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
 
