@@ -105,7 +105,7 @@ def drift_tests(
         own, c = seen[:, index, :].sum(axis=1), cells[group]
         tests.append(
             _test(
-                ("share", group),
+                ("share of all people", group),
                 (c.total, cells.total, past.exact),
                 (own, own, everybody),
                 alpha,

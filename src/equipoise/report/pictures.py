@@ -35,7 +35,7 @@ def gauge(report: Report) -> Markup:
     )
     for start, end, fill, word in zones:
         picture.rectangle(x(start), top, x(end) - x(start), bottom - top, fill)
-        if x(end) - x(start) > 42:
+        if x(end) - x(start) > 26:
             middle = (x(start) + x(end)) / 2
             picture.text(middle, top - 9, word, anchor="middle", fill=MUTED, size=12)
     for row, (label, interval, fill) in enumerate(

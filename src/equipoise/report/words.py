@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 from equipoise.metrics import METRICS, RATES
 from equipoise.question import Question, Verdict
 from equipoise.report.content import Report
 
-__all__ = ["formula", "guarantee", "headline", "in_words", "reading", "reason"]
+__all__ = ["formula", "guarantee", "headline", "in_words", "quoted", "reading", "reason"]
 
 _METRIC_WORDS = {
     "equalized_odds": "Among people who would turn out well, and among people who would turn out "
@@ -79,9 +81,14 @@ def headline(report: Report) -> str:
     word = "at most" if finding.verdict is Verdict.FAIR else "more than"
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
     return (
-        f"The difference between groups is {word} {_points(limit)}; the chance that this "
-        f"answer is wrong is at most {level:.1%}."
+        f"The difference between groups is {word} {_points(limit)}. Audits like this one answer "
+        f"wrongly with probability at most {level:.1%}."
     )
+
+
+def quoted(name: str) -> str:
+    """Return a name as a shell takes it."""
+    return shlex.quote(name)
 
 
 def reading(rate: str) -> str:

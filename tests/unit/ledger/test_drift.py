@@ -43,7 +43,7 @@ def test_each_kind_of_drift_is_found_where_it_is() -> None:
     mixed = DriftCounts(("A", "B"))
     for i in range(2000):
         mixed.arrive("AB"[i % 2], int(i % 4 == 0))
-    assert {("share", "A"), ("share", "B")} <= alarms(mixed)
+    assert {("share of all people", "A"), ("share of all people", "B")} <= alarms(mixed)
 
 
 def test_a_group_that_was_never_approved_has_no_base_rate_to_test() -> None:

@@ -1,0 +1,16 @@
+"""Bad outcomes come early: a live audit keeps its error rate, arrival order does not."""
+
+from __future__ import annotations
+
+from scipy.stats import binom
+from study.ledger_delay import QUESTION, delayed_audits
+
+AUDITS, PEOPLE = 14, 2500
+FALSE_ALARM = 1e-3
+
+
+def test_request_order_keeps_the_error_rate_and_arrival_order_does_not() -> None:
+    allowed = binom.ppf(1 - FALSE_ALARM, AUDITS, QUESTION.delta)
+    for order in ("prefix", "worst_case"):
+        assert delayed_audits(order, AUDITS, 100, PEOPLE).wrong <= allowed
+    assert delayed_audits("arrival order", AUDITS, 100, PEOPLE).wrong > allowed
