@@ -8,101 +8,168 @@ their own exact distribution.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
 from equipoise.mixture.quadratic import map_share
 from equipoise.mixture.tally import FeatureTally
-from equipoise.mixture.weights import SUBSAMPLE
+from equipoise.mixture.weights import SUBSAMPLE, log_ratio
 from equipoise.simulation.race import endless_counts
 from equipoise.simulation.result import Draws
 from equipoise.simulation.runner import run_repeats
 from equipoise.simulation.setting import Setting, audit_class, fast_draw
-from equipoise.worlds import CellWorld
+from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
 __all__ = ["draw"]
 
 _CHUNK = 1_000_000
 
+Points = NDArray[np.float64]
+
 
 def draw(setting: Setting) -> Draws | None:
-    """Draw every repeat of Exp-Audit in a mixture world; None for other settings."""
+    """Draw every repeat of Exp-Audit where people have features; None for other settings.
+
+    In a mixture world, or in a table with features if the audit is given a ``model``.
+    """
     world = setting.world
     late = setting.delay is not None or setting.people is not None
-    if late or not isinstance(world, MixtureWorld) or "budget" in setting.options:
+    if late or "budget" in setting.options:
+        return None
+    crowds: dict[str, _Crowd]
+    if isinstance(world, MixtureWorld):
+        crowds = {g: _Mixture(m) for g, m in world.mixtures.items()}
+    elif isinstance(world, TableWorld) and world.features is not None:
+        crowds = {g: _Rows.of(world, g) for g in world.groups}
+    else:
         return None
     runs = [
-        _run(setting, world, np.random.default_rng(seed))
+        _run(setting, world, crowds, np.random.default_rng(seed))
         for seed in np.random.SeedSequence(setting.seed).spawn(setting.repeats)
     ]
     return _collect(setting, world, runs)
 
 
-def _run(setting: Setting, world: MixtureWorld, rng: np.random.Generator) -> ExpAudit | None:
+class _Crowd(Protocol):
+    """One group: the share of outcome 1, who is denied, and people's features."""
+
+    @property
+    def q(self) -> float: ...
+
+    @property
+    def denied(self) -> tuple[float, float]: ...
+
+    def draw(self, size: int, rng: np.random.Generator) -> Points: ...
+
+    def map_share(self, tally: FeatureTally) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    mixture: GroupMixture
+
+    @property
+    def q(self) -> float:
+        return self.mixture.q
+
+    @property
+    def denied(self) -> tuple[float, float]:
+        zero, one = self.mixture.laws
+        return 1.0 - zero.acceptance, 1.0 - one.acceptance
+
+    def draw(self, size: int, rng: np.random.Generator) -> Points:
+        ones = int(rng.binomial(size, self.q))
+        zero, one = self.mixture.laws
+        return np.concatenate(
+            [
+                one.family.sample(one.theta, ones, rng),
+                zero.family.sample(zero.theta, size - ones, rng),
+            ]
+        )
+
+    def map_share(self, tally: FeatureTally) -> float | None:
+        zero, one = (map_share(law, tally.fits, tally.odds) for law in self.mixture.laws)
+        return None if zero is None or one is None else self.q * one + (1.0 - self.q) * zero
+
+
+@dataclass(frozen=True)
+class _Rows:
+    features: Points
+    q: float
+    denied: tuple[float, float]
+
+    @classmethod
+    def of(cls, world: TableWorld, group: str) -> _Rows:
+        assert world.features is not None
+        here = world.group == world.groups.index(group)
+        outcome, refused = world.outcome[here], world.decision[here] == 0
+        zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
+        return cls(world.features[here], float(outcome.mean()), (zero, one))
+
+    def draw(self, size: int, rng: np.random.Generator) -> Points:
+        return self.features[rng.integers(len(self.features), size=size)]
+
+    def map_share(self, tally: FeatureTally) -> float:
+        return float(np.mean(log_ratio(tally.fits, self.features) > -np.log(tally.odds)))
+
+
+def _run(
+    setting: Setting,
+    world: MixtureWorld | TableWorld,
+    crowds: dict[str, _Crowd],
+    rng: np.random.Generator,
+) -> ExpAudit | None:
     try:
         past = world.past(setting.history_size, rng)
     except BadData:  # a past without one of the groups
         return None
     audit = ExpAudit(setting.question, setting.costs, past, **setting.options)  # type: ignore[arg-type]
     if audit.finding is None and audit.stage == "coarse":
-        audit.take_coarse({g: _coarse(audit, world, g, rng) for g in world.groups})
+        audit.take_coarse({g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()})
     if audit.finding is None and audit.stage == "features":
-        audit.take_features({g: _features(audit, world, g, rng) for g in world.groups})
+        audit.take_features({g: _features(audit, crowd, g, rng) for g, crowd in crowds.items()})
     return audit
 
 
 def _coarse(
-    audit: ExpAudit, world: MixtureWorld, group: str, rng: np.random.Generator
+    audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
 ) -> tuple[int, int]:
-    mixture = world.mixtures[group]
-    shares = np.array([1.0 - mixture.q, mixture.q])
-    denied = [1.0 - law.acceptance for law in mixture.laws]
+    shares = np.array([1.0 - crowd.q, crowd.q])
     lengths = []
     for outcome in (0, 1):
         counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
         lengths.append(int(counts.sum()))
-        asked = [int(rng.binomial(counts[y], denied[y])) for y in (0, 1)]
+        asked = [int(rng.binomial(counts[y], crowd.denied[y])) for y in (0, 1)]
         audit.book("coarse", group, labels=sum(asked), failures=asked[0], features=0)
     return lengths[0], lengths[1]
 
 
-def _features(
-    audit: ExpAudit, world: MixtureWorld, group: str, rng: np.random.Generator
-) -> FeatureTally:
-    mixture, branch, tally = world.mixtures[group], audit.branches[group], audit.tally(group)
-    laws = mixture.laws
-    shares = [map_share(law, tally.fits, tally.odds) for law in laws]
+def _features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator) -> FeatureTally:
+    branch, tally = audit.branches[group], audit.tally(group)
     left = branch.features
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    tally.add_many(_people(mixture, some, rng))
-    if branch.way == "map" and shares[0] is not None and shares[1] is not None:
-        share = mixture.q * shares[1] + (1.0 - mixture.q) * shares[0]
+    tally.add_many(crowd.draw(some, rng))
+    share = crowd.map_share(tally) if branch.way == "map" else None
+    if share is not None:
         tally.add_counts(left - some, int(rng.binomial(left - some, share)))
     else:
         for start in range(some, left, _CHUNK):
-            tally.add_many(_people(mixture, min(left - start, _CHUNK), rng))
-    _, _, s = world.cells[group].shares
+            tally.add_many(crowd.draw(min(left - start, _CHUNK), rng))
+    s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
     denied = int(rng.binomial(branch.features, s))
     audit.book("features", group, labels=0, failures=0, features=denied)
     return tally
 
 
-def _people(mixture: GroupMixture, size: int, rng: np.random.Generator) -> np.ndarray[
-    tuple[int, int], np.dtype[np.float64]
-]:  # fmt: skip
-    ones = int(rng.binomial(size, mixture.q))
-    zero, one = mixture.laws
-    return np.concatenate(
-        [
-            one.family.sample(one.theta, ones, rng),
-            zero.family.sample(zero.theta, size - ones, rng),
-        ]
-    )
-
-
-def _collect(setting: Setting, world: MixtureWorld, runs: list[ExpAudit | None]) -> Draws:
+def _collect(
+    setting: Setting, world: MixtureWorld | TableWorld, runs: list[ExpAudit | None]
+) -> Draws:
     n = len(runs)
     draws = Draws(
         verdict=np.full(n, "INCONCLUSIVE", dtype="<U12"),
@@ -136,7 +203,7 @@ def _collect(setting: Setting, world: MixtureWorld, runs: list[ExpAudit | None])
 
 def _run_fallbacks(
     setting: Setting,
-    world: MixtureWorld,
+    world: MixtureWorld | TableWorld,
     runs: list[ExpAudit | None],
     rows: list[int],
     draws: Draws,
