@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from equipoise._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from equipoise import bounds, data, mixture, worlds
     from equipoise.audits.adaptive import AdaptiveAudit
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
     from equipoise.finding import Finding, Interval
     from equipoise.history import History
     from equipoise.identify import check
+    from equipoise.ledger import LiveAudit
     from equipoise.planning import Plan, plan
     from equipoise.question import Costs, Question, Ticket, Verdict, Want
+    from equipoise.report import Report
     from equipoise.simulation import Simulation, simulate
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "AdaptiveAudit": "equipoise.audits.adaptive",
@@ -37,10 +39,12 @@ _HOMES = {
     "GroupCells": "equipoise.cells",
     "History": "equipoise.history",
     "Interval": "equipoise.finding",
+    "LiveAudit": "equipoise.ledger",
     "LowerBound": "equipoise.bounds",
     "Plan": "equipoise.planning",
     "Question": "equipoise.question",
     "RSAudit": "equipoise.audits.rs",
+    "Report": "equipoise.report",
     "Simulation": "equipoise.simulation",
     "Ticket": "equipoise.question",
     "Verdict": "equipoise.question",
@@ -63,10 +67,12 @@ __all__ = [
     "GroupCells",
     "History",
     "Interval",
+    "LiveAudit",
     "LowerBound",
     "Plan",
     "Question",
     "RSAudit",
+    "Report",
     "Simulation",
     "Ticket",
     "Verdict",

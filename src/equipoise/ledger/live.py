@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from equipoise import __version__
+from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding
 from equipoise.history.past import Past

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-import equipoise
+from equipoise._version import __version__
 from equipoise.ledger.projection import Projection
 
 __all__ = ["fingerprint", "made_by", "pack", "unpack"]
@@ -56,9 +56,9 @@ _ALLOWED = {
 @cache
 def made_by() -> str:
     """Return what tells the software that made a snapshot from any other: version and files."""
-    root = Path(equipoise.__file__).parent
+    root = Path(__file__).parents[1]
     files = sorted((str(p.relative_to(root)), p.stat().st_size) for p in root.rglob("*.py"))
-    return f"{equipoise.__version__}+{hashlib.sha256(repr(files).encode()).hexdigest()[:12]}"
+    return f"{__version__}+{hashlib.sha256(repr(files).encode()).hexdigest()[:12]}"
 
 
 def pack(projection: Projection) -> tuple[str, bytes]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from equipoise import __version__
 from equipoise._json import JsonValue
+from equipoise._version import __version__
 from equipoise.bands import bands_from_past
 from equipoise.bounds import OUTCOMES, baseline_expectation, rs_expectation
 from equipoise.errors import EquipoiseError

@@ -1,0 +1,121 @@
+"""``equipoise audit status, report, verify, …``: where an audit stands, and the proof of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.audit_options import LEDGER, Ledger, Name, open_audit, show
+from equipoise.cli.console import print_json, working
+from equipoise.cli.options import Json
+from equipoise.errors import InvalidInput
+
+__all__ = ["export", "list_all", "report", "status", "verify"]
+
+
+def status(name: Name, ledger: Ledger = LEDGER, json: Json = False) -> None:
+    """Show people, money, evidence and drift as of now."""
+    show(open_audit(ledger, name).status(), json)
+
+
+def list_all(ledger: Ledger = LEDGER, json: Json = False) -> None:
+    """Show every audit of the ledger."""
+    from equipoise.ledger import list_audits
+
+    rows = list_audits(ledger)
+    if json:
+        print_json([{"name": r.name, "events": r.seq, "time": r.time, "id": r.uid} for r in rows])
+    for row in () if json else rows:
+        typer.echo(f"{row.name}: {row.seq:,} events, last at {row.time}")
+
+
+def report(
+    name: Name,
+    to: Annotated[
+        list[Path] | None,
+        typer.Option("--to", help="A file that ends in .html, .md or .json; give it again."),
+    ] = None,
+    ledger: Ledger = LEDGER,
+    json: Json = False,
+) -> None:
+    """Write the report: HTML for people, Markdown, JSON for programs."""
+    from equipoise.report import Report, write_report
+
+    live = open_audit(ledger, name)
+    with working("Replaying the audit …"):
+        made = Report.of(live)
+    if json:
+        print_json(made.to_dict())
+    for path in to or ([] if json else [Path(f"{name}.html")]):
+        write_report(made, path)
+        if not json:
+            typer.echo(f"wrote {path}")
+
+
+def export(
+    name: Name,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The file; NAME.jsonl if left out.")
+    ] = None,
+    verifier: Annotated[
+        bool, typer.Option(help="Put verify.py, which needs nothing but Python, beside it.")
+    ] = False,
+    ledger: Ledger = LEDGER,
+    json: Json = False,
+) -> None:
+    """Write every event to a file that anybody can check; keep the hash that is shown."""
+    path = to or Path(f"{name}.jsonl")
+    checkpoint = open_audit(ledger, name).export(path)
+    if verifier:
+        from equipoise.ledger import verify as program
+
+        path.with_name("verify.py").write_text(Path(program.__file__).read_text(), "utf-8")
+    if json:
+        print_json({"file": str(path), **checkpoint.to_dict()})
+    else:
+        typer.echo(f"wrote {path}: {checkpoint.seq:,} events")
+        typer.echo(f"head {checkpoint.hash}")
+
+
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The audit.", show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Check an export instead of the ledger.")
+    ] = None,
+    head: Annotated[str | None, typer.Option(help="The export's last hash, as handed out.")] = None,
+    checkpoint: Annotated[
+        list[str] | None, typer.Option(metavar="SEQ:HASH", help="An earlier end of the chain.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(help="From the report, to check the lottery.")] = None,
+    ledger: Ledger = LEDGER,
+    json: Json = False,
+) -> None:
+    """Check chain, money and people, and repeat the statistics from the first event on."""
+    pairs, repeated = [_checkpoint(text) for text in checkpoint or []], True
+    with working("Replaying the audit …"):
+        if file is not None:
+            from equipoise.ledger.export import verify_export
+
+            summary, repeated = verify_export(file, head=head, checkpoints=pairs, seed=seed)
+        elif name is not None:
+            summary = open_audit(ledger, name).verify(pairs)
+        else:
+            raise InvalidInput("'NAME' or '--file' is needed")
+    if json:
+        states = dict(summary.states)
+        print_json({**vars(summary), "states": states, "statistics_repeated": repeated})
+    else:
+        typer.echo(str(summary))
+        if not repeated:
+            typer.echo("    statistics not repeated: they need features, which are not exported")
+
+
+def _checkpoint(text: str) -> tuple[int, str]:
+    number, _, digest = text.partition(":")
+    if not number.isdigit() or not digest:
+        raise InvalidInput(f"'--checkpoint' must look like 120:HASH; got {text!r}")
+    return int(number), digest
