@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from equipoise.cells import GroupCells
+from equipoise.cells import Cells, GroupCells
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS, Curve, rate_curve
 
-__all__ = ["Band", "Bands", "bands_from_past", "clopper_pearson"]
+__all__ = ["Band", "Bands", "bands_from_cells", "bands_from_past", "clopper_pearson"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,15 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
         ``1 - alpha`` (exact, for any sample size). None reads the counts as the population; so
         does a past that is exact.
     """
-    exact = past.exact or alpha is None
+    return bands_from_cells(past.cells, metric, None if past.exact else alpha)
+
+
+def bands_from_cells(cells: Cells, metric: str, alpha: float | None) -> Bands:
+    """Return the bands of :func:`bands_from_past` for counts, exact if ``alpha`` is None."""
     return {
         rate: {
-            group: _exact_band(rate, counts)
-            if exact or alpha is None
-            else _finite_band(rate, counts, alpha)
-            for group, counts in past.cells.items()
+            group: _exact_band(rate, counts) if alpha is None else _finite_band(rate, counts, alpha)
+            for group, counts in cells.items()
         }
         for rate in METRICS[metric]
     }

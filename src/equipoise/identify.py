@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Band, Bands, bands_from_past
+from equipoise.bands import Band, Bands, bands_from_cells, bands_from_past
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData
 from equipoise.finding import Finding, Interval
@@ -116,11 +117,18 @@ def free_verdict(history: Past, question: Question, share: float) -> Verdict:
     one-sided bounds at half the level suffice for any number of groups. A wrong UNFAIR needs all
     rates of all groups to be bounded on both sides at once.
     """
+    return _free_verdict(history.cells, history.exact, question, share)
+
+
+@lru_cache(maxsize=64)  # many simulated audits start from the same population
+def _free_verdict(cells: Cells, exact: bool, question: Question, share: float) -> Verdict:
     metric = question.metric
-    level_fair, level_unfair = question.level_wrong_fair, question.level_wrong_unfair
-    _, upper = difference_bounds(bands_from_past(history, metric, share * level_fair / 2.0))
-    alpha = simultaneous(share * level_unfair, history.cells, metric)
-    lower, _ = difference_bounds(bands_from_past(history, metric, alpha))
+    alpha_fair = None if exact else share * question.level_wrong_fair / 2.0
+    _, upper = difference_bounds(bands_from_cells(cells, metric, alpha_fair))
+    alpha_unfair = (
+        None if exact else simultaneous(share * question.level_wrong_unfair, cells, metric)
+    )
+    lower, _ = difference_bounds(bands_from_cells(cells, metric, alpha_unfair))
     fair, unfair = upper <= question.threshold, lower > question.gamma
     if fair and unfair:  # both are right; name the nearer one
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon

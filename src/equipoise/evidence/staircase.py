@@ -24,7 +24,8 @@ Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 FINENESS = 0.16  # first cells: b's rates move by at most this many epsilons
-RESTART = 0.1
+RESTART = 0.1  # of a cell's stake is divided anew at every plan
+_DRIFT = 0.15  # aim the set bets anew when a planned share has changed by this much (log)
 _SPLIT_GAIN = 1.03  # halve a cell if both halves give more information than this times its own
 _NEAR = 0.4  # … and its refutation takes at least this share of the longest one's time
 
@@ -124,7 +125,8 @@ class _Rows:
     end: Array
     half: Ints
     box: Array  # (n, 4)
-    stake: Array  # (n, bets)
+    prior: Array  # (n, bets): how a stake is divided at first
+    stake: Array
     a_one: Array
     a_zero: Array
     b_one: Array
@@ -206,12 +208,12 @@ class Staircase:
                 ends.append(edges[1:])
                 halfs.append(np.full(len(edges) - 1, half))
                 owners.append(np.full(len(edges) - 1, index))
-        self._rows = self._aimed(
+        self._aimed_by = shares
+        self._rows = self._build(
             np.concatenate(owners),
             np.concatenate(starts),
             np.concatenate(ends),
             np.concatenate(halfs),
-            shares,
         )
         self._reindex()
 
@@ -276,26 +278,31 @@ class Staircase:
             rows.pair, self._a[rows.pair], self._b[rows.pair], info_a, info_b, self._missing()
         )
 
-    def refine(self, estimates: Array, counts: Array, shares: Array, levels: int = 4) -> None:
-        """Halve cells whose corner gives information away, then aim all bets anew.
+    def refine(self, estimates: Array, counts: Array, shares: Array, levels: int = 3) -> None:
+        """Divide stakes anew in part, halve cells whose corner gives information away, aim bets.
 
-        Children are subsets of their parent and start from its stakes, so their evidence remains a
-        supermartingale at each of their points.
+        Dividing leaves a cell's total as it is. Children are subsets of their parent and start from
+        its stakes. So the evidence remains a supermartingale at every point of every cell.
         """
         self._drop_refuted()
+        rows = self._rows
+        wealth = rows.stake.sum(axis=1, keepdims=True)
+        rows.stake = (1.0 - RESTART) * rows.stake + RESTART * wealth * rows.prior
+        rows.stake[rows.stake < 1e-200] = 0.0  # hopeless bets; denormal numbers are slow
+        if np.abs(np.log(shares / self._aimed_by)).max() > _DRIFT:
+            self._aimed_by = shares
+            self._rows = self._build(rows.pair, rows.start, rows.end, rows.half, rows.stake)
         for _ in range(levels):
             wide = self._worth_halving(estimates, shares)
             if not wide.any():
                 break
-            rows = self._rows
-            left, right = rows.take(wide), rows.take(wide)
-            left.end = right.start = (left.start + left.end) / 2.0
-            for child in (left, right):
-                child.box = self._corners(child.pair, child.start, child.end, child.half).box
-            self._rows = rows.take(~wide).join(left, right)
+            rows, parents = self._rows.take(~wide), self._rows.take(wide)
+            middle = (parents.start + parents.end) / 2.0
+            self._rows = rows.join(
+                self._build(parents.pair, parents.start, middle, parents.half, parents.stake),
+                self._build(parents.pair, middle, parents.end, parents.half, parents.stake),
+            )
             self._reindex()
-        rows = self._rows
-        self._rows = self._aimed(rows.pair, rows.start, rows.end, rows.half, shares, rows.stake)
         self._reindex()
         self.aim(estimates, counts)
 
@@ -315,16 +322,11 @@ class Staircase:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _aimed(
-        self,
-        pair: Ints,
-        start: Array,
-        end: Array,
-        half: Ints,
-        shares: Array,
-        stake: Array | None = None,
+    def _build(
+        self, pair: Ints, start: Array, end: Array, half: Ints, stake: Array | None = None
     ) -> _Rows:
         """Build cells with their bets; cells with nothing in them are left out."""
+        shares = self._aimed_by
         corners = self._corners(pair, start, end, half)
         full = ~corners.empty
         pair, start, end, half = pair[full], start[full], end[full], half[full]
@@ -356,13 +358,8 @@ class Staircase:
                 np.full((n, AIMED), self._sizes.aimed / AIMED),
             ]
         )
-        if stake is None:
-            stake = prior
-        else:
-            wealth = stake[full].sum(axis=1)
-            stake = (1.0 - RESTART) * stake[full] + RESTART * wealth[:, None] * prior
-            stake[stake < 1e-200] = 0.0  # hopeless bets; denormal numbers are slow
-        return _Rows(pair, start, end, half, box, np.ascontiguousarray(stake), *factors)
+        stake = prior if stake is None else stake[full]
+        return _Rows(pair, start, end, half, box, prior, np.ascontiguousarray(stake), *factors)
 
     def _corners(self, pair: Ints, start: Array, end: Array, half: Ints) -> Corners:
         parts, places = [], []

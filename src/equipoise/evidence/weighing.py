@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 PILOT = 5  # labels per group before the first plan
 EPOCH = 1.2  # labels grow by this factor between two plans
+HALVINGS = 3  # how often a cell of the pursued set may be halved at one plan
 AIM = 1.08  # … and between two looks at where the bets should point
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
 
@@ -174,7 +175,9 @@ class Weighing:
         self.shares = shares / max(shares.sum(), 1e-300)
         self._aims_with = np.maximum(self.shares, 1e-3)
         for staircase in (self.unfair_set, self.fair_set):
-            staircase.refine(self.estimates, self.counts, self._aims_with)
+            pursued = (staircase is self.unfair_set) == plan.pursues_fair
+            levels = HALVINGS if pursued else 0
+            staircase.refine(self.estimates, self.counts, self._aims_with, levels)
 
     def _aim(self) -> None:
         self.unfair_set.aim(self.estimates, self.counts)
