@@ -1,0 +1,225 @@
+"""The evidence the slow way: exact fractions, one cell, one bet and one label at a time.
+
+Written from the definitions and not for speed: which unknowns a wrong answer allows, which box a
+cell lies in, what a label does to a stake. How far a bet moves is taken as given, since it matters
+for power alone; that it is a legal bet is checked. Tests hold the staircase against this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from equipoise.bands import Band
+from equipoise.evidence.geometry import Pair
+from equipoise.metrics import Curve
+
+__all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "unfair_box"]
+
+ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
+
+
+# -- the two wrong answers, by definition -------------------------------------------------------
+
+
+def is_unfair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
+    """Say whether, somewhere in the bands, a's falling rates exceed b's, or b's rising ones a's."""
+    for falling, a, b in _rates(pair):
+        if falling and _rate(a.high, lam_a) - _rate(b.low, lam_b) >= gap:
+            return True
+        if not falling and _rate(b.high, lam_b) - _rate(a.low, lam_a) >= gap:
+            return True
+    return False
+
+
+def is_fair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
+    """Say whether, somewhere in the bands, every rate of a and b differs by at most ``gap``."""
+    return all(
+        _rate(a.low, lam_a) - _rate(b.high, lam_b) <= gap
+        and _rate(b.low, lam_b) - _rate(a.high, lam_a) <= gap
+        for _, a, b in _rates(pair)
+    )
+
+
+# -- cells --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Box:
+    """``low_a <= lam_a <= high_a`` and ``low_b <= lam_b <= high_b``."""
+
+    low_a: Fraction
+    high_a: Fraction
+    low_b: Fraction
+    high_b: Fraction
+
+    def holds(self, lam_a: Fraction, lam_b: Fraction) -> bool:
+        """Say whether a point lies in the box."""
+        return self.low_a <= lam_a <= self.high_a and self.low_b <= lam_b <= self.high_b
+
+    def of(self, group_a: bool) -> tuple[Fraction, Fraction]:
+        """Return the range of one group's unknown."""
+        return (self.low_a, self.high_a) if group_a else (self.low_b, self.high_b)
+
+
+def unfair_box(pair: Pair, start: Fraction, end: Fraction, gap: Fraction) -> Box | None:
+    """Return the box around the UNFAIR points over an interval of ``lam_b``; None without any.
+
+    The set only grows in ``lam_b``, so what is allowed at its end is allowed nowhere more.
+    """
+    reach = max(_reach(pair, end, gap))
+    return None if reach < 0 else Box(ZERO, min(reach, ONE), start, end)
+
+
+def fair_box(pair: Pair, start: Fraction, end: Fraction, half: int, gap: Fraction) -> Box | None:
+    """Return the box around the upper (1) or lower (0) half of the FAIR points over an interval."""
+    low, high = _corridor(pair, start, gap)[0], _corridor(pair, end, gap)[1]
+    if low > high or low > 1 or high < 0:
+        return None
+    if half == 1:
+        return Box(max(_unit(low), _middle(pair, start, gap)), _unit(high), start, end)
+    return Box(_unit(low), min(_unit(high), _middle(pair, end, gap)), start, end)
+
+
+def _reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Iterable[Fraction]:
+    """Yield per rate the largest ``lam_a`` at which it is unfair; -1 if none is, 2 if all are."""
+    for falling, a, b in _rates(pair):
+        if falling:
+            yield _largest(a.high, _rate(b.low, lam_b) + gap, at_least=True)
+        else:
+            yield _largest(a.low, _rate(b.high, lam_b) - gap, at_least=False)
+
+
+def _corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the least and largest fair ``lam_a``; beyond [0, 1] where a rate does not bind."""
+    lows, highs = [], []
+    for falling, a, b in _rates(pair):
+        most, least = _rate(b.high, lam_b) + gap, _rate(b.low, lam_b) - gap
+        if falling:
+            lows.append(_smallest(a.low, most, at_least=False))
+            highs.append(_largest(a.high, least, at_least=True))
+        else:
+            lows.append(_smallest(a.high, least, at_least=True))
+            highs.append(_largest(a.low, most, at_least=False))
+    return max(lows), min(highs)
+
+
+def _middle(pair: Pair, lam_b: Fraction, gap: Fraction) -> Fraction:
+    low, high = _corridor(pair, lam_b, gap)
+    return (_unit(low) + _unit(high)) * HALF
+
+
+def _largest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
+    """Return the largest r whose rate is at least (at most) ``value``: -1 if none, 2 if all.
+
+    The rate must not rise (not fall) in r.
+    """
+    if not _meets(_rate(curve, ZERO), value, at_least):
+        return Fraction(-1)
+    return Fraction(2) if _meets(_rate(curve, ONE), value, at_least) else _where(curve, value)
+
+
+def _smallest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
+    """Return the smallest r whose rate is at least (at most) ``value``: 2 if none, -1 if all.
+
+    The rate must not fall (not rise) in r.
+    """
+    if not _meets(_rate(curve, ONE), value, at_least):
+        return Fraction(2)
+    return Fraction(-1) if _meets(_rate(curve, ZERO), value, at_least) else _where(curve, value)
+
+
+def _meets(rate: Fraction, value: Fraction, at_least: bool) -> bool:
+    return rate >= value if at_least else rate <= value
+
+
+def _where(curve: Curve, value: Fraction) -> Fraction:
+    a, b, c, d = _coefficients(curve)
+    return (a - value * c) / (value * d - b)
+
+
+def _rate(curve: Curve, r: Fraction) -> Fraction:
+    a, b, c, d = _coefficients(curve)
+    return (a + b * r) / (c + d * r)
+
+
+def _coefficients(curve: Curve) -> tuple[Fraction, ...]:
+    return tuple(Fraction(x) for x in (curve.a, curve.b, curve.c, curve.d))
+
+
+def _unit(x: Fraction) -> Fraction:
+    return min(max(x, ZERO), ONE)
+
+
+def _rates(pair: Pair) -> Iterable[tuple[bool, Band, Band]]:
+    return zip(pair.falling, pair.bands_a, pair.bands_b, strict=True)
+
+
+# -- evidence -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bet:
+    """What a label of 1 and a label of 0 multiply a stake by, for a label of a and one of b."""
+
+    a_one: Fraction
+    a_zero: Fraction
+    b_one: Fraction
+    b_zero: Fraction
+
+    def factor(self, group_a: bool, outcome: int | None) -> Fraction:
+        """Return what one label does; an unknown one does the worst that it could."""
+        one, zero = (self.a_one, self.a_zero) if group_a else (self.b_one, self.b_zero)
+        return min(one, zero) if outcome is None else one if outcome else zero
+
+    def worst_mean(self, box: Box) -> Fraction:
+        """Return the largest mean of a factor under any point of a box: a legal bet has at most 1.
+
+        The mean is linear in the unknown, so the ends of the box suffice.
+        """
+        return max(
+            lam * self.factor(group_a, 1) + (1 - lam) * self.factor(group_a, 0)
+            for group_a in (True, False)
+            for lam in box.of(group_a)
+        )
+
+
+class Cell:
+    """One cell's evidence: stakes on bets, multiplied label by label."""
+
+    def __init__(self, stakes: Sequence[Fraction], bets: Sequence[Bet]) -> None:
+        self.stakes = list(stakes)
+        self.bets = list(bets)
+
+    @property
+    def evidence(self) -> Fraction:
+        """The sum of all stakes."""
+        return sum(self.stakes, ZERO)
+
+    def count(self, group_a: bool, outcome: int | None) -> None:
+        """Count one label of group a, or of group b."""
+        self.stakes = [
+            stake * bet.factor(group_a, outcome)
+            for stake, bet in zip(self.stakes, self.bets, strict=True)
+        ]
+
+    def restart(self, prior: Sequence[Fraction], share: Fraction) -> None:
+        """Take a share of every stake and spread it anew; the sum stays."""
+        evidence = self.evidence
+        self.stakes = [
+            (1 - share) * stake + share * evidence * weight
+            for stake, weight in zip(self.stakes, prior, strict=True)
+        ]
+
+    def least(self, pending: Sequence[tuple[bool, int | None]]) -> Fraction:
+        """Return the least evidence after further labels, over all values of the unknown ones."""
+        if not pending:
+            return self.evidence
+        (group_a, outcome), rest = pending[0], pending[1:]
+        values: list[Fraction] = []
+        for value in (0, 1) if outcome is None else (outcome,):
+            cell = Cell(self.stakes, self.bets)
+            cell.count(group_a, value)
+            values.append(cell.least(rest))
+        return min(values)

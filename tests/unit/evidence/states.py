@@ -1,0 +1,147 @@
+"""Random populations, and states of the evidence that random labels and plans lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from equipoise.bands import Bands, bands_from_past
+from equipoise.cells import Cells, GroupCells
+from equipoise.evidence import Levels, Staircase, Weighing
+from equipoise.evidence.reference import Bet, Box, fair_box, unfair_box
+from equipoise.history import History
+from equipoise.history.cell_past import CellPast
+from equipoise.history.past import Past
+from equipoise.history.random_order import RandomOrder
+
+METRICS = (
+    "equalized_odds",
+    "equalized_odds",
+    "equalized_odds",
+    "equal_opportunity",
+    "predictive_equality",
+    "false_omission_parity",
+    "accuracy_parity",
+    "demographic_parity",
+    "predictive_parity",
+)
+NEVER = 1e-300  # an error level at which no cell is ever refuted
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A question about a population, the true unknowns, and where its labels come from."""
+
+    past: Past
+    metric: str
+    gamma: float
+    epsilon: float
+    r: tuple[float, ...]
+    labels: int
+    seed: int
+
+    @property
+    def against_unfair(self) -> Bands:
+        return bands_from_past(self.past, self.metric, 0.0025)
+
+    @property
+    def against_fair(self) -> Bands:
+        return bands_from_past(self.past, self.metric, 0.001)
+
+    def start(self, level: float = NEVER, *, fineness: float | None = None) -> Weighing:
+        k = len(self.r)
+        wide = {} if fineness is None else {"fineness": fineness}
+        return Weighing(
+            self.against_unfair,
+            self.against_fair,
+            self.gamma,
+            self.epsilon,
+            Levels(level, level),
+            np.full(k, 0.1),
+            np.linspace(1.0, 2.0, k),
+            np.ones(k, dtype=bool),
+            **wide,
+        )
+
+    def stream(self, *, vanishing: float = 0.05) -> Iterator[tuple[int, int | None]]:
+        """Yield labels: group and outcome, None for somebody who vanished."""
+        rng = np.random.default_rng(self.seed)
+        favour = rng.dirichlet(np.ones(len(self.r)))
+        for _ in range(self.labels):
+            group = int(rng.choice(len(self.r), p=favour))
+            outcome = int(rng.random() < self.r[group])
+            yield group, None if rng.random() < vanishing else outcome
+
+
+def exact_past(cells: Cells) -> Past:
+    shares = [x for c in cells.values() for x in c.shares]
+    return CellPast(cells, exact=True, order=RandomOrder(np.random.default_rng(0), shares=shares))
+
+
+def setups(*, most_groups: int = 5, labels: int = 60) -> st.SearchStrategy[Setup]:
+    """Return setups that differ in everything at once: one random seed makes each."""
+    return st.integers(0, 2**40).map(lambda seed: random_setup(seed, most_groups, labels))
+
+
+def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, most_groups + 1))
+    scale = int(rng.choice([1, 30, 3_000]))
+    cells = Cells({f"g{i}": GroupCells(*_counts(rng, scale)) for i in range(k)})
+    r = np.where(rng.random(k) < 0.2, rng.integers(0, 2, size=k), rng.random(k))
+    return Setup(
+        past=History.from_cells(cells) if rng.random() < 0.5 else exact_past(cells),
+        metric=str(rng.choice(METRICS)),
+        gamma=float(rng.choice([0.0, 0.02, 0.1, 0.3])),
+        epsilon=float(rng.choice([0.05, 0.1, 0.3])),
+        r=tuple(r.tolist()),
+        labels=int(rng.integers(0, labels + 1)),
+        seed=seed + 1,
+    )
+
+
+def _counts(rng: np.random.Generator, scale: int) -> list[int]:
+    """Return approved with outcome 1 and 0, and denied; now and then some kind is missing."""
+    counts = 1 + rng.multinomial(20, rng.dirichlet([1.0, 1.0, 2.0])) * scale
+    if rng.random() < 0.2:
+        counts *= rng.permutation([[0, 1, 1], [0, 0, 1], [1, 1, 0]])[0]
+    return [int(x) for x in (counts if counts.any() else counts + 1)]
+
+
+def staircases(weighing: Weighing) -> list[Staircase]:
+    return [s for s in (weighing.unfair_set, weighing.fair_set) if s is not None]
+
+
+def boxes(staircase: Staircase) -> np.ndarray:
+    return staircase._rows.box
+
+
+def exact_box(weighing: Weighing, setup: Setup, staircase: Staircase, row: int) -> Box | None:
+    """Return a cell's box by the reference."""
+    rows = staircase._rows
+    pair = staircase.pairs[rows.pair[row]]
+    start, end = Fraction(rows.start[row]), Fraction(rows.end[row])
+    if staircase is weighing.unfair_set:
+        return unfair_box(pair, start, end, Fraction(setup.gamma + setup.epsilon))
+    return fair_box(pair, start, end, int(rows.half[row]), Fraction(setup.gamma))
+
+
+def exact_bets(staircase: Staircase, row: int) -> list[Bet]:
+    rows = staircase._rows
+    factors = (rows.a_one[row], rows.a_zero[row], rows.b_one[row], rows.b_zero[row])
+    return [Bet(*map(Fraction, f)) for f in zip(*factors, strict=True)]
+
+
+def examples(count: int) -> settings:
+    """Return settings for that many examples, the same ones in every run."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
