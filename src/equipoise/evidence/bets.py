@@ -97,9 +97,10 @@ def plug_in(low: Array, high: Array, estimate: Array, way: Array) -> tuple[Array
     The corner is the end of [low, high] nearest to the estimate; there is no bet while the estimate
     is inside.
     """
-    corner = np.clip(np.clip(estimate, low, high), _EDGE, 1.0 - _EDGE)[:, None]
-    outside = ((estimate < low) | (estimate > high))[:, None]
-    rho = corner + way * np.where(outside, estimate[:, None] - corner, 0.0)
+    low = np.where(low < _EDGE, 0.0, np.minimum(low, 1.0 - _EDGE))  # a wider box is safe
+    high = np.where(high > 1.0 - _EDGE, 1.0, np.maximum(high, _EDGE))
+    corner = np.clip(estimate, low, high)[:, None]
+    rho = corner + way * (estimate[:, None] - corner)
     rho = np.clip(rho, 0.02 * corner, 1.0 - 0.02 * (1.0 - corner))
     return rho / corner, (1.0 - rho) / (1.0 - corner)
 
@@ -107,7 +108,7 @@ def plug_in(low: Array, high: Array, estimate: Array, way: Array) -> tuple[Array
 def ratios(rho: Array, lam: Array) -> tuple[Array, Array]:
     """Return what a label of 1 and a label of 0 multiply the stake by; 1 at a useless corner."""
     lam = lam[:, None]
-    useless = (lam < _EDGE) & (rho <= lam) | (lam > 1.0 - _EDGE) & (rho >= lam)
+    useless = (lam < _EDGE) & (rho <= _EDGE) | (lam > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
     safe = np.clip(lam, _EDGE, 1.0 - _EDGE)
     one = np.where(useless, 1.0, rho / safe)
     zero = np.where(useless, 1.0, (1.0 - rho) / (1.0 - safe))

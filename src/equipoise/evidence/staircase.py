@@ -231,14 +231,15 @@ class Staircase:
             as_a, as_b = rows.a_zero, rows.b_zero
         for index, ratio in ((self._rows_of_a[group], as_a), (self._rows_of_b[group], as_b)):
             stake = rows.stake[index] * ratio[index]
-            rows.stake[index] = stake
             out = stake @ self._ones >= self._bar[index]
             if out.any():
+                stake[out] = 0.0  # would grow without bound
                 bar = self._bar[index]
                 bar[out] = np.inf  # refuted for good
                 self._bar[index] = bar
                 self._live -= np.bincount(rows.pair[index][out], minlength=len(self.pairs))
                 self._dead += int(out.sum())
+            rows.stake[index] = stake
         if self._dead > 0.3 * len(rows.pair):
             self._drop_refuted()
 
@@ -262,9 +263,9 @@ class Staircase:
             log_one, log_zero = np.log(one), np.log(zero)
             log += ones[group][:, None] * log_one + zeros[group][:, None] * log_zero
             log += unknown[group][:, None] * np.minimum(log_one, log_zero)
-        with np.errstate(over="ignore", under="ignore"):
-            standing = (rows.stake * np.exp(log)) @ self._ones < self._bar
-        standing &= np.isfinite(self._bar)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            refuted = (rows.stake * np.exp(log)) @ self._ones >= self._bar
+        standing = ~refuted & np.isfinite(self._bar)  # also where 0 * inf leaves no number
         return np.asarray(np.bincount(rows.pair[standing], minlength=len(self.pairs)) == 0)
 
     # -- epochs ---------------------------------------------------------------------------------
@@ -358,7 +359,7 @@ class Staircase:
                 np.full((n, AIMED), self._sizes.aimed / AIMED),
             ]
         )
-        stake = prior if stake is None else stake[full]
+        stake = prior.copy() if stake is None else stake[full]  # updated in place
         return _Rows(pair, start, end, half, box, prior, np.ascontiguousarray(stake), *factors)
 
     def _corners(self, pair: Ints, start: Array, end: Array, half: Ints) -> Corners:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from fractions import Fraction
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
 @examples(120)
 @given(setups())
 def test_every_bet_is_legal_at_every_point_of_its_cell(setup: Setup) -> None:
-    """A factor's mean is linear in the unknown: the ends of the box suffice, for all bets at once."""
+    """A factor's mean is linear in the unknown: the ends of the box suffice."""
     weighing = after_labels(setup)
     for staircase in staircases(weighing):
         rows, box = staircase._rows, boxes(staircase)
@@ -121,7 +122,7 @@ def test_a_new_cell_stakes_one_and_plans_never_add_to_it(setup: Setup, level: fl
     estimates, counted = weighing.estimates, weighing.counts
     for staircase in staircases(weighing):
         staircase.standing(estimates)  # leaves out what is refuted
-        before = staircase._rows
+        before = deepcopy(staircase._rows)
         staircase.refine(estimates, counted, np.full(len(setup.r), 1.0 / len(setup.r)))
         after = staircase._rows
         for row in range(len(after.pair)):
