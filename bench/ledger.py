@@ -69,13 +69,11 @@ class _Asker:
         self._live = LiveAudit.create(
             str(path),
             "bench",
-            Question(gamma=0.1, epsilon=0.2),
+            Question(gamma=0.1, epsilon=0.01),
             Costs(feature=5, label=100),
             WORLD.past(None, 0),
-            audit="rs",
             budget=1_000_000,
             max_in_flight=1000,  # soon reached, as it is when outcomes take months
-            options={"tau": 10**9},
         )
 
     @property

@@ -181,6 +181,8 @@ class Batch:
         projection = self.projection
         if projection.closed is not None or projection.erased:
             return None, "closed"
+        if decision == 1 and not projection.audit.looks_at_approved:
+            return None, "approved"
         chance = projection.settings.lottery
         if chance < 1.0:
             data["draw"] = draw(self._seed, person)
@@ -330,9 +332,10 @@ class Batch:
         if self._now < head.time:  # the clock was set back; order is by number, time never falls
             data = {**data, "clock": self._now}
         seq, time = head.seq + 1, max(self._now, head.time)
+        written = _asked_json(data) if kind == "asked" else canonical(data)
         # The envelope is canonical JSON as it stands: sorted keys, nothing that needs escaping.
         body = (
-            f'{{"audit":"{self._uid}","data":{canonical(data)},"prev":"{head.hash}",'
+            f'{{"audit":"{self._uid}","data":{written},"prev":"{head.hash}",'
             f'"seq":{seq},"time":"{time}","type":"{kind}"}}'
         )
         head.seq, head.hash, head.time = seq, digest(body), time
@@ -391,6 +394,28 @@ class Batch:
     def _changed_reply(self, row: PersonRow) -> Reply:
         self._touch(row)
         return _reply(row)
+
+
+def _asked_json(data: dict[str, Any]) -> str:
+    """Write the data of the most frequent event as :func:`canonical` does, in a third of the time.
+
+    Examples
+    --------
+    >>> data = {"person": "é", "group": "A", "decision": 1, "place": 4, "want": "NOTHING",
+    ...         "hold": 0, "number": None, "why": "approved"}
+    >>> _asked_json(data) == canonical(data)
+    True
+    """
+    if "clock" in data:
+        return canonical(data)
+    draw = f'"draw":{data["draw"]},' if "draw" in data else ""
+    place = f'"place":{data["place"]},' if "place" in data else ""
+    number = "null" if data["number"] is None else data["number"]
+    return (
+        f'{{"decision":{data["decision"]},{draw}"group":{json.dumps(data["group"])},'
+        f'"hold":{data["hold"]},"number":{number},"person":{json.dumps(data["person"])},'
+        f'{place}"want":"{data["want"]}","why":"{data["why"]}"}}'
+    )
 
 
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
