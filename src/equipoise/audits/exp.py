@@ -14,13 +14,14 @@ from equipoise.audits.exp_finding import assumptions, finding_from_weights
 from equipoise.audits.fallback import Fallback
 from equipoise.audits.phases import PhaseBooks
 from equipoise.audits.rs import RSAudit
-from equipoise.audits.stopping import Online, checked_tau
+from equipoise.audits.stopping import Online, checked_tau, rows_missing
+from equipoise.audits.trust import Trust
 from equipoise.bounds.stopping import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
-from equipoise.mixture.model import MixtureModel, SelfCheck
+from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.tally import FeatureTally
 from equipoise.mixture.weights import Weight
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
@@ -31,7 +32,6 @@ __all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 PHASES = ("coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood")
 FALLBACKS = ("rs", "adaptive")
-CHECK_LEVEL = 0.01  # of a false alarm, all self-checks together
 
 
 class ExpAudit(Audit):
@@ -113,7 +113,7 @@ class ExpAudit(Audit):
         self.feature_cap = None if features is None else checked_tau(features)
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
-        self.checks: list[SelfCheck] = []
+        self.trust = Trust(self.model, history, question.epsilon)
         self.books = PhaseBooks(PHASES, self.cells)
         self._fallback_kind = fallback
         self._fallback: Fallback | None = None
@@ -201,7 +201,8 @@ class ExpAudit(Audit):
         phase, group = self.books.close(answer.ticket), answer.ticket.group
         if phase == "fallback":
             assert self._fallback is not None
-            return self._with_cost(self._fallback.learn(answer))
+            self._fallback.learn(answer)
+            return self._handed_back()
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
             return None  # asked for before it was known that no more was needed
         if phase == "coarse":
@@ -218,14 +219,7 @@ class ExpAudit(Audit):
     def _conclude(self, why: str) -> Finding:
         if self._fallback is not None:
             inner = self._fallback.conclude()
-            return replace(
-                inner,
-                question=self.question,
-                reason=f"{why}: {inner.reason}",
-                cost=self.cost,
-                labels=self.labels,
-                features=self.features,
-            )
+            return self._booked(replace(inner, reason=f"{why}: {inner.reason}"))
         if self.stage == "coarse":
             return self._inconclusive(why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self._tallies[g].size for g, b in self.branches.items()}
@@ -265,60 +259,25 @@ class ExpAudit(Audit):
     def _before_start(self) -> Finding | None:
         if not self._outcomes:
             return check(self.history, self.question)
-        dry = []
-        for group in self.cells:
-            for outcome in (0, 1):
-                rows = self.history.rows_until(self.tau, group=group, outcome=outcome)
-                if rows is None:
-                    dry.append(
-                        f"more past people of group {group!r} who were approved and had outcome "
-                        f"{outcome}: {self.tau:,} are needed"
-                    )
-                else:
-                    self._rows[outcome, group] = rows
-        problem = self._missing_model()
+        goals = [(y, g) for y in self._outcomes for g in self.cells]
+        for y, group in goals:
+            rows = self.history.rows_until(self.tau, group=group, outcome=y)
+            if rows is not None:
+                self._rows[y, group] = rows
+        dry = len(self._rows) < len(goals)
+        problem = self.trust.missing
         if problem is not None and self.weights != "auto":
             raise BadData(problem)
         if problem is None:
-            self._check_for_free()
-            problem = self._distrust()
+            self.trust.check_for_free()
+            problem = self.trust.broken
         if self.weights != "auto":
-            return self._inconclusive("the past data run dry", tuple(dry)) if dry else None
+            if not dry:
+                return None
+            missing = rows_missing(self.history, goals, self.tau, within_group=True)
+            return self._inconclusive("the past data run dry", missing)
         problem = "the past data run dry" if dry else problem
         return None if problem is None else self._fall_back(problem)
-
-    def _missing_model(self) -> str | None:
-        for group in self.cells:
-            if group not in self.model.fits:
-                why = self.model.problems.get(group, "it was not fitted")
-                return f"there is no model of group {group!r}: {why}"
-        return None
-
-    def _check_for_free(self) -> None:
-        for group, cells in self.cells.items():
-            self.checks.append(
-                self.model.self_check(
-                    group,
-                    cells,
-                    exact=self.history.exact,
-                    level=self._check_level,
-                    slack=self.question.epsilon / 36.0,
-                )
-            )
-
-    @property
-    def _check_level(self) -> float:
-        return CHECK_LEVEL / (3 * len(self.cells))  # one free check and two later per group
-
-    def _distrust(self) -> str | None:
-        """Return why the model is not to be believed, None if nothing speaks against it."""
-        for group, pair in self.model.fits.items():
-            for outcome, fit in enumerate(pair):
-                if fit.diagnostics.plainly_wrong:
-                    why = "; ".join(fit.diagnostics.warnings)
-                    return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
-        failed = [c for c in self.checks if not c.passed]
-        return f"the model contradicts itself ({failed[0]})" if failed else None
 
     def _choose(self) -> Finding | None:
         for group, coarse in self._coarse.items():
@@ -343,14 +302,7 @@ class ExpAudit(Audit):
             by_map = branch.way == "map"
             weight = tally.map_weight() if by_map else tally.likelihood_weight(self.seed)
             found[group] = weight
-            self.checks += tally.self_check(
-                group,
-                weight,
-                *_shares(self.history, group),
-                level=self._check_level,
-                slack=self.question.epsilon / 12.0,
-                seed=self.seed,
-            )
+            self.trust.check_weight(group, tally, weight, self.seed)
             allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
             reached = self.constants.z * weight.standard_error
             if self.weights == "auto" and not by_map and reached > 1.1 * allowed:
@@ -358,19 +310,19 @@ class ExpAudit(Audit):
                     f"group {group!r}: the weight is known to within {reached:.2g} only, where "
                     f"{allowed:.2g} is needed"
                 )
-        if self.weights == "auto" and (problem := self._distrust()):
+        if self.weights == "auto" and (problem := self.trust.broken):
             return self._fall_back(problem)
         shares = {goal: self.tau / rows for goal, rows in self._rows.items()}
         finding = finding_from_weights(self.question, self.cells.groups, shares, found)
         ways = ", ".join(f"{g}: {b.way}" for g, b in self.branches.items())
-        return self._with_cost(
+        return self._booked(
             replace(
                 finding,
                 reason=f"{finding.reason} (weights from features, {ways})",
                 assumptions=assumptions(
                     self.model,
                     self.branches,
-                    self.checks,
+                    self.trust.checks,
                     tested=self.weights == "auto",
                     proven=self._thresholds_proven(),
                 ),
@@ -387,7 +339,7 @@ class ExpAudit(Audit):
         else:
             inner = RSAudit(self.fallback_question, self.costs, self.history, tau=self._own_tau)
         self._fallback = Fallback(inner, why)
-        return self._with_cost(self._fallback.finding)
+        return self._handed_back()
 
     def _thresholds_proven(self) -> bool:
         capped = self.feature_cap is not None and any(
@@ -396,9 +348,11 @@ class ExpAudit(Audit):
         own = self.tau < self.constants.tau or self.coarse_tau < self.constants.coarse_tau
         return not (own or capped)
 
-    def _with_cost(self, finding: Finding | None) -> Finding | None:
-        if finding is None:
-            return None
+    def _handed_back(self) -> Finding | None:
+        found = None if self._fallback is None else self._fallback.finding
+        return None if found is None else self._booked(found)
+
+    def _booked(self, finding: Finding) -> Finding:
         return replace(
             finding,
             question=self.question,
@@ -409,14 +363,17 @@ class ExpAudit(Audit):
 
     def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
         free = check(self.history, self.question)
-        return replace(
-            free,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=f"{why}; {free.reason}",
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-            missing=missing,
+        return self._booked(
+            Finding(
+                question=self.question,
+                verdict=Verdict.INCONCLUSIVE,
+                lower=free.lower,
+                upper=free.upper,
+                reason=f"{why}; {free.reason}",
+                rates=free.rates,
+                missing=missing,
+                assumptions=free.assumptions,
+            )
         )
 
 
@@ -426,12 +383,3 @@ def _model_of(history: Past) -> MixtureModel:
     raise InvalidInput(
         "'model' is needed: this history has no features; fit one with equipoise.mixture.fit_model"
     )
-
-
-def _shares(history: Past, group: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return ``P[f=1, Y=y | a]`` for y = 0, 1 by the past, and their standard errors."""
-    p1, p0, _ = history.cells[group].shares
-    if history.exact:
-        return (p0, p1), (0.0, 0.0)
-    total = history.cells[group].total
-    return (p0, p1), (float(np.sqrt(p0 / total)), float(np.sqrt(p1 / total)))

@@ -37,7 +37,7 @@ class Fallback:
             self._tickets[ticket.number] = self._offered
         self._offered = None
 
-    def learn(self, answer: Answer) -> Finding | None:
+    def learn(self, answer: Answer) -> None:
         """Pass an answer on, in request order."""
         ticket = self._tickets.pop(answer.ticket.number, None)
         if ticket is not None and self.audit.finding is None:
@@ -45,7 +45,6 @@ class Fallback:
                 self.audit.withdraw(ticket)
             else:
                 self.audit.tell(ticket, answer.outcome)
-        return self.finding
 
     def conclude(self) -> Finding:
         """Return the inner audit's finding when nobody else will come."""

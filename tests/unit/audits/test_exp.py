@@ -131,6 +131,18 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
     assert fallen.question == QUESTION
 
 
+def test_the_adaptive_audit_can_take_over() -> None:
+    world = MixtureWorld.synthetic(2.0, approval={"1": 0.6, "0": 0.5}, feature_rows=3_000)
+    question = Question(gamma=0.05, epsilon=0.25, delta=0.1)
+    audit = ExpAudit(question, COSTS, world.past(rng=1), fallback="adaptive", **SMALL)
+    totals = recounted(audit, world, seed=2)
+    finding = audit.conclude()
+    assert finding.verdict in question.truth(world.difference("equalized_odds"))
+    assert "by labels, because" in finding.reason
+    assert audit.cost_of("fallback") == pytest.approx(totals["fallback"])
+    assert finding.cost == pytest.approx(sum(totals.values()))
+
+
 def test_a_wrong_model_is_not_believed() -> None:
     """Laws moved by one standard deviation contradict the past: labels decide, and rightly."""
     family = Gaussian("spherical")
