@@ -5,6 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# Tests and studies run side by side; linear-algebra threads of their own would only get in the way.
+export OMP_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint check-types check-layers unit bench study clean
 
