@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import equipoise as eq
+from equipoise.simulation import run
 from tests.acceptance.shell import equipoise
 
 
@@ -18,7 +19,8 @@ def test_it_tells_the_story_on_80_columns() -> None:
         "wrong: the data rule it out",
         "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0",
         "INCONCLUSIVE: the past data leave Delta anywhere between",
-        "every outcome is known: Delta is 0.206.",
+        "The paper's audit would have spent",
+        "every outcome is known: Delta is 0.178.",
     ):
         assert words in " ".join(done.stdout.split())
 
@@ -27,15 +29,21 @@ def test_its_numbers_are_computed() -> None:
     done = equipoise("demo", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     story = json.loads(done.stdout)
-    world = eq.data.fico_lender().world
-    truth = world.difference("equalized_odds")
+    lender = eq.data.fico_lender()
+    world, history = lender.world, lender.history()
+    sharp = eq.Question.from_dict(story["sharp"]["question"])
+    truth = world.difference(sharp.metric)
     assert story["truth"] == truth
-    assert story["history"] == eq.data.fico_lender().history().cells.to_dict()
+    assert story["history"] == history.cells.to_dict()
     for check in (story["coarse"], story["sharp"]):
         assert check["approved_only"] == 0.0
-        assert check["lower"] <= truth <= check["upper"]
-    sharp = eq.Question.from_dict(story["sharp"]["question"])
+        assert check["lower"] <= world.difference(check["question"]["metric"]) <= check["upper"]
     assert story["sharp"]["verdict"] == "INCONCLUSIVE"
     assert story["coarse"]["verdict"] == "UNFAIR"
     expected = eq.bounds.rs_expectation(world, sharp, eq.Costs()).cost
     assert abs(story["rs"]["mean_cost"] - expected) < 5 * story["rs"]["standard_error"]
+    assert story["least_cost"] == eq.lower_bound(world, sharp, eq.Costs()).cost
+    here = run(eq.AdaptiveAudit(sharp, eq.Costs(), history), world, 0)
+    assert story["adaptive_here"] == json.loads(here.to_json())
+    assert here.verdict in sharp.truth(truth)
+    assert story["adaptive"]["errors"] == 0

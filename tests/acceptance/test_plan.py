@@ -21,13 +21,35 @@ def loans(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_shows_a_row_per_audit_and_advises(loans: Path) -> None:
-    done = equipoise("plan", loans, *COLUMNS, "--gamma", "0.15")
+    done = equipoise("plan", loans, *COLUMNS, "--metric", "equal_opportunity")
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    (row,) = (line for line in done.stdout.splitlines() if line.startswith("  rs "))
-    assert row.rstrip().endswith("no")
+    can_run = {
+        line.split()[0]: line.split()[-1]
+        for line in done.stdout.splitlines()
+        if line.endswith(("yes  ", "no  "))
+    }
+    assert can_run == {"adaptive": "yes", "exp": "no", "rs": "no", "baseline": "no"}
     assert "missing: about" in done.stdout
-    assert "recommended: " in done.stdout
+    assert "adaptive audit, rehearsed" in done.stdout
+    assert "recommended: adaptive: half of its rehearsals cost at most" in done.stdout
+
+
+def test_what_if_and_its_picture(loans: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "plan.svg"
+    two_groups = tmp_path / "two.csv"
+    rows = ["g,yes,good"] + ["a,1,1", "a,1,0", "a,0,"] * 400 + ["b,1,1", "b,0,", "b,0,"] * 400
+    two_groups.write_text("\n".join([*rows, "b,1,0"]))
+    done = equipoise(
+        *("plan", two_groups, "--group", "g", "--decision", "yes", "--outcome", "good"),
+        *("--metric", "equal_opportunity", "--epsilon", "0.3", "--picture", picture),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for value in ("gamma = 0.1", "epsilon = 0.15", "delta = 0.025"):
+        assert value in done.stdout
+    drawing = picture.read_text()
+    assert drawing.startswith("<?xml")
+    assert drawing.rstrip().endswith("</svg>")
 
 
 def test_nothing_to_pay_where_the_past_decides(loans: Path) -> None:
@@ -36,10 +58,10 @@ def test_nothing_to_pay_where_the_past_decides(loans: Path) -> None:
 
 
 def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
-    arguments = ("--gamma", "0.15", "--feature-cost", "0.5", "--label-cost", "2")
+    arguments = ("--metric", "equal_opportunity", "--feature-cost", "0.5", "--label-cost", "2")
     done = equipoise("plan", loans, *COLUMNS, *arguments, "--json")
     history = eq.History.read(loans, group="race", decision="approved", outcome="repaid")
-    made = eq.plan(history, eq.Question(gamma=0.15), eq.Costs(0.5, 2.0))
+    made = eq.plan(history, eq.Question("equal_opportunity"), eq.Costs(0.5, 2.0))
     assert json.loads(done.stdout) == json.loads(made.to_json())
 
 
@@ -48,6 +70,14 @@ def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
     [
         (("--label-cost", "-1"), "error: 'label' must be a finite number >= 0; got -1.0"),
         (("--epsilon", "2"), "error: 'epsilon' must be in (0, 1); got 2.0"),
+        (
+            ("--picture", "plan.gif"),
+            "error: '--picture' must end in .svg, .png, .pdf; got 'plan.gif'",
+        ),
+        (
+            ("--picture", "no-such-folder/plan.svg"),
+            "error: '--picture' needs an existing folder; got no-such-folder/plan.svg",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(

@@ -33,6 +33,29 @@ def test_its_json_says_the_same_as_the_library() -> None:
     assert run == json.loads(sim.summary().to_json())
 
 
+def test_the_adaptive_audit_next_to_the_least_cost() -> None:
+    arguments = (
+        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.1", "--repeats", "3"),
+        *("--history-size", "100000", "--delay", "30,3", "--pending", "worst_case"),
+    )
+    done = equipoise("simulate", "--audit", "adaptive", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    _, world = eq.worlds.lower_bound_pair(0.1)
+    question = eq.Question(gamma=0.0, epsilon=0.1)
+    sim = eq.simulate(
+        *("adaptive", world, question, eq.Costs()),
+        repeats=3,
+        history_size=100_000,
+        delay=lambda outcome, rng: 30 if outcome else 3,
+        pending="worst_case",
+    )
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith("  adaptive "))
+    multiple = sim.cost.mean() / eq.lower_bound(world, question, eq.Costs())
+    assert f"{sim.cost.mean():,.4g} ± " in row
+    assert f" {multiple:,.3g} " in row
+
+
 def test_a_world_from_a_file(tmp_path: Path) -> None:
     rows = ["sex,hired,good"]
     rows += ["f,yes,1", "f,yes,0", "f,no,1", "f,no,0"] * 5 + ["m,yes,1", "m,yes,0", "m,no,0"] * 8
@@ -51,6 +74,10 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
     [
         (("rss",), "error: unknown audit 'rss'. Did you mean 'rs'?"),
         (("--world", "ficoo"), "error: '--world' must be one of fico, adult, lower-bound-fair"),
+        (
+            ("adaptive", "--delay", "20"),
+            "error: '--delay' must be two whole numbers of arrivals, as in 200,20; got '20'",
+        ),
         (("--tau", "0"), "error: 'tau' must be a whole number of at least 1; got 0"),
         (("-w", "lower-bound-fair", "--epsilon", "0.3"), "error: 'epsilon' must be in (0, 0.125)"),
     ],

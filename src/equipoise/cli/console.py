@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,7 +16,7 @@ from equipoise._json import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "fail", "print_json", "working"]
+__all__ = ["bar", "console", "fail", "print_json", "working"]
 
 
 def console() -> Console:
@@ -52,3 +52,15 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[float], object]]:
+    """Show how far something has come, where somebody watches; yields a function of its share."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    to = Console(stderr=True)
+    with Progress(console=to, transient=True, disable=not to.is_terminal) as progress:
+        task = progress.add_task(what, total=1.0)
+        yield lambda share: progress.update(task, completed=share)

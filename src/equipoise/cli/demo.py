@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from equipoise._json import JsonValue
-from equipoise.cli.console import console, print_json, working
+from equipoise.cli.console import bar, console, print_json
 from equipoise.cli.options import Json
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rich.console import Console
     from rich.table import Table
@@ -30,16 +30,16 @@ __all__ = ["app"]
 app = typer.Typer(add_completion=False)
 
 COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)
-SHARP = Question("equalized_odds", gamma=0.15, epsilon=0.05, delta=0.05)
+SHARP = Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
 PRICES = Costs(feature=0.0, label=1.0)
-REPEATS = 200
+RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
 
 @app.command()
 def demo(json: Json = False) -> None:
     """Tell the story on the credit scores of 174,047 people."""
-    with working("Lending …"):
-        story = _live_through()
+    with bar("lending and auditing") as advance:
+        story = _live_through(advance)
     if json:
         print_json(story.to_dict())
     else:
@@ -57,6 +57,9 @@ class Story(JsonValue):
     rs: Summary
     rs_tau: int
     rs_here: Finding
+    adaptive: Summary
+    adaptive_here: Finding
+    least_cost: float
     truth: float
 
     def to_dict(self) -> dict[str, object]:
@@ -64,24 +67,37 @@ class Story(JsonValue):
         return {**super().to_dict(), "history": self.history.cells.to_dict()}
 
 
-def _live_through() -> Story:
+def _live_through(advance: Callable[[float], object]) -> Story:
+    from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.rs import RSAudit
+    from equipoise.bounds import lower_bound
     from equipoise.data import fico_lender
     from equipoise.identify import check
     from equipoise.planning import plan
-    from equipoise.simulation import simulate
+    from equipoise.simulation import run, simulate
 
     lender = fico_lender(threshold=30)
     history, world = lender.history(), lender.world
-    audit = RSAudit(SHARP, PRICES, history)
+    people = int(history.cells.total)
+    rs = RSAudit(SHARP, PRICES, history)
+    made = plan(history, SHARP, PRICES, advance=lambda share: advance(0.6 * share))
+    here = run(AdaptiveAudit(SHARP, PRICES, history), world, 0)
+    advance(0.7)
+    runs = simulate(
+        "adaptive", world, SHARP, PRICES, repeats=ADAPTIVE_RUNS, seed=1, history_size=people
+    )
+    advance(1.0)
     return Story(
         history=history,
         coarse=check(history, COARSE),
         sharp=check(history, SHARP),
-        plan=plan(history, SHARP, PRICES),
-        rs=simulate("rs", world, SHARP, PRICES, repeats=REPEATS).summary(),
-        rs_tau=audit.tau,
-        rs_here=audit.conclude(),
+        plan=made,
+        rs=simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary(),
+        rs_tau=rs.tau,
+        rs_here=rs.conclude(),
+        adaptive=runs.summary(),
+        adaptive_here=here,
+        least_cost=float(lower_bound(world, SHARP, PRICES)),
         truth=world.difference(SHARP.metric),
     )
 
@@ -120,8 +136,9 @@ def _tell(to: Console, story: Story) -> None:
 
     _act(
         to,
-        "A sharper question",
-        "How bad is it: above 0.15, even above 0.20? Past data alone cannot tell.",
+        "A question that past data leave open",
+        "Of the people who would repay, does each group get loans equally often? That is equal "
+        "opportunity, and it hangs on the denied.",
     )
     _say(to, f"{story.sharp.question}:")
     _answer(to, story.sharp)
@@ -136,13 +153,40 @@ def _tell(to: Console, story: Story) -> None:
 
     _act(
         to,
-        "RS-Audit",
-        f"With the constants of its proof it waits for {story.rs_tau:,} people of each group and "
-        "outcome, past and present. On this lender's past:",
+        "The paper's audit",
+        f"RS-Audit, with the constants of its proof, waits for {story.rs_tau:,} people of each "
+        "group who repay, past and present. On this lender's past:",
     )
     _answer(to, story.rs_here)
     _say(to, f"With a past without end, {story.rs.repeats} simulated runs:")
     to.print(_runs({"RS-Audit": story.rs}))
+
+    here = story.adaptive_here
+    _act(
+        to,
+        "The adaptive audit",
+        "It looks after every label and stops when the wrong answer is refuted. New people come "
+        "to the same lender; some denials are overridden:",
+    )
+    _answer(to, here)
+    to.print(rates_table(here))
+    _say(
+        to,
+        f"Delta is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials were "
+        f"overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
+    )
+    _say(
+        to,
+        f"The paper's audit would have spent {story.rs.mean_cost:,.0f}: "
+        f"{story.rs.mean_cost / here.cost:,.0f} times as much.",
+    )
+    _say(to, f"Was it luck? {story.adaptive.repeats} more runs, each with a past of its own:")
+    to.print(_runs({"adaptive": story.adaptive}))
+    _say(
+        to,
+        f"No audit with a past without end can do with less than {story.least_cost:,.0f} on "
+        "average.",
+    )
 
     _act(
         to,

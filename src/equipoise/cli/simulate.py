@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,13 +21,14 @@ from equipoise.cli.options import (
     read_positive,
 )
 from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equipoise.simulation import Summary
+    from equipoise.bounds import LowerBound
+    from equipoise.simulation import Delay, Summary
     from equipoise.worlds import World
 
 __all__ = ["app", "find_world", "runs_table"]
@@ -56,6 +58,10 @@ Column = Annotated[str | None, typer.Option(metavar="COLUMN", rich_help_panel=WO
 @app.command()
 def simulate(
     audits: Audits = None,
+    audit: Annotated[
+        list[str] | None,
+        typer.Option("--audit", "-a", metavar="AUDIT", help="The same, as an option."),
+    ] = None,
     world: Where = ["fico"],  # noqa: B006 - typer copies it
     group: Annotated[
         list[str] | None,
@@ -92,18 +98,35 @@ def simulate(
             rich_help_panel=RUNS,
         ),
     ] = False,
+    pending: Annotated[
+        Literal["prefix", "worst_case"],
+        typer.Option(help="adaptive: what to do while outcomes are out.", rich_help_panel=RUNS),
+    ] = "prefix",
+    delay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GOOD,BAD",
+            help="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Never spend more than this.", rich_help_panel=RUNS)
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.", rich_help_panel=RUNS)] = 1,
     json: Json = False,
 ) -> None:
     """Run audits many times in a world whose every outcome is known.
 
-    Example: equipoise simulate rs baseline --world fico --gamma 0.15
+    Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
     question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
     with working("Making the world …"):
         place = find_world(world, group, decision, outcome, positive, epsilon)
+    from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
+    waits = _read_delay(delay)
     summaries = [
         run_simulation(
             name,
@@ -113,16 +136,20 @@ def simulate(
             repeats=repeats,
             seed=seed,
             history_size=history_size,
+            delay=waits,
             jobs=jobs,
             progress=True,
-            **_options(name, tau, reuse_labels),  # type: ignore[arg-type]
+            **_options(name, tau, reuse_labels, pending, budget),  # type: ignore[arg-type]
         ).summary()
-        for name in audits or ["rs", "baseline"]
+        for name in [*(audits or []), *(audit or [])] or ["rs", "baseline"]
     ]
+    with working("Computing the least cost …"):
+        least = lower_bound(place, question, costs)
     if json:
-        print_json({"world": world, "runs": [s.to_dict() for s in summaries]})
+        runs = [one.to_dict() for one in summaries]
+        print_json({"world": world, "runs": runs, "lower_bound": asdict(least)})
     else:
-        _show(console(), world, summaries)
+        _show(console(), world, summaries, least)
 
 
 def find_world(
@@ -167,13 +194,40 @@ def _built_in(name: str, epsilon: float) -> World:
     return fair if name.endswith("-fair") else unfair
 
 
-def _options(audit: str, tau: int | None, reuse_labels: bool) -> dict[str, object]:
-    if audit not in ("rs", "baseline"):
-        return {}
-    return {"tau": tau, "reuse_labels": reuse_labels}
+def _options(
+    audit: str, tau: int | None, reuse_labels: bool, pending: str, budget: float | None
+) -> dict[str, object]:
+    options: dict[str, object] = {} if budget is None else {"budget": budget}
+    if audit in ("rs", "baseline"):
+        options |= {"tau": tau, "reuse_labels": reuse_labels}
+    if audit == "adaptive":
+        options |= {"pending": pending}
+    return options
 
 
-def _show(to: Console, world: Sequence[str], summaries: list[Summary]) -> None:
+def _read_delay(text: str | None) -> Delay | None:
+    if text is None:
+        return None
+    good, comma, bad = text.partition(",")
+    if not (comma and good.strip().isdigit() and bad.strip().isdigit()):
+        raise InvalidInput(
+            f"'--delay' must be two whole numbers of arrivals, as in 200,20; got {text!r}"
+        )
+    return _Wait(int(good), int(bad))
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A delay that depends on the outcome; a value, so that processes can share it."""
+
+    good: int
+    bad: int
+
+    def __call__(self, outcome: int, rng: object) -> int:
+        return self.good if outcome else self.bad
+
+
+def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: LowerBound) -> None:
     from rich.text import Text
 
     first = summaries[0]
@@ -182,22 +236,30 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary]) -> None:
     to.print(f"costs: {first.costs}", markup=False)
     to.print(f"world: {', '.join(world)}", markup=False)
     to.print(f"truth: Delta = {first.difference:.4f}, {truth} is right", markup=False)
-    to.print(runs_table(summaries))
+    meaning = (
+        "an asymptotic reference, since both answers are right"
+        if least.reference
+        else "no audit costs less on average"
+    )
+    to.print(f"C* = {_number(least.cost)}: {meaning}", markup=False)
+    to.print(runs_table(summaries, least.cost))
 
 
-def runs_table(summaries: Sequence[Summary]) -> Table:
-    """Show a row per simulated audit."""
+def runs_table(summaries: Sequence[Summary], least: float = 0.0) -> Table:
+    """Show a row per simulated audit, and how many times the least cost it spent."""
     from equipoise.cli.tables import new_table
 
     runs = summaries[0].repeats
-    table = new_table("audit", "verdicts", "wrong", "mean cost", "mean labels")
+    table = new_table("audit", "verdicts", "wrong", "mean cost", "/ C*", "mean labels")
     for one in summaries:
         verdicts = ", ".join(f"{v} {share:.1%}" for v, share in one.verdicts.items() if share)
+        decided = one.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
         table.add_row(
             one.audit,
             verdicts,
             f"{one.errors:,} of {one.repeats:,}",
             f"{_number(one.mean_cost)} ± {_number(one.standard_error)}",
+            f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else "-",
             _number(one.mean_labels),
         )
     table.caption = f"{runs:,} runs; ± is the standard error of the mean"

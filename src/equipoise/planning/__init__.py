@@ -1,5 +1,7 @@
 """Planning: what every audit would cost on this history, before anything is paid."""
 
-from equipoise.planning.plans import PLANNERS, Forecast, Plan, plan
+from equipoise.planning.forecast import Forecast, Outlook
+from equipoise.planning.plans import PLANNERS, Plan, plan
+from equipoise.planning.whatif import Variation, what_if
 
-__all__ = ["PLANNERS", "Forecast", "Plan", "plan"]
+__all__ = ["PLANNERS", "Forecast", "Outlook", "Plan", "Variation", "plan", "what_if"]

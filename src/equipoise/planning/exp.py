@@ -11,7 +11,7 @@ from equipoise.bounds.stopping import level_of
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.mixture.model import MixtureModel
-from equipoise.planning.plans import Forecast
+from equipoise.planning.forecast import Forecast
 from equipoise.planning.stopping import guess_r, price_range
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

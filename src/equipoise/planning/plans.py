@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
 from equipoise._json import JsonValue
-from equipoise.bounds import Price
 from equipoise.history.past import Past
 from equipoise.identify import Check, check
+from equipoise.planning.forecast import Advance, Forecast, Outlook
 from equipoise.question import Costs, Question, Verdict
 
-__all__ = ["PLANNERS", "Forecast", "Plan", "plan"]
+__all__ = ["PLANNERS", "Plan", "plan"]
 
 PLANNERS: Mapping[str, str] = {
+    "adaptive": "equipoise.planning.adaptive:forecast_adaptive",
     "baseline": "equipoise.planning.stopping:forecast_baseline",
     "exp": "equipoise.planning.exp:forecast_exp",
     "rs": "equipoise.planning.stopping:forecast_rs",
@@ -22,46 +24,11 @@ PLANNERS: Mapping[str, str] = {
 """Each audit's planner: a function of history, question and costs that returns a Forecast, or None
 if the audit cannot answer the question's metric."""
 
-
-@dataclass(frozen=True)
-class Forecast(JsonValue):
-    """What one audit would cost on this history.
-
-    Attributes
-    ----------
-    audit
-        Its name.
-    guess
-        The expected price if the denied were like the approved of their group: a guess, since
-        nobody knows.
-    least, most
-        Each number's range over everything the denied could be.
-    bound
-        What a theorem says the price stays below, at the same guess; None without a theorem.
-    guarantees
-        What its verdict promises.
-    assumes
-        What that rests on, one line each.
-    missing
-        Why it cannot run on this history, one line each; empty if it can.
-    """
-
-    audit: str
-    guess: Price
-    least: Price
-    most: Price
-    guarantees: str
-    assumes: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    bound: Price | None = None
-
-    @property
-    def possible(self) -> bool:
-        """Whether the audit can run on this history."""
-        return not self.missing
+REHEARSED = frozenset({"adaptive"})
+"""Planners that take seconds; they also take a function to call with the share of work done."""
 
 
-Planner = Callable[[Past, Question, Costs], Forecast | None]
+Planner = Callable[..., Forecast | None]
 
 
 @dataclass(frozen=True)
@@ -100,6 +67,7 @@ class Plan(JsonValue):
         for row in self.rows:
             lines.append(f"{row.audit}: {row.guess} (a guess; cost between "
                          f"{row.least.cost:,.6g} and {row.most.cost:,.6g})")  # fmt: skip
+            lines += _spread(row.outlook)
             lines.append(f"  promises  {row.guarantees}")
             lines += [f"  assumes   {line}" for line in row.assumes]
             lines += [f"  missing   {line}" for line in row.missing]
@@ -107,8 +75,13 @@ class Plan(JsonValue):
         return "\n".join([*lines, f"recommended: {self.advice}"])
 
 
-def plan(history: Past, question: Question, costs: Costs) -> Plan:
+def plan(
+    history: Past, question: Question, costs: Costs, *, advance: Advance = lambda share: None
+) -> Plan:
     """Say what every audit would cost on this history, and which one to run.
+
+    The adaptive audit is rehearsed on plausible unknowns, the same ones every time; ``advance`` is
+    told the share of that work which is done.
 
     Examples
     --------
@@ -116,12 +89,15 @@ def plan(history: Past, question: Question, costs: Costs) -> Plan:
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
     >>> made = plan(world.past(), Question(epsilon=0.1), Costs())
     >>> made.recommended
-    'rs'
+    'adaptive'
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
     free = check(history, question)
-    made = [_load(path)(history, question, costs) for path in PLANNERS.values()]
+    made = [
+        _load(path)(history, question, costs, *((advance,) if name in REHEARSED else ()))
+        for name, path in PLANNERS.items()
+    ]
     rows = sorted(
         (row for row in made if row is not None),
         key=lambda row: (not row.possible, row.guess.cost, row.guess.labels),
@@ -135,11 +111,33 @@ def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
         return "check", f"nothing to pay: the past data decide ({free.verdict})"
     possible = [row for row in rows if row.possible]
     if possible:
-        best = possible[0]
-        return best.audit, f"{best.audit}, the cheapest that can run on this history, by the guess"
+        return possible[0].audit, _praise(possible[0], rows)
     if rows:
         return None, "no audit can run on this history: see what each of them misses"
     return None, "no audit here answers this metric"
+
+
+def _praise(best: Forecast, rows: list[Forecast]) -> str:
+    if best.outlook is None:
+        return f"{best.audit}, the cheapest that can run on this history, by the guess"
+    usual, dear = best.outlook.median.cost, best.outlook.quantiles["0.9"].cost
+    most = f"nine in ten at most {dear:,.3g}" if math.isfinite(dear) else "some would never end"
+    praise = f"{best.audit}: half of its rehearsals cost at most {usual:,.3g}, {most}"
+    rival = min((row.guess.cost for row in rows if row.audit == "rs"), default=math.inf)
+    if math.isfinite(rival):
+        praise += f"; RS-Audit, with past data without end, would cost about {rival:,.3g}"
+    return praise
+
+
+def _spread(seen: Outlook | None) -> list[str]:
+    if seen is None:
+        return []
+    costs = ", ".join(f"{level}: {price.cost:,.4g}" for level, price in seen.quantiles.items())
+    labels = ", ".join(f"{group} {count:,.0f}" for group, count in seen.labels.items())
+    return [
+        f"  rehearsed {seen.audits} times, cost by quantile {costs}; free {seen.free:.0%}",
+        f"  labels    {labels} on average",
+    ]
 
 
 def _notes(question: Question) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from equipoise.bounds import (
 )
 from equipoise.cells import Cells
 from equipoise.history.past import Past
-from equipoise.planning.plans import Forecast
+from equipoise.planning.forecast import Forecast
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 

@@ -1,0 +1,146 @@
+"""Adaptive audits rehearsed before anything is paid, on unknowns drawn at random.
+
+What an adaptive audit costs depends on what the denied would have done, which nobody knows. So it
+is run many times on a computer, each time with other unknowns that are plausible next to the
+approved of the same group. The draws only shape the forecast; no verdict ever rests on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.bounds import Price
+from equipoise.cells import Cells
+from equipoise.history.past import Past
+from equipoise.planning.forecast import Advance, Outlook
+from equipoise.planning.stopping import guess_r
+from equipoise.question import Costs, Question
+
+__all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
+
+Array = NDArray[np.float64]
+
+CAP = 500  # labels of one rehearsal; beyond it the audit's own estimate of the rest is added
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+_WEIGHT = 8.0  # a group's r scatters around its mean like a share among so many people
+
+ASSUMED_R = (
+    "the forecast, not the verdict, draws r at random: in all groups the denied do worse than the "
+    "approved by one factor between 0 and 1, and each group scatters around that like a share "
+    "among eight people"
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One rehearsed audit: labels per group and their cost, expected ones included."""
+
+    verdict: str | None
+    labels: Array
+    cost: float
+
+
+def outlook(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    *,
+    audits: int | None = None,
+    seed: int = 0,
+    advance: Advance = lambda share: None,
+) -> Outlook:
+    """Rehearse the adaptive audit for many plausible unknowns; fewer where groups are many.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+    >>> seen = outlook(world.past(), Question(epsilon=0.2), Costs(), audits=8)
+    >>> seen.audits, seen.median.labels > 0
+    (8, True)
+    """
+    if audits is None:
+        audits = max(10, min(60, 480 // len(history.cells) ** 2))  # work grows with the pairs
+    draws = plausible_r(history.cells, np.random.default_rng(seed), audits)
+    trials = rehearse(history, question, costs, draws, seed=seed, advance=advance)
+    ended = [trial.verdict for trial in trials if trial.verdict is not None]
+    in_sight = [t.labels for t in trials if np.isfinite(t.labels).all()]
+    mean = np.mean(in_sight, axis=0) if in_sight else np.zeros(len(history.cells))
+    return Outlook(
+        audits=audits,
+        quantiles={f"{level:g}": _quantile(trials, level) for level in LEVELS},
+        free=float(np.mean([trial.cost == 0.0 for trial in trials])),
+        extrapolated=1.0 - len(ended) / audits,
+        cap=CAP,
+        verdicts={v: ended.count(v) / len(ended) for v in sorted(set(ended))},
+        labels=dict(zip(history.cells.groups, mean.tolist(), strict=True)),
+    )
+
+
+def plausible_r(cells: Cells, rng: np.random.Generator, size: int) -> Array:
+    """Draw each group's r, shape (size, groups): below the approved's share of good outcomes, wide.
+
+    One factor, uniform on [0, 1], says how much worse all denied are than the approved of their
+    group; around that each group scatters by itself (a Beta law). :data:`ASSUMED_R` in words.
+    """
+    approved = np.array(list(guess_r(cells).values()))
+    mean = np.clip(approved * rng.random((size, 1)), 0.01, 0.99)
+    return np.asarray(rng.beta(_WEIGHT * mean, _WEIGHT * (1.0 - mean)))
+
+
+def rehearse(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    draws: Array,
+    *,
+    seed: int = 0,
+    advance: Advance = lambda share: None,
+) -> list[Trial]:
+    """Run the adaptive audit once for every row of unknowns."""
+    audit = AdaptiveAudit(question, costs, history)
+    seeds = np.random.SeedSequence(seed).spawn(len(draws))
+    trials = []
+    for done, (r, own) in enumerate(zip(draws, seeds, strict=True), start=1):
+        trials.append(_run(audit, r, np.random.default_rng(own)))
+        advance(done / len(draws))
+    return trials
+
+
+def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
+    """Label denied people as they come, without the paperwork of a real audit."""
+    prices = [audit.costs.of(group) for group in audit.cells]
+    feature, label = np.array([(p.feature, p.label) for p in prices]).T
+    asked, failed = np.zeros(len(r)), np.zeros(len(r))
+    if audit.evidence is None:
+        verdict = audit.finding.verdict.value if audit.finding else None
+        return Trial(verdict, asked, 0.0)
+    evidence = deepcopy(audit.evidence)
+    denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
+    while evidence.verdict is None and asked.sum() < CAP:
+        arriving = np.cumsum(np.maximum(denied, 1e-9) * evidence.eligible(asked))
+        group = int(np.searchsorted(arriving, rng.random() * arriving[-1], side="right"))
+        outcome = int(rng.random() < r[group])
+        asked[group] += 1
+        failed[group] += 1 - outcome
+        evidence.count(group, outcome)
+    cost = float(feature @ asked + label @ failed)
+    if evidence.verdict is not None:
+        return Trial(evidence.verdict.value, asked, cost)
+    to_go = evidence.labels_to_go()
+    return Trial(None, asked + to_go, cost + float((feature + label * (1.0 - r)) @ to_go))
+
+
+def _quantile(trials: Sequence[Trial], level: float) -> Price:
+    def at(values: list[float]) -> float:
+        return float(np.quantile(values, level, method="higher"))  # no mean with infinity
+
+    return Price(
+        labels=at([float(t.labels.sum()) for t in trials]), cost=at([t.cost for t in trials])
+    )

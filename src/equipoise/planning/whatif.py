@@ -1,0 +1,67 @@
+"""How the adaptive audit's cost moves with the question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equipoise._json import JsonValue
+from equipoise.history.past import Past
+from equipoise.planning.forecast import Advance, Outlook
+from equipoise.planning.rehearsal import outlook
+from equipoise.question import Costs, Question
+
+__all__ = ["Variation", "what_if"]
+
+NAMES = ("gamma", "epsilon", "delta")
+
+
+@dataclass(frozen=True)
+class Variation(JsonValue):
+    """The question with one number changed, and what the adaptive audit would then cost."""
+
+    name: str
+    value: float
+    outlook: Outlook
+
+
+def what_if(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    *,
+    audits: int = 12,
+    seed: int = 0,
+    advance: Advance = lambda share: None,
+) -> tuple[Variation, ...]:
+    """Rehearse the adaptive audit with each of gamma, epsilon and delta halved, kept and doubled.
+
+    All variations meet the same unknowns, so that their differences are not luck.
+
+    Examples
+    --------
+    >>> [f"{v:g}" for v in _values("epsilon", Question(epsilon=0.04))]
+    ['0.02', '0.04', '0.08']
+    """
+    wanted = [(name, value) for name in NAMES for value in _values(name, question)]
+    seen: dict[Question, Outlook] = {}
+    found = []
+    for done, (name, value) in enumerate(wanted):
+        asked = Question.from_dict({**question.to_dict(), name: value})
+        if asked not in seen:
+            seen[asked] = outlook(history, asked, costs, audits=audits, seed=seed)
+        found.append(Variation(name, value, seen[asked]))
+        advance((done + 1) / len(wanted))
+    return tuple(found)
+
+
+def _values(name: str, question: Question) -> tuple[float, ...]:
+    here = float(getattr(question, name))
+    values = (here / 2.0, here, 2.0 * here) if here > 0.0 else (here, question.epsilon)
+    return tuple(value for value in values if _allowed(name, value, question))
+
+
+def _allowed(name: str, value: float, question: Question) -> bool:
+    if name == "delta":
+        return value < 1.0
+    other = question.epsilon if name == "gamma" else question.gamma
+    return value + other < 1.0
