@@ -10,11 +10,12 @@ hundreds of times), and the first of either verdict that past data decide for fr
 source's share of each kind is full.
 
 The worlds: a lender who approves FICO scores above a cut-off, for pairs of groups and for all four;
-logistic regressions on Adult (by sex; by sex and race) and, if the table is there, on Law School
-(by race; by race and sex), each with several cut-offs; random worlds whose first group has
-s in [0.1, 0.95], precision p1/(p1+p0) in [0.5, 0.95] and r in [0.02, precision], all uniform, and
-whose other groups are moved from it by normal steps of log odds, the size of which is uniform in
-[0.05, 0.6]; groups with r above their precision are drawn anew.
+logistic regressions with several cut-offs on Adult (by sex; by sex and race) and, if the table is
+there, on Law School (by race, where the gap is large; by sex, where there is hardly any; by both);
+random worlds whose first group has s in [0.1, 0.95], precision p1/(p1+p0) in [0.5, 0.95] and r in
+[0.02, precision], all uniform, and whose other groups are moved from it by normal steps of log
+odds, the size of which is uniform in [0.05, 0.4]; groups with r above their precision are drawn
+anew.
 """
 
 from __future__ import annotations
@@ -97,20 +98,21 @@ class Instance:
 @cache
 def bank() -> tuple[Instance, ...]:
     """Return all instances, those of Law School only if its table is there."""
-    fair, unfair, free = Verdict.FAIR, Verdict.UNFAIR, {FREE_FAIR: 1, FREE_UNFAIR: 1}
+    fair, unfair = Verdict.FAIR, Verdict.UNFAIR
     by_sex, by_both = _adult()
     parts = [
-        _take("FICO", _visits(_fico_pairs()), {fair: 6, unfair: 6, GAP: 2, **free}),
-        _take("FICO", _visits(_fico_all()), {fair: 2, unfair: 3, GAP: 1, **free}),
-        _take("Adult", _visits(by_sex), {fair: 2, unfair: 2, GAP: 1, **free}),
+        _take("FICO", _visits(_fico_pairs()), {fair: 6, unfair: 6, GAP: 2, FREE_FAIR: 1}),
+        _take("FICO", _visits(_fico_all()), {fair: 2, unfair: 3, FREE_UNFAIR: 1}),
+        _take("Adult", _visits(by_sex), {fair: 2, unfair: 2, FREE_UNFAIR: 1}),
         _take("Adult", _visits(by_both), {fair: 1, unfair: 1}),
-        _take("random", _random(2), {fair: 5, unfair: 5, GAP: 1, **free}),
-        _take("random", _random(4), {fair: 3, unfair: 3, GAP: 1}),
+        _take("random", _random(2), {fair: 5, unfair: 5, GAP: 1, FREE_UNFAIR: 1}),
+        _take("random", _random(4), {fair: 4, unfair: 4, GAP: 1}),
     ]
     if LAW_SCHOOL.is_file():
-        by_race, by_both = _law_school()
-        parts.append(_take("Law School", _visits(by_race), {fair: 2, unfair: 2}))
-        parts.append(_take("Law School", _visits(by_both), {fair: 1, unfair: 1}))
+        by_race, by_sex, by_both = _law_school()
+        parts.append(_take("Law School", _visits(by_race), {unfair: 2}))
+        parts.append(_take("Law School", _visits(by_sex), {fair: 2}))
+        parts.append(_take("Law School", _visits(by_both), {unfair: 1}))
     return tuple(instance for part in parts for instance in part)
 
 
@@ -153,6 +155,8 @@ def _take(source: str, visits: Visits, quota: Mapping[str, int]) -> list[Instanc
         for turn in range(len(TOLERANCES)):
             gamma, epsilon = TOLERANCES[(at + turn) % len(TOLERANCES)]
             question = eq.Question(metric, gamma, epsilon, DELTA)
+            if not any(left[kind] for kind in _kinds(world, question)):
+                continue
             instance = _instance(source, name, world, question)
             kind = instance.kind
             fits = instance.is_free or FEWEST <= instance.bound <= MOST
@@ -163,6 +167,12 @@ def _take(source: str, visits: Visits, quota: Mapping[str, int]) -> list[Instanc
         if not left.total():
             break
     return list(taken.values())
+
+
+def _kinds(world: CellWorld, question: eq.Question) -> list[str]:
+    """Return what an instance can be, short of computing C*."""
+    right = sorted(question.truth(world.difference(question.metric)))
+    return [GAP if len(right) > 1 else right[0], *(f"free {verdict}" for verdict in right)]
 
 
 def _instance(source: str, name: str, world: CellWorld, question: eq.Question) -> Instance:
@@ -191,7 +201,7 @@ def _random(groups: int) -> Visits:
 def _random_world(groups: int, rng: np.random.Generator) -> CellWorld:
     s, precision = rng.uniform(0.1, 0.95), rng.uniform(0.5, 0.95)
     made = [(s, precision, rng.uniform(0.02, precision))]
-    centre, size = np.array(made[0]), rng.uniform(0.05, 0.6)
+    centre, size = np.array(made[0]), rng.uniform(0.05, 0.4)
     while len(made) < groups:
         moved = np.log(centre / (1.0 - centre)) + size * rng.normal(size=3)
         s, precision, r = (1.0 / (1.0 + np.exp(-moved))).tolist()
@@ -217,8 +227,7 @@ def _fico_all() -> dict[str, CellWorld]:
     return {f"FICO {cut}": eq.data.fico_lender(cut).world for cut in FICO_CUTS}
 
 
-@cache
-def _adult() -> tuple[dict[str, CellWorld], dict[str, CellWorld]]:
+def _adult() -> tuple[dict[str, CellWorld], ...]:
     """Return Adult by sex, and by sex and race (white or not)."""
     rows = eq.data.adult()
     people = rows.project("sex, race, income, part").fetchnumpy()
@@ -231,9 +240,8 @@ def _adult() -> tuple[dict[str, CellWorld], dict[str, CellWorld]]:
     )
 
 
-@cache
-def _law_school() -> tuple[dict[str, CellWorld], dict[str, CellWorld]]:
-    """Return Law School by race, and by race and sex."""
+def _law_school() -> tuple[dict[str, CellWorld], ...]:
+    """Return Law School by race, by sex, and by both."""
     rows = eq.data.law_school(LAW_SCHOOL)
     people = rows.project("race, male, pass_bar").fetchnumpy()
     columns = [column for column in rows.columns if column not in ("race", "male", "pass_bar")]
@@ -242,6 +250,7 @@ def _law_school() -> tuple[dict[str, CellWorld], dict[str, CellWorld]]:
     sex = np.where(people["male"] == 1, "man", "woman")
     return (
         _classified("Law School", {"race": people["race"]}, good, score, LAW_CUTS),
+        _classified("Law School", {"sex": sex}, good, score, LAW_CUTS),
         _classified("Law School", {"race": people["race"], "sex": sex}, good, score, LAW_CUTS),
     )
 
