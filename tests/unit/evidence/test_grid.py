@@ -1,0 +1,81 @@
+"""What the cells' width costs: little, against ten times finer ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.bands import bands_from_past
+from equipoise.evidence import Levels, Weighing
+from equipoise.evidence.staircase import FINENESS
+from equipoise.question import Verdict
+from equipoise.worlds import CellWorld
+
+WORLDS = [
+    CellWorld.from_shares({"A": a, "B": b})
+    for a, b in (
+        ((0.026, 0.023, 0.951, 0.0875), (0.0762, 0.0285, 0.8953, 0.2542)),
+        ((0.30, 0.10, 0.60, 0.20), (0.25, 0.12, 0.63, 0.22)),
+        ((0.45, 0.15, 0.40, 0.50), (0.15, 0.15, 0.70, 0.30)),
+        ((0.30, 0.10, 0.60, 0.30), (0.20, 0.15, 0.65, 0.50)),
+    )
+]
+GAMMA, EPSILON, LEVEL = 0.1, 0.1, 0.05
+
+
+@dataclass
+class Audit:
+    """Evidence at one fineness, and the nats that were missing for each verdict at each label."""
+
+    weighing: Weighing
+    missing: list[dict[Verdict, float]]
+
+    def count(self, group: int, outcome: int) -> Verdict | None:
+        verdict = self.weighing.count(group, outcome)
+        if verdict is None:
+            sets = {Verdict.FAIR: self.weighing.unfair_set, Verdict.UNFAIR: self.weighing.fair_set}
+            estimates = self.weighing.estimates
+            self.missing.append(
+                {v: float(s.standing(estimates).missing.max()) for v, s in sets.items() if s}
+            )
+        return verdict
+
+
+def start(world: CellWorld, fineness: float) -> Audit:
+    bands = bands_from_past(world.past(), "equalized_odds", None)
+    weighing = Weighing(
+        bands,
+        bands,
+        GAMMA,
+        EPSILON,
+        Levels(LEVEL, LEVEL),
+        np.zeros(2),
+        np.ones(2),
+        np.ones(2, dtype=bool),
+        fineness=fineness,
+    )
+    return Audit(weighing, [])
+
+
+def loss(world: CellWorld, seed: int) -> float:
+    """Return the nats that the default grid lacks just before the first of the two decides."""
+    rng = np.random.default_rng(seed)
+    usual, fine = start(world, FINENESS), start(world, FINENESS / 10.0)
+    r = list(world.r.values())
+    requested = np.zeros(2)
+    for _ in range(20_000):
+        group = int(rng.choice(np.flatnonzero(usual.weighing.eligible(requested))))
+        requested[group] += 1
+        outcome = int(rng.random() < r[group])
+        verdict = usual.count(group, outcome), fine.count(group, outcome)
+        if reached := verdict[0] or verdict[1]:
+            before = min(len(usual.missing), len(fine.missing)) - 1
+            return usual.missing[before][reached] - fine.missing[before][reached]
+    raise AssertionError("neither grid decided within 20,000 labels")
+
+
+def test_the_default_grid_loses_little() -> None:
+    losses = [loss(world, seed) for world in WORLDS for seed in range(3)]
+    print("nats lost:", np.round(losses, 3))
+    assert np.median(losses) <= 0.3
