@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.errors import ProtocolError
 from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger.commands import Correct
 from equipoise.ledger.export import verify_export
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.worlds import CellWorld
@@ -99,6 +100,24 @@ def test_the_verdict_does_not_depend_on_the_order_of_outcomes(ledger: str, case:
         found.add((finding.verdict, finding.estimate, finding.lower, finding.upper))
         live.verify()
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_corrections_are_survived_by_every_audit(case: str) -> None:
+    live, world = begin("sqlite://", case), CASES[case][1]
+    for number, person in enumerate(world.draw(300, 1)):
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is not Want.NOTHING:
+            tell(live, reply.person, reply.want, person.outcome, person.features)
+    known = live.people(states=("REVEALED",))
+    wrong = [Correct(row.person, 1 - row.outcome, "swapped") for row in known[::4]]
+    assert not any(reply.problem for reply in live.run(wrong))
+    live.verify()
+    for number, person in enumerate(world.draw(100, 2)):
+        reply = live.ask(f"later {number}", person.group, person.decision)
+        if reply.want is not Want.NOTHING:
+            tell(live, reply.person, reply.want, person.outcome, person.features)
+    live.verify()
 
 
 def test_features_can_be_erased_after_the_verdict(ledger: str) -> None:

@@ -219,6 +219,19 @@ def test_eight_processes_are_granted_exactly_what_the_budget_allows(ledger: str)
     live.verify()
 
 
+def test_an_open_audit_can_be_carried_over_a_fork(ledger: str) -> None:
+    live = create(ledger)
+    live.ask("before", "A", 0)
+    context = multiprocessing.get_context("fork")
+    queue: Any = context.Queue()
+    child = context.Process(target=lambda: queue.put(live.ask("child", "A", 0).number))
+    child.start()
+    assert queue.get(timeout=60) == 1
+    child.join()
+    assert live.ask("after", "A", 0).number == 2
+    live.verify()
+
+
 def _ask_and_tell(ledger: str, part: int, queue: Any) -> None:
     live = LiveAudit.open(ledger, "loans")
     granted = 0

@@ -7,6 +7,7 @@ PostgreSQL. What is committed is on disk (write-ahead log, ``synchronous=FULL``)
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ class AuditRow:
 
 
 class Store:
-    """A ledger database; safe to share between threads, never between processes.
+    """A ledger database; safe to share between threads, and to carry over a fork.
 
     Parameters
     ----------
@@ -60,11 +61,10 @@ class Store:
         self.url = url
         self._lock = threading.RLock()
         self._timeout = timeout
-        self._held: list[Connection] = []  # the connection, while there is one
-        weakref.finalize(self, _let_go, self._held)
+        self._held = _Held()
+        weakref.finalize(self, self._held.let_go)
         with explained(url, timeout):
-            connection = connect(url, create=create, timeout=timeout)
-            self._held.append(connection)
+            connection = self._held.keep(connect(url, create=create, timeout=timeout))
             ensure_schema(connection, url, create=create)
         self._sql = Sql(connection.dialect)
         self._in_memory = isinstance(connection.engine.pool, StaticPool)
@@ -72,7 +72,7 @@ class Store:
     def close(self) -> None:
         """Let go of the connection; it is opened again when needed."""
         with self._lock:
-            _let_go(self._held)
+            self._held.let_go()
 
     # -- audits ---------------------------------------------------------------------------------
 
@@ -215,21 +215,41 @@ class Store:
     @contextmanager
     def _using(self) -> Iterator[Connection]:
         with self._lock, explained(self.url, self._timeout):
-            if not self._held:
-                self._held.append(connect(self.url, create=False, timeout=self._timeout))
+            connection = self._held.connection
+            if connection is None:
+                connection = self._held.keep(connect(self.url, create=False, timeout=self._timeout))
             try:
-                yield self._held[0]
+                yield connection
             except database_errors():
                 if not self._in_memory:
                     self.close()  # whatever it was, begin anew
                 raise
 
 
-def _let_go(held: list[Connection]) -> None:
-    while held:
-        connection = held.pop()
-        connection.close()
-        connection.engine.dispose()
+class _Held:
+    """The connection of one process. After a fork it is left to the parent, never closed."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, Connection]] = []
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection, if this process has one."""
+        mine = [connection for pid, connection in self._kept if pid == os.getpid()]
+        return mine[0] if mine else None
+
+    def keep(self, connection: Connection) -> Connection:
+        """Hold on to a connection of this process."""
+        self._kept.append((os.getpid(), connection))
+        return connection
+
+    def let_go(self) -> None:
+        """Close this process's connection."""
+        connection = self.connection
+        if connection is not None:
+            self._kept.remove((os.getpid(), connection))
+            connection.close()
+            connection.engine.dispose()
 
 
 class Transaction:

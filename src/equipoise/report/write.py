@@ -15,8 +15,9 @@ from equipoise.report.content import Report
 __all__ = ["to_html", "to_markdown", "write_report"]
 
 
-def write_report(report: Report, path: Path) -> None:
+def write_report(report: Report, path: str | Path) -> None:
     """Write the report in the form that the file's name asks for."""
+    path = Path(path)
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,
         ".md": to_markdown,
