@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.audits.adaptive import AdaptiveAudit, Pending
 from equipoise.audits.base import Audit
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.exp import ExpAudit
@@ -51,6 +52,13 @@ def _stopping(kind: type[RSAudit] | type[BaselineAudit], *, reuse: bool) -> Buil
     return build
 
 
+def _adaptive(pending: Pending) -> Build:
+    def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
+        return AdaptiveAudit(question, costs, past, pending=pending, budget=budget)
+
+    return build
+
+
 def _exp(weights: str, *, modelled: bool) -> Build:
     def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
         model = None if modelled else MixtureModel({}, {"A": "too few samples"})
@@ -82,7 +90,19 @@ def _scored_lender() -> MixtureWorld:
 SCORED = _scored_lender()
 QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
 
+ADAPTIVE = (*BLACK_BOX, "false_omission_parity", "accuracy_parity", "predictive_parity")
+
 CASES = [
+    # While answers are out the adaptive audit goes by an older plan, so it asks other people.
+    Case("adaptive", _adaptive("prefix"), LENDER, QUESTION, ADAPTIVE, same_people=False),
+    Case(
+        "adaptive, worst case",
+        _adaptive("worst_case"),
+        LENDER,
+        QUESTION,
+        ADAPTIVE,
+        same_people=False,
+    ),
     Case("baseline", _stopping(BaselineAudit, reuse=False), LENDER, QUESTION, BLACK_BOX),
     Case("baseline, reuse", _stopping(BaselineAudit, reuse=True), LENDER, QUESTION, BLACK_BOX),
     Case("rs", _stopping(RSAudit, reuse=False), LENDER, QUESTION, BLACK_BOX),

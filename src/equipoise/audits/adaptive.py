@@ -36,6 +36,8 @@ FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past da
 
 INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the verdict
 
+DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
+
 
 class AdaptiveAudit(Audit):
     """Label denied people only, each label for every rate; stop when a wrong answer is refuted.
@@ -96,6 +98,7 @@ class AdaptiveAudit(Audit):
             simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
         )
         self._weighing: Weighing | None = None
+        self._next_doubt = 0.0
         free = free_verdict(history, question, self._free_share / 2.0)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
@@ -138,7 +141,20 @@ class AdaptiveAudit(Audit):
     def _learn(self, answer: Answer) -> Finding | None:
         weighing = self._evidence()
         verdict = weighing.count(self._index[answer.ticket.group], answer.outcome)
-        return None if verdict is None else self._decided(verdict)
+        if verdict is not None:
+            return self._decided(verdict)
+        if weighing.counts.sum() >= self._next_doubt:
+            self._next_doubt = DOUBT * weighing.counts.sum()
+            low, high = np.array(list(self._boxes().values())).T
+            if weighing.is_hopeless(low, high):
+                return self._conclude("the past data are too few for any number of labels")
+        return None
+
+    def _least_hold(self) -> float:
+        if self._weighing is None:
+            return super()._least_hold()
+        welcome = self._weighing.eligible(self._requested)
+        return min(self.costs.of(g).worst for g, w in zip(self._groups, welcome, strict=True) if w)
 
     def _look_ahead(self) -> Finding | None:
         if self.pending_policy == "prefix":

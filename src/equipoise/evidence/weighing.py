@@ -132,6 +132,23 @@ class Weighing:
         """How many further labels will meet the bets as they stand now."""
         return int(min(self._next_plan, self._next_aim) - self.counts.sum())
 
+    def is_hopeless(self, low: Array, high: Array) -> bool:
+        """Say whether all unknowns in a box allow both wrong answers: then no label decides.
+
+        It happens where the past data are so few that their bands are wider than epsilon.
+        """
+        gap = self._gamma + self._epsilon
+        if not any(
+            pair.unfair_below(low[[pair.b]], gap).at[0] >= high[pair.a]
+            for pair in self.unfair_set.pairs
+        ):
+            return False
+        return all(
+            pair.fair_from(high[[pair.b]], self._gamma).at[0] <= low[pair.a]
+            and pair.fair_to(low[[pair.b]], self._gamma).at[0] >= high[pair.a]
+            for pair in self._fair_pairs
+        )
+
     def eligible(self, requested: Array) -> NDArray[np.bool_]:
         """Say of which groups a label is welcome, given the labels requested so far."""
         bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0
