@@ -244,6 +244,12 @@ class Staircase:
             self._drop_refuted()
 
     @property
+    def boxes(self) -> tuple[Ints, Array]:
+        """The cells that are not refuted: their pairs, and (n, 4) ends of their boxes."""
+        live = np.isfinite(self._bar)
+        return self._rows.pair[live], self._rows.box[live]
+
+    @property
     def refuted(self) -> Flags:
         """Per pair: whether all of its cells are refuted."""
         return np.asarray(self._live == 0)

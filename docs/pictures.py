@@ -1,0 +1,233 @@
+"""Draw every picture of the documentation: ``python docs/pictures.py`` (needs matplotlib).
+
+Nothing is sketched: curves, cells, evidence and intervals come from the library, with fixed seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import equipoise as eq
+from equipoise.evidence import Staircase
+from equipoise.metrics import rate_curve
+from equipoise.simulation import run
+
+HERE = Path(__file__).parent / "pictures"
+INK, FAIR, UNFAIR, GREY = "#22313f", "#3a7d5d", "#c8553d", "#b8c0c8"
+WORLD = eq.worlds.CellWorld.from_shares({"A": (0.45, 0.1, 0.45, 0.3), "B": (0.3, 0.1, 0.6, 0.33)})
+QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
+
+
+def main(kind: str = "svg") -> None:
+    """Draw all pictures."""
+    mpl.rcParams.update(
+        {
+            "font.size": 9,
+            "text.color": INK,
+            "axes.labelcolor": INK,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "svg.hashsalt": "equipoise",
+        }
+    )
+    for draw in (story, rates, square, staircase, evidence, order):
+        figure = draw()
+        metadata = {"Date": None} if kind == "svg" else None
+        figure.savefig(HERE / f"{draw.__name__}.{kind}", metadata=metadata)
+
+
+def story() -> Figure:
+    """Four answers to one question, from the demo's lender."""
+    lender = eq.data.fico_lender()
+    history, world = lender.history(), lender.world
+    free = eq.check(history, QUESTION)
+    audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), history)
+    found = run(audit, world, 0)
+    truth = world.difference(QUESTION.metric)
+    figure = Figure(figsize=(7.2, 2.7), layout="constrained")
+    axis = figure.subplots()
+    answers = [
+        (f"audit: {found.labels:,} labels, cost {found.cost:,.0f}", found.lower, found.upper, FAIR),
+        ("past data alone, free", free.lower, free.upper, INK),
+        ("denials counted as failures", free.denied_as_failures, None, UNFAIR),
+        ("approved rows only", free.approved_only, None, UNFAIR),
+    ]
+    for at, (_, low, high, colour) in enumerate(answers):
+        if high is None:
+            axis.plot([low], [at], "X", color=colour, markersize=9, clip_on=False, zorder=3)
+        else:
+            axis.plot([low, high], [at, at], color=colour, linewidth=9, solid_capstyle="butt")
+    axis.set_yticks(range(len(answers)), [name for name, *_ in answers])
+    axis.axvspan(QUESTION.gamma, QUESTION.threshold, color=GREY, alpha=0.5, linewidth=0)
+    axis.axvline(truth, color=INK, linestyle=":", linewidth=1)
+    axis.annotate(f"truth {truth:.3f}", (truth + 0.006, 3.45), fontsize=8)
+    axis.set_xlim(-0.005, 0.8)
+    axis.set_ylim(-0.6, 3.8)
+    axis.set_xlabel("largest difference of true positive rates, Delta")
+    return figure
+
+
+def rates() -> Figure:
+    """Both rates of a group as functions of the one unknown number."""
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    r = np.linspace(0.0, 1.0, 201)
+    panels = ((left, "true_positive_rate"), (right, "false_positive_rate"))
+    for axis, rate in panels:
+        for group, colour in (("A", INK), ("B", UNFAIR)):
+            curve = rate_curve(rate, *WORLD.cells[group].shares)
+            assert curve is not None
+            axis.plot(r, curve.value(r), color=colour)
+            ends = curve.value([0.0, 1.0])
+            axis.plot([1.04, 1.04] if group == "A" else [1.08, 1.08], ends, color=colour, lw=4)
+            above = 0.04 if group == "A" else -0.09
+            axis.annotate(group, (0.5, float(curve.value(0.5)) + above), color=colour)
+        axis.set_xlabel("r: share of the denied who would have done well")
+        axis.set_title(rate.replace("_", " "), fontsize=9)
+        axis.set_ylim(0.0, 1.05)
+    left.set_ylabel("rate")
+    return figure
+
+
+def square() -> Figure:
+    """Where the two unknowns make the decision-maker fair, unfair, or neither."""
+    figure = Figure(figsize=(4.2, 3.9), layout="constrained")
+    axis = figure.subplots()
+    _paint_regions(axis)
+    r_a, r_b = WORLD.r["A"], WORLD.r["B"]
+    axis.plot([r_b], [r_a], "o", color=INK)
+    axis.annotate("the truth, unknown", (r_b, r_a), xytext=(8, -3), textcoords="offset points")
+    axis.annotate("FAIR", (0.62, 0.93), color=FAIR, weight="bold")
+    axis.annotate("UNFAIR", (0.75, 0.25), color=UNFAIR, weight="bold")
+    axis.annotate("UNFAIR", (0.05, 0.9), color=UNFAIR, weight="bold")
+    return figure
+
+
+def staircase() -> Figure:
+    """Show the cells that still stand after some labels."""
+    figure = Figure(figsize=(8.4, 3.1), layout="constrained")
+    axes = figure.subplots(1, 3, sharey=True)
+    audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), WORLD.past())
+    rng, told = np.random.default_rng(2), 0
+    for axis, wanted in zip(axes, (0, 60, 4000), strict=True):
+        while told < wanted and audit.finding is None:
+            told += _label_somebody(audit, rng)
+        _paint_regions(axis, faint=True)
+        assert audit.evidence is not None
+        for cells, colour in (
+            (audit.evidence.unfair_set, UNFAIR),
+            (audit.evidence.fair_set, FAIR),
+        ):
+            if cells is not None:
+                _paint_cells(axis, cells, colour)
+        axis.plot([WORLD.r["B"]], [WORLD.r["A"]], "o", color=INK, markersize=4)
+        verdict = "" if audit.finding is None else f": {audit.finding.verdict}"
+        axis.set_title(f"{told} labels{verdict}", fontsize=9)
+        if axis is not axes[0]:
+            axis.set_ylabel("")
+    return figure
+
+
+def evidence() -> Figure:
+    """How the least evidence against each wrong answer grows, label by label."""
+    figure = Figure(figsize=(7.2, 2.9), layout="constrained")
+    axis = figure.subplots()
+    for seed in range(6):
+        audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), WORLD.past())
+        rng, against = np.random.default_rng(seed), [0.0]
+        while audit.finding is None and len(against) < 4000:
+            _label_somebody(audit, rng)
+            if audit.finding is None:
+                against.append(_least_evidence(audit))
+        goal = np.log(1.0 / QUESTION.delta)
+        axis.plot(range(len(against)), against, color=INK, alpha=0.6, linewidth=1)
+        axis.plot([len(against)], [goal], "o", color=UNFAIR, markersize=4)
+    axis.axhline(goal, color=UNFAIR, linewidth=1)
+    axis.annotate(f"1/delta = {1 / QUESTION.delta:.0f}: refuted", (0, goal + 0.12), color=UNFAIR)
+    axis.set_ylim(-2.5, goal + 0.8)
+    axis.set_xlabel("labels")
+    axis.set_ylabel("log evidence against the\nbest-standing FAIR world")
+    return figure
+
+
+def order() -> Figure:
+    """Estimates of a rate of one half when failures show early, in two orders of counting."""
+    figure = Figure(figsize=(7.2, 2.7), layout="constrained")
+    axis = figure.subplots()
+    rng = np.random.default_rng(1)
+    people, wait = 1500, {1: 365, 0: 30}
+    outcome = (rng.random(people) < 0.5).astype(int)
+    asked = np.arange(people) // 4  # four overrides a day
+    shown = asked + np.array([wait[y] for y in outcome.tolist()])
+    days = np.arange(31, 700)
+    arrived = [outcome[shown <= day].mean() for day in days]
+    prefix = [_mean_of_prefix(outcome, shown <= day) for day in days]
+    axis.plot(days, arrived, color=UNFAIR)
+    axis.plot(days, prefix, color=FAIR)
+    axis.axhline(0.5, color=INK, linestyle=":", linewidth=1)
+    axis.annotate("in order of arrival", (120, 0.03), color=UNFAIR)
+    axis.annotate("in order of request", (420, 0.56), color=FAIR)
+    axis.set_ylim(0.0, 0.7)
+    axis.set_xlabel("days (failures show after 30 days, successes after 365)")
+    axis.set_ylabel("estimated share of successes")
+    return figure
+
+
+def _paint_regions(axis: Axes, *, faint: bool = False) -> None:
+    r = np.linspace(0.0, 1.0, 401)
+    curves = [rate_curve("true_positive_rate", *WORLD.cells[g].shares) for g in ("A", "B")]
+    assert curves[0] is not None
+    assert curves[1] is not None
+    gap = np.abs(curves[0].value(r)[:, None] - curves[1].value(r)[None, :])
+    levels = [0.0, QUESTION.gamma, QUESTION.threshold, 1.0]
+    axis.contourf(
+        r, r, gap, levels=levels, colors=[FAIR, GREY, UNFAIR], alpha=0.12 if faint else 0.3
+    )
+    axis.set_xlabel("r of group B")
+    axis.set_ylabel("r of group A")
+    axis.set_aspect("equal")
+
+
+def _paint_cells(axis: Axes, cells: Staircase, colour: str) -> None:
+    pairs, boxes = cells.boxes
+    for pair, (low_a, high_a, low_b, high_b) in zip(pairs.tolist(), boxes.tolist(), strict=True):
+        if cells.pairs[pair].a == 0:
+            corner, width, height = (low_b, low_a), high_b - low_b, high_a - low_a
+        else:
+            corner, width, height = (low_a, low_b), high_a - low_a, high_b - low_b
+        axis.add_patch(
+            Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=0.4, alpha=0.7)
+        )
+
+
+def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:
+    group = "A" if rng.random() < 0.5 else "B"
+    ticket = audit.ask(group, 0)
+    if ticket.want is not eq.Want.LABEL:
+        return 0
+    audit.tell(ticket, int(rng.random() < WORLD.r[group]))
+    return 1
+
+
+def _least_evidence(audit: eq.AdaptiveAudit) -> float:
+    weighing = audit.evidence
+    assert weighing is not None
+    assert weighing.fair_set is not None
+    missing = weighing.fair_set.standing(weighing.estimates).missing
+    return float(np.log(weighing.fair_set.thresholds[0]) - missing.max())
+
+
+def _mean_of_prefix(outcome: np.ndarray, known: np.ndarray) -> float:
+    length = len(known) if known.all() else int(np.argmin(known))
+    return float(outcome[:length].mean()) if length >= 20 else float("nan")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
