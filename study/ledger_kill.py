@@ -21,7 +21,7 @@ from study.postgres import in_memory, new_database, postgres
 
 WRITERS = 3
 BUDGET = 50_000
-LIFE = {"sqlite": 0.05, "postgresql": 0.15}  # seconds between kills, at most
+LIFE = {"sqlite": 0.05, "postgresql": 0.1}  # seconds from work to kill, at most
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 
 
@@ -86,17 +86,31 @@ def kill_writers(ledger: str, kills: int, seed: int, kind: str) -> KillResult:
     ).close_ledger()
     with tempfile.TemporaryDirectory() as directory:
         diaries = Path(directory)
-        writers = {i: _spawn(ledger, diaries, f"{i}-0") for i in range(WRITERS)}
+        names = {i: f"{i}-0" for i in range(WRITERS)}
+        writers = {i: _spawn(ledger, diaries, name) for i, name in names.items()}
         for kill in range(1, kills + 1):
+            _wait_for_work([diaries / name for name in names.values()])
             time.sleep(rng.uniform(0.0, LIFE[kind]))
             slot = rng.randrange(WRITERS)
             os.kill(writers[slot], signal.SIGKILL)
             os.waitpid(writers[slot], 0)
-            writers[slot] = _spawn(ledger, diaries, f"{slot}-{kill}")
+            names[slot] = f"{slot}-{kill}"
+            writers[slot] = _spawn(ledger, diaries, names[slot])
         for pid in writers.values():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
         return _compare(ledger, diaries, kills, kind)
+
+
+def _wait_for_work(diaries: list[Path]) -> None:
+    """Wait until something more is acknowledged, so that a busy machine has something to lose."""
+    before, deadline = _written(diaries), time.monotonic() + 60.0
+    while _written(diaries) == before and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _written(diaries: list[Path]) -> int:
+    return sum(diary.stat().st_size for diary in diaries if diary.exists())
 
 
 def _compare(ledger: str, diaries: Path, kills: int, kind: str) -> KillResult:

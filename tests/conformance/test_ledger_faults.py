@@ -13,7 +13,7 @@ from study.ledger_tamper import changes, is_found, small_export
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(kind: str) -> None:
     with place(kind) as ledger:
         result = kill_writers(ledger, kills=100, seed=1, kind=kind)
-    assert result.acknowledged > 100
+    assert result.acknowledged >= result.kills
     assert (result.lost, result.requested_twice) == (0, 0)
     assert result.spent + result.reserved <= BUDGET
 
