@@ -258,11 +258,11 @@ def runs_table(summaries: Sequence[Summary], least: float = 0.0) -> Table:
             one.audit,
             verdicts,
             f"{one.errors:,} of {one.repeats:,}",
-            f"{_number(one.mean_cost)} ± {_number(one.standard_error)}",
+            f"{_number(one.mean_cost)} ± {one.standard_error / max(one.mean_cost, 1e-300):.1%}",
             f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else "-",
             _number(one.mean_labels),
         )
-    table.caption = f"{runs:,} runs; ± is the standard error of the mean"
+    table.caption = f"{runs:,} runs; ± is the standard error of the mean, as a share of it"
     table.caption_justify = "left"
     return table
 
