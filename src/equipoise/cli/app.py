@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "equipoise.cli.check",
     "plan": "equipoise.cli.plan",
     "simulate": "equipoise.cli.simulate",
+    "paper": "equipoise.cli.paper",
     "audit": "equipoise.cli.audit",
 }
 """Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""

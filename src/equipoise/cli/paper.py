@@ -1,0 +1,134 @@
+"""``equipoise paper``: reproduce every experiment of the paper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from equipoise.cli.console import console, print_json, working
+from equipoise.cli.options import Json
+from equipoise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from equipoise.paper import Edition
+    from equipoise.paper.parts import Done
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False)
+
+NAMES = "blackbox, synthetic, embedded, theorems, families, notes"
+
+
+@app.command()
+def paper(
+    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("results"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Only this experiment; may be repeated: {NAMES}."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few repeats: does everything work?")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    seed: Annotated[int, typer.Option(help="Where randomness starts.")] = 0,
+    law_school: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="law_school_clean.csv; else what EQUIPOISE_LAW_SCHOOL names."
+        ),
+    ] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write paper.md and paper-notes.md there."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Reproduce the paper's experiments: CSV tables, SVG pictures and one HTML page.
+
+    What is there from an earlier run and still holds is not run again.
+
+    Example: equipoise paper --only blackbox --quick
+    """
+    if jobs < 1:
+        raise InvalidInput(f"'--jobs' must be at least 1; got {jobs}")
+    with working("Setting out …"):
+        from equipoise.paper import Settings, run_paper
+        from equipoise.paper.page import write_docs, write_results
+
+        settings = Settings(quick, seed, _law_school(law_school))
+    with _progress() as advance:
+        edition = run_paper(settings, out / "cache", only=only or [], jobs=jobs, on_done=advance)
+    with working("Drawing …"):
+        files = write_results(edition, out)
+        if docs is not None:
+            files += write_docs(edition, docs)
+    if json:
+        print_json(
+            {
+                "page": str(out / "paper.html"),
+                "files": [str(path) for path in files],
+                "chapters": {c.name: list(c.found) for c in edition.chapters},
+                "left_out": [line for c in edition.chapters for line in c.left_out],
+                "processor_seconds": edition.seconds,
+                "parts": edition.parts,
+                "kept_from_before": edition.kept,
+            }
+        )
+    else:
+        _show(edition, out)
+
+
+def _law_school(path: Path | None) -> Path | None:
+    """Return the Law School file if there is one to be had, checked."""
+    from equipoise.data import law_school
+    from equipoise.data.tables import LAW_SCHOOL
+
+    named = path if path is not None else os.environ.get(LAW_SCHOOL)
+    if not named:
+        return None
+    law_school(named)
+    return Path(named)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Done], object]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    to = Console(stderr=True)
+    with Progress(*columns, console=to, transient=True, disable=not to.is_terminal) as bar:
+        task = bar.add_task("experiments", total=None)
+        yield lambda done: bar.update(task, advance=1, description=done.part.name)
+
+
+def _show(edition: Edition, out: Path) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    to = console()
+    for chapter in edition.chapters:
+        to.print(chapter.title, style="bold", markup=False)
+        for line in chapter.found:
+            to.print(Padding(Text(line), (0, 0, 0, 2)))
+    for chapter in edition.chapters:
+        for line in chapter.left_out:
+            to.print(line, style="yellow", markup=False)
+    seconds = sum(edition.seconds.values())
+    to.print(
+        f"{edition.parts} parts, {edition.kept} kept from before; "
+        f"{seconds:,.0f} s of processor time, "
+        f"{edition.wall:,.0f} s now.\nPage: {out / 'paper.html'}",
+        markup=False,
+    )

@@ -1,0 +1,84 @@
+"""Every experiment of the paper, and how to run them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from equipoise.errors import UnknownName
+from equipoise.paper.chapter import Chapter
+from equipoise.paper.parts import Done, Part, Record, do_parts
+from equipoise.paper.settings import Settings
+
+__all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
+
+EXPERIMENTS = {
+    "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox"),
+    "synthetic": ("equipoise.paper.synthetic", "equipoise.paper.synthetic_chapter"),
+    "embedded": ("equipoise.paper.embedded", "equipoise.paper.embedded_chapter"),
+    "theorems": ("equipoise.paper.theorems", "equipoise.paper.theorems"),
+    "families": ("equipoise.paper.families", "equipoise.paper.families"),
+    "notes": ("equipoise.paper.notes", "equipoise.paper.notes"),
+}
+"""Name -> the modules with its ``parts`` and with its ``tell``, in the order of the page."""
+
+LONGEST_FIRST = ("embedded", "theorems", "synthetic", "blackbox", "notes", "families")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """All chapters, the records behind them, and the processor seconds that each took."""
+
+    chapters: Sequence[Chapter]
+    records: dict[str, list[Record]]
+    seconds: dict[str, float]
+    wall: float
+    kept: int
+    parts: int
+    settings: Settings
+
+
+def run_paper(
+    settings: Settings,
+    store: Path,
+    *,
+    only: Iterable[str] = (),
+    jobs: int = 1,
+    on_done: Callable[[Done], object] = lambda _: None,
+) -> Edition:
+    """Run the experiments (all unless ``only`` names some) and return their chapters."""
+    start = time.perf_counter()
+    chosen = _chosen(only)
+    work = work_of(settings, chosen)
+    order = [part for name in LONGEST_FIRST for part in work.get(name, [])]
+    done = do_parts(order, store, jobs=jobs, on_done=on_done)
+    records = {
+        name: [record for part in parts for record in done[part.name].records]
+        for name, parts in work.items()
+    }
+    chapters = [import_module(EXPERIMENTS[n][1]).tell(records[n], settings) for n in chosen]
+    return Edition(
+        chapters=chapters,
+        records=records,
+        seconds={n: sum(done[p.name].seconds for p in parts) for n, parts in work.items()},
+        wall=time.perf_counter() - start,
+        kept=sum(d.kept for d in done.values()),
+        parts=len(done),
+        settings=settings,
+    )
+
+
+def work_of(settings: Settings, chosen: Iterable[str]) -> dict[str, list[Part]]:
+    """Return the parts of every chosen experiment."""
+    return {name: import_module(EXPERIMENTS[name][0]).parts(settings) for name in chosen}
+
+
+def _chosen(only: Iterable[str]) -> list[str]:
+    names = list(only)
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise UnknownName("experiment", name, EXPERIMENTS)
+    return [name for name in EXPERIMENTS if not names or name in names]

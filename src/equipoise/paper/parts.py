@@ -1,0 +1,166 @@
+"""Pieces of work that are done once, and again only if their arguments or the code changed."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import equipoise
+
+__all__ = ["Done", "Part", "Record", "Value", "do_parts", "real"]
+
+Value: TypeAlias = str | float | int | bool | None
+Record: TypeAlias = dict[str, Value]
+
+# What no result depends on: how things are shown, and audits of real people.
+ABOVE = ("cli", "ledger", "paper", "planning", "report", "service")
+SHOWN = ("chapter", "settings", "style")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of plain values that returns records.
+
+    ``run`` is a function at the top of its module, so that another process can find it.
+    """
+
+    name: str
+    run: Callable[..., list[Record]]
+    arguments: Mapping[str, object]
+
+    def key(self) -> str:
+        """Return what the result depends on, in short: the arguments and the code."""
+        name = self.run.__module__.removeprefix("equipoise.paper.")
+        text = json.dumps([self.run.__qualname__, self.arguments], sort_keys=True)
+        return hashlib.sha256((core_version() + code_of(name) + text).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A part's records, the processor seconds they took, and whether they were kept from before."""
+
+    part: Part
+    records: list[Record]
+    seconds: float
+    kept: bool
+
+
+def real(record: Record, key: str) -> float:
+    """Return an entry as a number, NaN where it is missing.
+
+    Examples
+    --------
+    >>> real({"tau": 5}, "tau"), real({"tau": None}, "tau")
+    (5.0, nan)
+    """
+    value = record.get(key)
+    return float("nan") if value is None else float(value)
+
+
+@cache
+def core_version() -> str:
+    """Return a hash of the code that results depend on."""
+    root = Path(inspect.getfile(equipoise)).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in ABOVE:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def code_of(name: str) -> str:
+    """Return the code of a module of this package and of those it imports, as far as it counts."""
+    folder, seen, open_names = Path(__file__).parent, {}, [name]
+    while open_names:
+        here = open_names.pop()
+        if here in seen or here in SHOWN or here.endswith("_pictures"):
+            continue
+        seen[here] = (folder / f"{here}.py").read_text(encoding="utf-8")
+        open_names += re.findall(r"^from equipoise\.paper\.(\w+) import", seen[here], re.MULTILINE)
+    return "".join(seen[key] for key in sorted(seen))
+
+
+def do_parts(
+    parts: Sequence[Part],
+    store: Path,
+    *,
+    jobs: int = 1,
+    on_done: Callable[[Done], object] = lambda _: None,
+) -> dict[str, Done]:
+    """Do the parts whose results are not in ``store`` yet; return all results by part name.
+
+    Parameters
+    ----------
+    store
+        Directory of kept results, one JSON file per part.
+    jobs
+        Processes.
+    on_done
+        Called after each part.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Done] = {}
+    open_parts = []
+    for part in parts:
+        kept = _read(part, store)
+        if kept is None:
+            open_parts.append(part)
+        else:
+            results[part.name] = kept
+            on_done(kept)
+    for done in _work(open_parts, jobs):
+        _write(done, store)
+        results[done.part.name] = done
+        on_done(done)
+    return results
+
+
+def _work(parts: Sequence[Part], jobs: int) -> Iterable[Done]:
+    if jobs == 1 or len(parts) < 2:
+        return map(_do, parts)
+    from joblib import Parallel, delayed
+
+    made: Iterable[Done] = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+        delayed(_do)(part) for part in parts
+    )
+    return made
+
+
+def _do(part: Part) -> Done:
+    start = time.process_time()
+    records = part.run(**part.arguments)
+    return Done(part, records, time.process_time() - start, kept=False)
+
+
+def _place(part: Part, store: Path) -> Path:
+    return store / f"{part.name.replace('/', '-')}.json"
+
+
+def _read(part: Part, store: Path) -> Done | None:
+    place = _place(part, store)
+    if not place.is_file():
+        return None
+    try:
+        content = json.loads(place.read_text(encoding="utf-8"))
+        if content["key"] != part.key():
+            return None
+        return Done(part, content["records"], content["seconds"], kept=True)
+    except (ValueError, KeyError, TypeError):  # cut off or not ours: make it anew
+        return None
+
+
+def _write(done: Done, store: Path) -> None:
+    content = {"key": done.part.key(), "seconds": done.seconds, "records": done.records}
+    place = _place(done.part, store)
+    draft = place.with_suffix(".part")
+    draft.write_text(json.dumps(content), encoding="utf-8")
+    draft.replace(place)

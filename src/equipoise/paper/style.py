@@ -1,0 +1,110 @@
+"""How the pictures look: one style, colours that everybody can tell apart, a mark per audit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "styled", "to_svg"]
+
+TRUTH = "#009E73"
+
+# Okabe and Ito's palette; shape and dash tell the lines apart without colour.
+Dashes: TypeAlias = str | tuple[int, tuple[int, ...]]
+
+AUDITS: dict[str, tuple[str, str, str, Dashes]] = {
+    "baseline": ("Baseline", "#D55E00", "s", "-."),
+    "rs": ("RS-Audit", "#000000", "o", "-"),
+    "exp": ("Exp-Audit", "#0072B2", "^", "--"),
+    "exp auto": ("Exp-Audit, with tests", "#56B4E9", "v", ":"),
+    "adaptive": ("adaptive audit", "#CC79A7", "D", (0, (4, 1, 1, 1, 1, 1))),
+    "bound": ("lower bound C*", "#009E73", "", "-"),
+}
+
+_RC: dict[Any, Any] = {
+    "font.size": 10.0,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "sans-serif"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "equipoise",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in this style inside."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("matplotlib", extra="report", purpose="pictures") from None
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def new_figure(
+    rows: int, columns: int, *, width: float = 9.0, height: float = 3.2
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with a grid of panels; ``height`` is that of a row, in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+
+
+def to_svg(draw: Callable[[], Figure]) -> str:
+    """Draw a figure and return it as SVG text, the same for the same data."""
+    with styled():
+        out = io.StringIO()
+        draw().savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def band(
+    axes: Axes,
+    audit: str,
+    x: ArrayLike,
+    mean: ArrayLike,
+    spread: ArrayLike,
+    *,
+    label: str | None = None,
+) -> None:
+    """Draw a line with a band of ± ``spread`` around it."""
+    name, colour, marker, dashes = AUDITS[audit]
+    middle, width = np.asarray(mean, dtype=float), np.asarray(spread, dtype=float)
+    axes.fill_between(
+        np.asarray(x, dtype=float), middle - width, middle + width, color=colour, alpha=0.18, lw=0
+    )
+    axes.plot(x, mean, color=colour, marker=marker, linestyle=dashes, label=label or name)
+
+
+def legend_below(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
+    """Put one legend for all panels under them, where it covers nothing."""
+    found: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
