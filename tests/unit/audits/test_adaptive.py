@@ -1,0 +1,411 @@
+"""The adaptive audit: what it asks, what it counts, what it spends, and when it stops."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.audits.adaptive import FREE_SHARE, INTERVAL_SHARE, AdaptiveAudit, Pending
+from equipoise.bands import bands_from_past
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import InvalidInput, ProtocolError, UnknownName
+from equipoise.finding import Finding
+from equipoise.history import History
+from equipoise.identify import simultaneous
+from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.simulation import run
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares(
+    {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.20, 0.12, 0.68, 0.40)}, shares={"A": 0.6, "B": 0.4}
+)
+QUESTION = Question(gamma=0.1, epsilon=0.1)
+LIMIT = 30_000  # people; an audit that needs more would hang a test otherwise
+
+
+def groups(k: int, r: float = 0.4, seed: int = 0) -> CellWorld:
+    """Return a world of k groups that differ a little."""
+    rng = np.random.default_rng(seed)
+    shares = {}
+    for i in range(k):
+        p1, p0 = 0.3 + 0.02 * rng.uniform(), 0.1 + 0.02 * rng.uniform()
+        shares[f"g{i}"] = (p1, p0, 1.0 - p1 - p0, r + 0.02 * rng.uniform())
+    return CellWorld.from_shares(shares)
+
+
+def audited(world: CellWorld, question: Question = QUESTION, **options: object) -> AdaptiveAudit:
+    return AdaptiveAudit(question, Costs(), world.past(), **options)  # type: ignore[arg-type]
+
+
+# -- at no cost -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unlimited", [True, False], ids=["unlimited past", "finite past"])
+def test_a_decision_by_group_alone_is_unfair_for_free_on_adult(unlimited: bool) -> None:
+    from equipoise.data import adult
+
+    rows = adult().aggregate("sex, income, count(*)", "sex, income").fetchall()
+    people = {(sex, income): float(count) for sex, income, count in rows}
+    rich, poor = ">50K", "<=50K"
+    world = CellWorld.from_counts(
+        {
+            "Male": {
+                "approved_positive": people["Male", rich],
+                "approved_negative": people["Male", poor],
+                "denied_positive": 0.0,
+                "denied_negative": 0.0,
+            },
+            "Female": {
+                "approved_positive": 0.0,
+                "approved_negative": 0.0,
+                "denied_positive": people["Female", rich],
+                "denied_negative": people["Female", poor],
+            },
+        }
+    )
+    past = world.past() if unlimited else History.from_cells(world.cells)
+    audit = AdaptiveAudit(QUESTION, Costs(), past)
+    assert audit.finding is not None
+    assert audit.finding.verdict is Verdict.UNFAIR
+    assert (audit.finding.cost, audit.finding.labels) == (0.0, 0)
+    assert audit.ask("Female", 0).want is Want.NOTHING
+
+
+@pytest.mark.parametrize("unlimited", [True, False], ids=["unlimited past", "finite past"])
+def test_a_lender_who_approves_nearly_everyone_is_fair_for_free(unlimited: bool) -> None:
+    from equipoise.data import fico_lender
+
+    lender = fico_lender(2.0)
+    past = lender.world.past() if unlimited else lender.history()
+    audit = AdaptiveAudit(QUESTION, Costs(), past)
+    assert audit.finding is not None
+    assert audit.finding.verdict is Verdict.FAIR
+    assert (audit.finding.cost, audit.finding.labels) == (0.0, 0)
+    assert audit.ask("Black", 0).want is Want.NOTHING
+
+
+@pytest.mark.parametrize("metric", ["demographic_parity", "predictive_parity"])
+def test_metrics_that_need_no_outcome_of_the_denied_never_ask(metric: str) -> None:
+    world = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.42, 0.16, 0.42, 0.3)})
+    question = Question(metric, gamma=0.05, epsilon=0.02)
+    for size in (None, 200, 200_000):
+        audit = AdaptiveAudit(question, Costs(), world.past(size, 0))
+        assert audit.finding is not None
+        assert audit.finding.cost == 0.0
+        assert audit.ask("A", 0).want is Want.NOTHING
+        expected = Verdict.INCONCLUSIVE if size == 200 else Verdict.FAIR
+        assert audit.finding.verdict is expected
+        assert bool(audit.finding.missing) == (size == 200)
+
+
+# -- groups of every kind ---------------------------------------------------------------------
+
+
+def test_a_group_without_denied_people_is_never_asked_about() -> None:
+    world = CellWorld.from_shares({"A": (0.8, 0.2, 0.0, 0.0), "B": (0.4, 0.1, 0.5, 0.05)})
+    audit = audited(world, Question("equal_opportunity", gamma=0.1, epsilon=0.1))
+    assert audit.ask("A", 0).want is Want.NOTHING
+    finding = run(audit, world, 0, people=LIMIT)
+    assert finding.verdict is Verdict.FAIR
+    assert audit.spending["A"].labels == 0
+
+
+def test_a_group_none_of_whom_is_approved_has_rates_of_zero() -> None:
+    world = CellWorld.from_shares({"A": (0.03, 0.02, 0.95, 0.5), "B": (0.0, 0.0, 1.0, 0.2)})
+    audit = audited(world, Question(gamma=0.1, epsilon=0.1))
+    finding = run(audit, world, 0, people=LIMIT)
+    assert finding.verdict is Verdict.FAIR
+    assert audit.spending["B"].labels == 0
+    rate = finding.rates["true_positive_rate"]["B"]
+    assert (rate.lower, rate.upper) == (0.0, 0.0)
+
+
+def test_a_rate_that_does_not_exist_is_never_called_fair() -> None:
+    """Nobody of B would ever succeed and nobody is denied: its true positive rate is 0/0."""
+    cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 10, 0)})
+    world = CellWorld(cells, {"A": 0.5, "B": 0.0})
+    audit = AdaptiveAudit(Question("equal_opportunity"), Costs(), world.past())
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        ticket = audit.ask("A", 0)
+        if ticket.want is Want.LABEL:
+            audit.tell(ticket, int(rng.random() < 0.5))
+    assert audit.conclude().verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_past_of_one_row_per_group_is_never_certain() -> None:
+    history = History.from_cells(Cells({"A": GroupCells(1, 0, 0), "B": GroupCells(0, 0, 1)}))
+    audit = AdaptiveAudit(QUESTION, Costs(), history)
+    world = CellWorld.from_shares({"A": (0.4, 0.2, 0.4, 0.5), "B": (0.4, 0.2, 0.4, 0.5)})
+    finding = run(audit, world, 0, people=LIMIT)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "too few" in finding.reason
+    assert any("more past rows" in line for line in finding.missing)
+    assert finding.labels < 500, "labels that cannot decide are not bought for ever"
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 20])
+def test_any_number_of_groups(k: int) -> None:
+    world = groups(k)
+    audit = audited(world, Question(gamma=0.2, epsilon=0.3))
+    finding = run(audit, world, 1, people=LIMIT)
+    assert finding.verdict is Verdict.FAIR
+    assert min(s.labels for s in audit.spending.values()) >= 5
+    assert set(finding.rates["true_positive_rate"]) == set(world.groups)
+
+
+def test_one_unfair_pair_among_many_groups_is_found() -> None:
+    world = groups(6)
+    shares = {g: (*c.shares, world.r[g]) for g, c in world.cells.items()}
+    world = CellWorld.from_shares({**shares, "odd": (0.1, 0.1, 0.8, 0.4)})
+    finding = run(audited(world), world, 0, people=LIMIT)
+    assert finding.verdict is Verdict.UNFAIR
+
+
+# -- errors allowed and money -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("fair", "unfair"), [(None, None), (0.01, 0.1), (0.1, 0.002)])
+@pytest.mark.parametrize("share", [0.05, FREE_SHARE, 0.5])
+def test_error_levels_add_up(
+    exact: bool, fair: float | None, unfair: float | None, share: float
+) -> None:
+    """Every way to err, verdict and interval together, within the level of each wrong answer."""
+    question = replace(QUESTION, delta_wrong_fair=fair, delta_wrong_unfair=unfair)
+    past = WORLD.past(None if exact else 50_000, 0)
+    audit = AdaptiveAudit(question, Costs(), past, free_share=share)
+    weighing = audit.evidence
+    assert weighing is not None
+    levels = weighing._levels
+    strict = min(question.level_wrong_fair, question.level_wrong_unfair)
+    interval = INTERVAL_SHARE * strict
+    if exact:
+        bands = one_piece = stage_zero = 0.0
+    else:
+        # Where bounds are equal to those at a level, they fail with that level's probability.
+        bands = share / 2.0 * strict
+        alpha = simultaneous(bands, past.cells, question.metric)
+        assert audit._bands == bands_from_past(past, question.metric, alpha)
+        one_piece = share / 2.0 * question.level_wrong_fair
+        expected = bands_from_past(past, question.metric, one_piece / 2.0)
+        pair = weighing.unfair_set.pairs[0]
+        assert pair.bands_a == tuple(by_group["A"] for by_group in expected.values())
+        stage_zero = share / 2.0 * question.level_wrong_unfair
+    # Stage 0 uses the same bounds for FAIR, and wider ones than the bands' for UNFAIR.
+    assert levels.wrong_fair + one_piece + bands + interval <= question.level_wrong_fair + 1e-15
+    assert levels.wrong_unfair + stage_zero + interval <= question.level_wrong_unfair + 1e-15
+    assert levels.wrong_fair > 0.0
+    assert levels.wrong_unfair > 0.0
+
+
+def test_a_larger_allowed_error_costs_less() -> None:
+    costs = {}
+    for level in (0.2, 1e-6):
+        runs = [
+            run(audited(WORLD, replace(QUESTION, delta_wrong_unfair=level)), WORLD, seed)
+            for seed in range(5)
+        ]
+        assert all(f.verdict is Verdict.UNFAIR for f in runs)
+        costs[level] = np.mean([f.cost for f in runs])
+    assert costs[0.2] < costs[1e-6]
+
+
+def test_dear_groups_are_asked_less() -> None:
+    labels = {}
+    for dear in ("A", "B"):
+        costs = Costs(0.0, 1.0, groups={dear: Costs(0.0, 25.0)})
+        audit = AdaptiveAudit(QUESTION, costs, WORLD.past())
+        run(audit, WORLD, 3)
+        labels[dear] = audit.spending[dear].labels / audit.labels
+        other = AdaptiveAudit(QUESTION, Costs(), WORLD.past())
+        run(other, WORLD, 3)
+        assert labels[dear] < other.spending[dear].labels / other.labels
+
+
+def test_without_any_cost_labels_are_what_is_saved() -> None:
+    audit = AdaptiveAudit(QUESTION, Costs(0.0, 0.0), WORLD.past(), budget=0.0)
+    finding = run(audit, WORLD, 0, people=LIMIT)
+    assert finding.verdict is Verdict.UNFAIR
+    assert finding.cost == 0.0
+    assert 10 <= finding.labels < 2_000
+
+
+@pytest.mark.parametrize("dear", ["g0", "g1"])
+def test_a_budget_that_covers_the_cheap_group_only_ends_the_audit(dear: str) -> None:
+    """Labels of the cheap group alone cannot decide; the audit must not wait for ever."""
+    world = groups(2)
+    costs = Costs(0.0, 1.0, groups={dear: Costs(0.0, 30.0)})
+    audit = AdaptiveAudit(QUESTION, costs, world.past(), budget=95.0)
+    finding = run(audit, world, 0, people=LIMIT)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "budget" in finding.reason
+    assert any("more labels" in line and "g0" in line for line in finding.missing)
+    assert audit.cost <= 95.0
+
+
+# -- late, lost and shuffled answers ----------------------------------------------------------
+
+
+def late(outcome: int, rng: np.random.Generator) -> int:
+    return int(rng.geometric(0.02 if outcome else 0.5))
+
+
+@pytest.mark.parametrize("pending", ["prefix", "worst_case"])
+def test_late_answers_only_delay_the_verdict(pending: Pending) -> None:
+    for seed in range(4):
+        audit = audited(WORLD, pending=pending)
+        assert run(audit, WORLD, seed, delay=late, people=LIMIT).verdict is Verdict.UNFAIR
+
+
+def test_the_worst_case_policy_is_never_later_than_the_prefix() -> None:
+    """The same people, the same answers at the same times: one policy looks ahead."""
+    earlier = 0
+    for seed in range(4):
+        steps = {}
+        for pending in ("prefix", "worst_case"):
+            audit = AdaptiveAudit(QUESTION, Costs(), WORLD.past(), pending=pending)
+            finding = run(audit, WORLD, seed, delay=lambda y, rng: 15 if y else 1, people=LIMIT)
+            assert finding.verdict is Verdict.UNFAIR
+            steps[pending] = audit._issued
+        assert steps["worst_case"] <= steps["prefix"]
+        earlier += steps["worst_case"] < steps["prefix"]
+    assert earlier > 0
+
+
+@pytest.mark.parametrize("pending", ["prefix", "worst_case"])
+def test_the_order_in_which_answers_are_told_changes_nothing(pending: Pending) -> None:
+    """Five at a time, told in any order, and once every one is told all audits agree."""
+    states = set()
+    for order in range(5):
+        audit = audited(groups(2), Question(gamma=0.1, epsilon=0.02), pending=pending)
+        rng, shuffle = np.random.default_rng(7), np.random.default_rng(order)
+        for _ in range(40):
+            batch = []
+            while len(batch) < 5 and audit.finding is None:
+                for group in audit.cells:
+                    ticket = audit.ask(group, 0)
+                    if ticket.want is Want.LABEL:
+                        batch.append((ticket, int(rng.random() < 0.4)))
+            for i in shuffle.permutation(len(batch)):
+                audit.tell(*batch[i])
+        assert audit.finding is None
+        assert audit.evidence is not None
+        states.add(pickle.dumps(audit.evidence._allocation().shares.tobytes()))
+        states.add(pickle.dumps(audit.evidence.unfair_set._rows.stake.tobytes()))
+    assert len(states) == 2
+
+
+def test_the_people_before_and_between_do_not_matter() -> None:
+    """Approved people, and denied ones nobody asks about, may come in any number."""
+    verdicts = []
+    for extra in (0, 3):
+        audit = audited(WORLD)
+        rng = np.random.default_rng(1)
+        while audit.finding is None:
+            for group in audit.cells:
+                for _ in range(extra):
+                    assert audit.ask(group, 1).want is Want.NOTHING
+                ticket = audit.ask(group, 0)
+                if ticket.want is Want.LABEL:
+                    audit.tell(ticket, int(rng.random() < WORLD.r[group]))
+        verdicts.append(replace(audit.finding))
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize("pending", ["prefix", "worst_case"])
+def test_people_who_vanish_count_against_the_auditor(pending: Pending) -> None:
+    def vanish(outcome: int, rng: np.random.Generator) -> int | None:
+        return None if rng.random() < 0.04 else 0
+
+    whole, holes = [], []
+    for seed in range(3):
+        audit = audited(WORLD, pending=pending)
+        finding = run(audit, WORLD, seed, delay=vanish, people=8_000)
+        assert finding.verdict in (Verdict.UNFAIR, Verdict.INCONCLUSIVE)
+        holes.append(finding.labels)
+        whole.append(run(audited(WORLD), WORLD, seed).labels)
+        truth = WORLD.difference(QUESTION.metric)
+        assert finding.lower <= truth <= finding.upper
+    assert np.mean(holes) > np.mean(whole)
+
+
+def test_everybody_vanishing_decides_nothing() -> None:
+    audit = audited(WORLD)
+    finding = run(audit, WORLD, 0, delay=lambda outcome, rng: None, people=5_000)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.lower <= WORLD.difference(QUESTION.metric) <= finding.upper
+
+
+def test_memory_does_not_grow_with_labels() -> None:
+    """Only requests that are out are remembered one by one."""
+    gamma = WORLD.difference("equalized_odds") - 0.01  # both answers are right, neither is near
+    audit = audited(WORLD, Question(gamma=gamma, epsilon=0.02, delta=1e-9))
+    rng = np.random.default_rng(0)
+    sizes = []
+    for labels in (400, 4_000):
+        while audit.labels < labels and audit.finding is None:
+            for group in audit.cells:
+                ticket = audit.ask(group, 0)
+                if ticket.want is Want.LABEL:
+                    audit.tell(ticket, int(rng.random() < WORLD.r[group]))
+        assert audit.finding is None
+        gc.collect()
+        sizes.append(len(pickle.dumps(audit)))
+        assert not audit._order
+        assert not audit._waiting
+        assert not audit._open
+    assert sizes[1] < 1.5 * sizes[0]
+
+
+# -- protocol and bad input -------------------------------------------------------------------
+
+
+def test_a_person_nobody_asked_about_cannot_be_told() -> None:
+    audit = audited(WORLD)
+    approved = audit.ask("A", 1)
+    with pytest.raises(ProtocolError, match="nothing was asked"):
+        audit.tell(approved, 1)
+    ticket = audit.ask("A", 0)
+    audit.tell(ticket, 1)
+    with pytest.raises(ProtocolError, match="settled"):
+        audit.tell(ticket, 1)
+    with pytest.raises(ProtocolError, match="never issued"):
+        audit.tell(replace(ticket, number=99), 1)
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(UnknownName, match="policy for 'pending'"):
+        audited(WORLD, pending="arrival")
+    for share in (0.0, 0.99, -0.1):
+        with pytest.raises(InvalidInput, match="'free_share' must be in"):
+            audited(WORLD, free_share=share)
+    with pytest.raises(InvalidInput, match="'budget'"):
+        audited(WORLD, budget=-1.0)
+
+
+def test_gamma_of_zero_is_allowed() -> None:
+    finding = run(audited(WORLD, Question(gamma=0.0, epsilon=0.1)), WORLD, 0)
+    assert finding.verdict is Verdict.UNFAIR
+
+
+@pytest.mark.parametrize("size", [None, 5_000])
+def test_an_unfinished_audit_says_what_is_missing(size: int | None) -> None:
+    world = groups(2)
+    audit = AdaptiveAudit(Question(gamma=0.1, epsilon=0.05), Costs(), world.past(size, 0))
+    finding = run(audit, world, 0, people=150)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert any("more" in line or "larger epsilon" in line for line in finding.missing)
+    assert finding.lower <= world.difference("equalized_odds") <= finding.upper
+    assert Finding.from_json(finding.to_json()) == finding
+
+
+def test_outcomes_still_out_are_named() -> None:
+    audit = audited(WORLD)
+    audit.ask("A", 0)
+    finding = audit.conclude()
+    assert any("1 outcomes that are still out" in line for line in finding.missing)
