@@ -1,0 +1,187 @@
+"""Wrong verdicts where they are most likely: Delta at gamma, and at gamma + epsilon.
+
+Each line of worlds moves one group's r until Delta is just on the far side of a boundary, by 1e-5:
+a world that is only just FAIR, and one that is only just UNFAIR. Outcomes that come late come later
+if they are good. The last rows count labels as they arrive instead of as they were asked for: an
+audit that must not be built, to show that the harness would notice.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from bench.measure import table
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import equipoise as eq
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.base import Audit
+from equipoise.bands import clopper_pearson
+from equipoise.finding import Finding
+from equipoise.question import Ticket
+from equipoise.simulation import Delay, Simulation, simulate
+from equipoise.worlds import CellWorld
+
+DELTA = 0.05
+ASIDE = 1e-5
+MOST_PEOPLE = 200_000  # who ever come; an audit that needs more is INCONCLUSIVE
+QUESTION = eq.Question("equalized_odds", gamma=0.1, epsilon=0.1, delta=DELTA)
+LINES = {
+    "few approved": {"A": (0.06, 0.03, 0.91, 0.15), "B": (0.08, 0.03, 0.89, 0.25)},
+    "half approved": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.30)},
+    "four groups": {
+        "A": (0.40, 0.10, 0.50, 0.35),
+        "B": (0.36, 0.12, 0.52, 0.32),
+        "C": (0.38, 0.12, 0.50, 0.36),
+        "D": (0.37, 0.11, 0.52, 0.34),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A world on the edge of a wrong answer."""
+
+    line: str
+    world: CellWorld
+    truth: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One combination to run."""
+
+    boundary: Boundary
+    runs: int
+    past: int | None  # people per group
+    pending: str | None  # None: outcomes come at once
+    audit: type[Audit] = AdaptiveAudit
+
+    def simulate(self, seed: int, jobs: int) -> Simulation:
+        world = self.boundary.world
+        delay: Delay | None = None if self.pending is None else good_news_is_late
+        return simulate(
+            self.audit,
+            world,
+            QUESTION,
+            eq.Costs(),
+            repeats=self.runs,
+            seed=seed,
+            history_size=None if self.past is None else self.past * len(world.groups),
+            delay=delay,
+            people=MOST_PEOPLE,
+            jobs=jobs,
+            pending=self.pending or "prefix",
+        )
+
+
+class ArrivalOrder(AdaptiveAudit):
+    """Counts a label when it arrives: the first ones to arrive are failures."""
+
+    def tell(self, ticket: Ticket, outcome: int | None = None, features: object = None) -> None:
+        self._require_open(ticket)
+        self._order.remove(ticket)
+        self._order.appendleft(ticket)
+        super().tell(ticket, outcome)
+
+    def _look_ahead(self) -> Finding | None:
+        return None
+
+
+def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:
+    return int(rng.geometric(0.01 if outcome else 0.5))
+
+
+def boundaries(line: str) -> list[Boundary]:
+    """Return the world just inside gamma and the one just beyond gamma + epsilon."""
+    gamma, top = QUESTION.gamma, QUESTION.threshold
+    return [
+        Boundary(line, _world_at(line, gamma - ASIDE), "FAIR"),
+        Boundary(line, _world_at(line, top + ASIDE), "UNFAIR"),
+    ]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=4000, help="of the first rows; others 1/8")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def run(options: argparse.Namespace) -> Table:
+    out = table(
+        f"wrong verdicts at the boundaries, delta={DELTA}, {QUESTION.metric.replace('_', ' ')}, "
+        f"gamma={QUESTION.gamma:g}, epsilon={QUESTION.epsilon:g}",
+        "line",
+        "groups",
+        "truth",
+        "past per group",
+        "late outcomes",
+        "runs",
+        "wrong",
+        "share",
+        "95% interval",
+        "inconclusive",
+        "labels",
+        "within delta",
+    )
+    rows = list(_rows(options.runs))
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        for row in bar.track(rows, description="boundaries"):
+            _add(out, row, row.simulate(options.seed, options.jobs))
+    return out
+
+
+def _rows(runs: int) -> Iterator[Row]:
+    some = max(runs // 8, 1)
+    for line in ("few approved", "half approved"):
+        for boundary in boundaries(line):
+            yield Row(boundary, runs, None, None)
+    for line in ("half approved", "four groups"):
+        for boundary in boundaries(line):
+            for past in (None, 100_000, 10_000):
+                for pending in ("prefix", "worst_case"):
+                    yield Row(boundary, some, past, pending)
+    for boundary in boundaries("few approved"):
+        yield Row(boundary, some, None, "prefix", ArrivalOrder)
+
+
+def _add(out: Table, row: Row, sim: Simulation) -> None:
+    wrong, runs = int(sim.wrong.sum()), len(sim)
+    low, high = clopper_pearson(wrong, runs, 0.025)
+    policy = "arrival order" if row.audit is ArrivalOrder else row.pending
+    out.add_row(
+        row.boundary.line,
+        str(len(row.boundary.world.groups)),
+        row.boundary.truth,
+        "unlimited" if row.past is None else f"{row.past:,}",
+        "none" if policy is None else policy.replace("_", " "),
+        f"{runs:,}",
+        f"{wrong:,}",
+        f"{wrong / runs:.4f}",
+        f"{low:.4f} to {high:.4f}",
+        f"{np.mean(sim.verdict == 'INCONCLUSIVE'):.3f}",
+        f"{sim.labels.mean():,.0f}",
+        "yes" if low <= DELTA else "NO",
+    )
+
+
+def _world_at(line: str, difference: float) -> CellWorld:
+    """Move the last group's r up until Delta is as given."""
+    from scipy.optimize import brentq
+
+    shares = LINES[line]
+    last = list(shares)[-1]
+    p1, p0, s, r = shares[last]
+
+    def world(moved: float) -> CellWorld:
+        return CellWorld.from_shares({**shares, last: (p1, p0, s, moved)})
+
+    def beyond(moved: float) -> float:
+        return world(moved).difference(QUESTION.metric) - difference
+
+    return world(float(brentq(beyond, r, 1.0, xtol=1e-12)))
