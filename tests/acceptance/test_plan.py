@@ -11,7 +11,7 @@ import equipoise as eq
 from tests.acceptance.shell import equipoise
 
 COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
-OPEN = ("--metric", "equal_opportunity", "--gamma", "0.1", "--epsilon", "0.2")
+OPEN = ("--metric", "equal_opportunity", "--gamma", "0.3", "--epsilon", "0.3")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
     arguments = ("--feature-cost", "0.5", "--label-cost", "2")
     done = equipoise("plan", loans, *COLUMNS, *OPEN, *arguments, "--json")
     history = eq.History.read(loans, group="race", decision="approved", outcome="repaid")
-    made = eq.plan(history, eq.Question("equal_opportunity", 0.1, 0.2), eq.Costs(0.5, 2.0))
+    made = eq.plan(history, eq.Question("equal_opportunity", 0.3, 0.3), eq.Costs(0.5, 2.0))
     assert json.loads(done.stdout) == json.loads(made.to_json())
 
 

@@ -35,7 +35,7 @@ def test_its_json_says_the_same_as_the_library() -> None:
 
 def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     arguments = (
-        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.1", "--repeats", "3"),
+        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.1", "--repeats", "2"),
         *("--history-size", "100000", "--delay", "30,3", "--pending", "worst_case"),
     )
     done = equipoise("simulate", "--audit", "adaptive", *arguments)
@@ -45,7 +45,7 @@ def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     question = eq.Question(gamma=0.0, epsilon=0.1)
     sim = eq.simulate(
         *("adaptive", world, question, eq.Costs()),
-        repeats=3,
+        repeats=2,
         history_size=100_000,
         delay=lambda outcome, rng: 30 if outcome else 3,
         pending="worst_case",

@@ -23,9 +23,10 @@ def forecast_adaptive(
     history: Past, question: Question, costs: Costs, advance: Advance = lambda share: None
 ) -> Forecast:
     """Return the adaptive audit's forecast; every metric has one."""
+    audit = AdaptiveAudit(question, costs, history)
     guess = np.tile(list(guess_r(history.cells).values()), (AT_GUESS, 1))
-    trials = rehearse(history, question, costs, guess)
-    seen = outlook(history, question, costs, advance=advance)
+    trials = rehearse(audit, guess)
+    seen = outlook(audit, advance=advance)
     level = min(question.level_wrong_fair, question.level_wrong_unfair)
     return Forecast(
         audit=AdaptiveAudit.name,
@@ -41,13 +42,12 @@ def forecast_adaptive(
             "everybody comes from one population, past and present, independently",
             ASSUMED_R,
         ),
-        missing=_missing(history, question, costs, seen.median),
+        missing=_missing(audit, seen.median),
         outlook=seen,
     )
 
 
-def _missing(history: Past, question: Question, costs: Costs, median: Price) -> tuple[str, ...]:
-    audit = AdaptiveAudit(question, costs, history)
+def _missing(audit: AdaptiveAudit, median: Price) -> tuple[str, ...]:
     if audit.evidence is None and audit.finding is not None:
         undecided = audit.finding.verdict is Verdict.INCONCLUSIVE
         return audit.finding.missing if undecided else ()

@@ -87,7 +87,7 @@ def plan(
     --------
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> made = plan(world.past(), Question(epsilon=0.1), Costs())
+    >>> made = plan(world.past(), Question(epsilon=0.4), Costs())
     >>> made.recommended
     'adaptive'
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice

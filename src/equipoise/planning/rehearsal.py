@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.cells import Cells
-from equipoise.history.past import Past
 from equipoise.planning.forecast import Advance, Outlook
 from equipoise.planning.stopping import guess_r
-from equipoise.question import Costs, Question
 
 __all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
 
@@ -47,31 +45,32 @@ class Trial:
 
 
 def outlook(
-    history: Past,
-    question: Question,
-    costs: Costs,
+    audit: AdaptiveAudit,
     *,
     audits: int | None = None,
     seed: int = 0,
     advance: Advance = lambda share: None,
 ) -> Outlook:
-    """Rehearse the adaptive audit for many plausible unknowns; fewer where groups are many.
+    """Rehearse an audit that has not begun for many plausible unknowns; fewer for many groups.
 
     Examples
     --------
+    >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> seen = outlook(world.past(), Question(epsilon=0.2), Costs(), audits=8)
+    >>> audit = AdaptiveAudit(Question(epsilon=0.3), Costs(), world.past())
+    >>> seen = outlook(audit, audits=4)
     >>> seen.audits, seen.median.labels > 0
-    (8, True)
+    (4, True)
     """
+    cells = audit.cells
     if audits is None:
-        audits = max(10, min(60, 480 // len(history.cells) ** 2))  # work grows with the pairs
-    draws = plausible_r(history.cells, np.random.default_rng(seed), audits)
-    trials = rehearse(history, question, costs, draws, seed=seed, advance=advance)
+        audits = max(10, min(60, 480 // len(cells) ** 2))  # work grows with the pairs
+    draws = plausible_r(cells, np.random.default_rng(seed), audits)
+    trials = rehearse(audit, draws, seed=seed, advance=advance)
     ended = [trial.verdict for trial in trials if trial.verdict is not None]
     in_sight = [t.labels for t in trials if np.isfinite(t.labels).all()]
-    mean = np.mean(in_sight, axis=0) if in_sight else np.zeros(len(history.cells))
+    mean = np.mean(in_sight, axis=0) if in_sight else np.zeros(len(cells))
     return Outlook(
         audits=audits,
         quantiles={f"{level:g}": _quantile(trials, level) for level in LEVELS},
@@ -79,7 +78,7 @@ def outlook(
         extrapolated=1.0 - len(ended) / audits,
         cap=CAP,
         verdicts={v: ended.count(v) / len(ended) for v in sorted(set(ended))},
-        labels=dict(zip(history.cells.groups, mean.tolist(), strict=True)),
+        labels=dict(zip(cells.groups, mean.tolist(), strict=True)),
     )
 
 
@@ -95,16 +94,9 @@ def plausible_r(cells: Cells, rng: np.random.Generator, size: int) -> Array:
 
 
 def rehearse(
-    history: Past,
-    question: Question,
-    costs: Costs,
-    draws: Array,
-    *,
-    seed: int = 0,
-    advance: Advance = lambda share: None,
+    audit: AdaptiveAudit, draws: Array, *, seed: int = 0, advance: Advance = lambda share: None
 ) -> list[Trial]:
-    """Run the adaptive audit once for every row of unknowns."""
-    audit = AdaptiveAudit(question, costs, history)
+    """Run an audit that has not begun once for every row of unknowns; it stays as it is."""
     seeds = np.random.SeedSequence(seed).spawn(len(draws))
     trials = []
     for done, (r, own) in enumerate(zip(draws, seeds, strict=True), start=1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise._json import JsonValue
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Advance, Outlook
 from equipoise.planning.rehearsal import outlook
@@ -48,7 +49,8 @@ def what_if(
     for done, (name, value) in enumerate(wanted):
         asked = Question.from_dict({**question.to_dict(), name: value})
         if asked not in seen:
-            seen[asked] = outlook(history, asked, costs, audits=audits, seed=seed)
+            audit = AdaptiveAudit(asked, costs, history)
+            seen[asked] = outlook(audit, audits=audits, seed=seed)
         found.append(Variation(name, value, seen[asked]))
         advance((done + 1) / len(wanted))
     return tuple(found)
