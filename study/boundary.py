@@ -49,6 +49,7 @@ class Boundary:
 
     line: str
     world: CellWorld
+    question: eq.Question
     truth: str
 
 
@@ -68,7 +69,7 @@ class Row:
         return simulate(
             self.audit,
             world,
-            QUESTION,
+            self.boundary.question,
             eq.Costs(),
             repeats=self.runs,
             seed=seed,
@@ -94,15 +95,14 @@ class ArrivalOrder(AdaptiveAudit):
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:
-    return int(rng.geometric(0.01 if outcome else 0.5))
+    return int(rng.geometric(0.002 if outcome else 0.5))
 
 
-def boundaries(line: str) -> list[Boundary]:
+def boundaries(line: str, question: eq.Question = QUESTION) -> list[Boundary]:
     """Return the world just inside gamma and the one just beyond gamma + epsilon."""
-    gamma, top = QUESTION.gamma, QUESTION.threshold
     return [
-        Boundary(line, _world_at(line, gamma - ASIDE), "FAIR"),
-        Boundary(line, _world_at(line, top + ASIDE), "UNFAIR"),
+        Boundary(line, _world_at(line, question, question.gamma - ASIDE), question, "FAIR"),
+        Boundary(line, _world_at(line, question, question.threshold + ASIDE), question, "UNFAIR"),
     ]
 
 
@@ -170,7 +170,7 @@ def _add(out: Table, row: Row, sim: Simulation) -> None:
     )
 
 
-def _world_at(line: str, difference: float) -> CellWorld:
+def _world_at(line: str, question: eq.Question, difference: float) -> CellWorld:
     """Move the last group's r up until Delta is as given."""
     from scipy.optimize import brentq
 
@@ -182,6 +182,6 @@ def _world_at(line: str, difference: float) -> CellWorld:
         return CellWorld.from_shares({**shares, last: (p1, p0, s, moved)})
 
     def beyond(moved: float) -> float:
-        return world(moved).difference(QUESTION.metric) - difference
+        return world(moved).difference(question.metric) - difference
 
     return world(float(brentq(beyond, r, 1.0, xtol=1e-12)))

@@ -150,7 +150,7 @@ def difference_bounds(bands: Bands, boxes: Box | None = None) -> tuple[float, fl
         floor = max(floor, max(low for low, _ in ranges) - min(high for _, high in ranges))
         ceiling = max(ceiling, _largest_gap(ranges))
     if len(bands) == 2:
-        floor = max(floor, _least_joint_difference(bands, groups, ends, ceiling))
+        floor = max(floor, _least_joint_difference(bands, groups, ends, floor, ceiling))
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
@@ -184,12 +184,13 @@ def _largest_gap(ranges: Sequence[tuple[float, float]]) -> float:
 
 
 def _least_joint_difference(
-    bands: Bands, groups: tuple[str, ...], ends: Box, ceiling: float
+    bands: Bands, groups: tuple[str, ...], ends: Box, floor: float, ceiling: float
 ) -> float:
     """Least d such that all groups fit a falling rate into [t, t+d] and a rising one into [u, u+d].
 
     For t in a cell the smallest feasible d is bounded from below by letting the cell's two ends
     relax the two constraints; cells that cannot beat the best d found are dropped, others halved.
+    The search ends where the rates one by one, whose least d is ``floor``, already say as much.
     """
     falling, rising = bands.values()
 
@@ -220,6 +221,8 @@ def _least_joint_difference(
         bound = least_d(low, high)
         middle = (low + high) / 2.0
         best = min(best, float(least_d(middle, middle).min()))
+        if best <= floor + 1e-6:
+            return floor
         live = bound < best - 1e-6
         if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
             # cells dropped on the way were bounded by the best d of their time, or nearly so

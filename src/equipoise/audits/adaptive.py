@@ -98,7 +98,7 @@ class AdaptiveAudit(Audit):
             simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
         )
         self._weighing: Weighing | None = None
-        self._next_doubt = 0.0
+        self._next_doubt = 20.0
         free = free_verdict(history, question, self._free_share / 2.0)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(

@@ -1,0 +1,55 @@
+"""The adaptive audit errs as seldom as it promises, where errors are most likely.
+
+The study ``python -m study boundary`` does this with thousands of runs; here are as many as a test
+can afford. Seeds are fixed. A correct program would fail a test with probability ``ALARM`` at most
+over the choice of its seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from study.boundary import ArrivalOrder, Row, boundaries
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.bands import clopper_pearson
+from equipoise.question import Question
+
+ALARM = 1e-4
+QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)
+ROWS = [
+    pytest.param(line, past, pending, runs, id=f"{line}, past {past}, {pending or 'at once'}")
+    for line, past, pending, runs in (
+        ("half approved", None, None, 60),
+        ("few approved", None, None, 30),
+        ("half approved", 10_000, "worst_case", 20),
+        ("half approved", 1_000, None, 20),
+        ("four groups", None, "prefix", 10),
+    )
+]
+
+
+@pytest.mark.parametrize(("line", "past", "pending", "runs"), ROWS)
+def test_wrong_verdicts_and_intervals_are_rare_at_the_boundaries(
+    line: str, past: int | None, pending: str | None, runs: int
+) -> None:
+    for boundary in boundaries(line, QUESTION):
+        sim = Row(boundary, runs, past, pending).simulate(seed=3, jobs=1)
+        truth = sim.difference
+        missed = (truth < sim.lower) | (truth > sim.upper)
+        for errors in (sim.wrong, sim.wrong | missed):
+            least, _ = clopper_pearson(int(errors.sum()), runs, ALARM / 4.0)
+            assert least <= QUESTION.delta
+        assert np.mean(sim.verdict == boundary.truth) > 0.5
+
+
+def test_arrival_order_would_be_noticed() -> None:
+    """Outcomes that come late if they are good: counted as they arrive, they mislead the audit."""
+    boundary, runs = boundaries("few approved")[0], 12
+    arrival, request = (
+        Row(boundary, runs, None, "prefix", audit).simulate(seed=3, jobs=1)
+        for audit in (ArrivalOrder, AdaptiveAudit)
+    )
+    delta = boundary.question.delta
+    assert clopper_pearson(int(arrival.wrong.sum()), runs, ALARM / 2.0)[0] > delta
+    assert clopper_pearson(int(request.wrong.sum()), runs, ALARM / 2.0)[0] <= delta
