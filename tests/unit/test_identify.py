@@ -1,0 +1,171 @@
+"""What the past alone establishes: against brute force, and in every special case."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.bands import Bands, bands_from_past
+from equipoise.cells import Cells, GroupCells
+from equipoise.history import History
+from equipoise.identify import (
+    check,
+    difference_bounds,
+    free_interval,
+    free_verdict,
+    rate_intervals,
+    simultaneous,
+)
+from equipoise.question import Question, Verdict
+from equipoise.worlds import CellWorld
+
+METRICS = ("equalized_odds", "equal_opportunity", "accuracy_parity", "false_omission_parity")
+
+
+def brute_force(bands: Bands, boxes: dict[str, tuple[float, float]]) -> tuple[float, float]:
+    """Return the least and largest Delta over a grid of r and all curves of the bands."""
+    groups = list(boxes)
+    grids = [np.linspace(*boxes[g], 25) for g in groups]
+    least, largest = np.inf, 0.0
+    for r in product(*grids):
+        low = {
+            rate: [float(by[g].low.value(x)) for g, x in zip(groups, r, strict=True)]
+            for rate, by in bands.items()
+        }
+        high = {
+            rate: [float(by[g].high.value(x)) for g, x in zip(groups, r, strict=True)]
+            for rate, by in bands.items()
+        }
+        apart = max(max(low[rate]) - min(high[rate]) for rate in bands)
+        least = min(least, max(apart, 0.0))
+        pairs = [(a, b) for a, b in combinations(range(len(groups)), 2)]
+        largest = max(
+            largest,
+            *(
+                max(high[rate][a] - low[rate][b], high[rate][b] - low[rate][a])
+                for rate in bands
+                for a, b in pairs
+            ),
+        )
+    return least, largest
+
+
+def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]]]:
+    rng = np.random.default_rng(seed)
+    cells = Cells({f"g{i}": GroupCells(*(1 + rng.integers(0, 200, size=3))) for i in range(k)})
+    past = History.from_cells(cells)
+    bands = bands_from_past(past, str(rng.choice(METRICS)), None if rng.random() < 0.5 else 0.01)
+    ends = np.sort(rng.uniform(size=(k, 2)), axis=1)
+    if rng.random() < 0.3:
+        ends[:, 0], ends[:, 1] = 0.0, 1.0
+    return bands, {f"g{i}": (float(a), float(b)) for i, (a, b) in enumerate(ends)}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 2**40))
+def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
+    bands, boxes = random_case(seed, 2)
+    lower, upper = difference_bounds(bands, boxes)
+    least, largest = brute_force(bands, boxes)
+    assert lower <= least + 1e-9
+    assert upper >= largest - 1e-9
+    assert upper == pytest.approx(largest, abs=1e-9)  # attained at ends of the boxes
+    # The grid misses the least Delta by at most one step of either group's rates.
+    coarse = sum(
+        np.abs(np.diff(curve.value(np.linspace(*boxes[g], 25)))).max()
+        for by_group in bands.values()
+        for g, band in by_group.items()
+        for curve in (band.low, band.high)
+    )
+    assert lower >= least - coarse
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(st.integers(0, 2**40))
+def test_bounds_of_delta_hold_for_three_groups(seed: int) -> None:
+    bands, boxes = random_case(seed, 3)
+    boxes = {g: (a, min(b, a + 0.15)) for g, (a, b) in boxes.items()}
+    lower, upper = difference_bounds(bands, boxes)
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        point = {g: (x, x) for g, (a, b) in boxes.items() for x in [float(rng.uniform(a, b))]}
+        least, largest = difference_bounds(bands, point)
+        assert lower <= least + 1e-9
+        assert largest <= upper + 1e-9
+
+
+def test_a_point_has_the_difference_of_the_metric() -> None:
+    world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    for metric in METRICS:
+        bands = bands_from_past(world.past(), metric, None)
+        lower, upper = difference_bounds(bands, {g: (r, r) for g, r in world.r.items()})
+        assert upper == pytest.approx(world.difference(metric), abs=1e-12)
+        assert lower == pytest.approx(world.difference(metric), abs=2e-6)
+
+
+def test_rates_are_reported_over_the_box() -> None:
+    world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    bands = bands_from_past(world.past(), "equal_opportunity", None)
+    rates = rate_intervals(bands, {"A": (0.0, 0.5), "B": (1.0, 1.0)})["true_positive_rate"]
+    assert (rates["A"].lower, rates["A"].upper) == pytest.approx((0.5, 1.0))
+    assert rates["B"].lower == rates["B"].upper == pytest.approx(1.0 / 9.0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ({"A": (0.90, 0.095, 0.005, 0.3), "B": (0.85, 0.145, 0.005, 0.2)}, Verdict.FAIR),
+        ({"A": (0.7, 0.3, 0.0, 0.0), "B": (0.0, 0.0, 1.0, 0.4)}, Verdict.UNFAIR),
+        ({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.3, 0.1, 0.6, 0.2)}, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_verdicts_of_the_past_alone(
+    shares: dict[str, tuple[float, float, float, float]], verdict: Verdict
+) -> None:
+    world = CellWorld.from_shares(shares)
+    question = Question(gamma=0.05, epsilon=0.05)
+    for past in (world.past(), world.past(200_000, 0)):
+        assert free_verdict(past, question, 1.0) is verdict
+        found = check(past, question)
+        assert found.verdict is verdict
+        assert found.lower <= world.difference(question.metric) <= found.upper
+        assert (found.lower, found.upper) == free_interval(past, question)
+        assert bool(found.missing) == (verdict is Verdict.INCONCLUSIVE)
+
+
+def test_where_both_answers_are_right_the_nearer_one_is_named() -> None:
+    for gap, verdict in ((0.12, Verdict.FAIR), (0.18, Verdict.UNFAIR)):
+        world = CellWorld.from_shares(
+            {"A": (0.5, 0.0, 0.5, 0.0), "B": (0.5 + gap, 0.0, 0.5 - gap, 0.0)}
+        )
+        question = Question("demographic_parity", gamma=0.1, epsilon=0.1)
+        assert question.truth(gap) == {Verdict.FAIR, Verdict.UNFAIR}
+        assert free_verdict(world.past(), question, 1.0) is verdict
+
+
+def test_less_of_the_error_level_decides_no_more() -> None:
+    world = CellWorld.from_shares({"A": (0.93, 0.04, 0.03, 0.3), "B": (0.90, 0.06, 0.04, 0.2)})
+    question = Question("equal_opportunity", gamma=0.03, epsilon=0.03)
+    past = world.past(6_000, 1)
+    verdicts = [free_verdict(past, question, share) for share in (1.0, 0.1, 1e-6)]
+    assert verdicts[0] is Verdict.FAIR
+    assert verdicts[2] is Verdict.INCONCLUSIVE
+
+
+def test_naive_answers_are_shown_beside() -> None:
+    history = History.from_cells(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)}))
+    found = check(history, Question("equal_opportunity"))
+    assert found.approved_only == 0.0
+    assert found.denied_as_failures == 0.0
+    assert found.unlimited.upper > 0.5
+    assert "naive" in str(found)
+
+
+def test_simultaneous_bounds_share_the_level() -> None:
+    cells = Cells({g: GroupCells(1, 1, 1) for g in "ABC"})
+    assert simultaneous(0.06, cells, "equalized_odds") == pytest.approx(0.06 / 12)
+    assert simultaneous(0.06, cells, "equal_opportunity") == pytest.approx(0.06 / 6)
