@@ -1,129 +1,219 @@
-"""How close the adaptive audit comes to C*, and how far RS-Audit is: docs/study.md.
-
-``python -m study multiples`` runs 200 audits per instance and cost pair (hours on two cores);
-``--runs`` and ``--costs`` take less.
-"""
+"""What the adaptive audit costs: multiples of C*, wrong verdicts, RS-Audit, the Beta mixture."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from bench.measure import table
-from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.bounds import rs_expectation
-from equipoise.errors import InvalidInput
+from equipoise.bands import clopper_pearson
+from equipoise.bounds import OUTCOMES, rs_expectation
+from equipoise.simulation import Simulation
+from study._beta_mixture import BetaAudit
 from study.bank import GAP, Instance, bank
 
+COSTS = (eq.Costs(0.0, 1.0), eq.Costs(0.05, 1.0))
 PAGE = Path(__file__).parents[1] / "docs" / "study.md"
-HEADINGS = ("instance", "groups", "question", "Delta", "truth", "costs", "C*", "multiple",
-            "± 1 s.e.", "wrong", "RS-Audit / adaptive")  # fmt: skip
+MOST_PEOPLE = 3_000_000
 
 
 @dataclass(frozen=True)
-class Row:
-    """One instance at one cost pair."""
+class Result:
+    """One instance at one price."""
 
     instance: Instance
     costs: eq.Costs
     bound: float
-    multiple: float
-    error: float
-    wrong: int
-    against_rs: float | None
+    runs: Simulation
+    mixture: Simulation | None
+    rs: float | None
 
-    def cells(self) -> tuple[str, ...]:
-        question = self.instance.question
-        return (
-            self.instance.name,
-            str(self.instance.groups),
-            f"{question.metric.replace('_', ' ')}, {question.gamma:g}, {question.epsilon:g}",
-            f"{self.instance.difference:.3f}",
-            self.instance.kind,
-            f"({self.costs.feature:g}, {self.costs.label:g})",
-            f"{self.bound:,.0f}",
-            f"{self.multiple:.2f}",
-            f"{self.error:.2f}",
-            str(self.wrong),
-            "-" if self.against_rs is None else f"{self.against_rs:,.0f}",
-        )
+    @property
+    def multiple(self) -> float:
+        return float(self.runs.cost.mean()) / self.bound
+
+    @property
+    def error(self) -> float:
+        """The standard error of the multiple."""
+        return float(self.runs.cost.std(ddof=1)) / math.sqrt(len(self.runs)) / self.bound
+
+    @property
+    def mixture_multiple(self) -> float | None:
+        return None if self.mixture is None else float(self.mixture.cost.mean()) / self.bound
+
+    @property
+    def rs_ratio(self) -> float | None:
+        mean = float(self.runs.cost.mean())
+        return None if self.rs is None or mean == 0.0 else self.rs / mean
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=200, help="audits per instance and cost pair")
-    parser.add_argument(
-        "--costs",
-        nargs="+",
-        default=["0,1", "0.05,1"],
-        help="cost pairs as c_feat,c_lab",
-    )
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--mixture-runs", type=int, default=40, help="of the Beta mixture")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
-    pairs = [eq.Costs(*(float(c) for c in pair.split(","))) for pair in options.costs]
-    work = [(i, costs) for i in bank() if not i.is_free for costs in pairs]
-    rows = Parallel(n_jobs=options.jobs)(delayed(_measure)(i, c, options.runs) for i, c in work)
-    PAGE.write_text(_page(rows, options), encoding="utf-8")
-    out = table(f"{options.runs} runs each; written to docs/{PAGE.name}", *HEADINGS)
-    for row in rows:
-        out.add_row(*row.cells())
-    return out
+    results = []
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        work = [(instance, costs) for instance in bank() for costs in COSTS]
+        for instance, costs in bar.track(work, description="instances"):
+            results.append(_measure(instance, costs, options))
+            _write(options, results)  # a page after every instance: long runs may be cut short
+    return _summary(results)
 
 
-def _measure(instance: Instance, costs: eq.Costs, runs: int) -> Row:
+def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -> Result:
     world, question = instance.world, instance.question
-    bound = float(eq.lower_bound(world, question, costs))
-    simulation = eq.simulate("adaptive", world, question, costs, repeats=runs, seed=0)
-    mean, error = simulation.cost.mean(), simulation.cost.std(ddof=1) / np.sqrt(runs)
-    try:
-        paper = rs_expectation(world, question, costs).cost / mean
-    except InvalidInput:  # a metric that the paper's audit does not answer
-        paper = None
-    return Row(
-        instance, costs, bound, mean / bound, error / bound, int(simulation.wrong.sum()), paper
+
+    def simulate(audit: str | type[BetaAudit], runs: int) -> Simulation:
+        return eq.simulate(
+            audit,
+            world,
+            question,
+            costs,
+            repeats=runs,
+            seed=options.seed,
+            people=MOST_PEOPLE,
+            jobs=options.jobs,
+        )
+
+    compared = instance.groups == 2 and not instance.is_free and options.mixture_runs > 0
+    return Result(
+        instance,
+        costs,
+        float(eq.lower_bound(world, question, costs)),
+        simulate("adaptive", options.runs),
+        simulate(BetaAudit, options.mixture_runs) if compared else None,
+        rs_expectation(world, question, costs).cost if question.metric in OUTCOMES else None,
     )
 
 
-def _page(rows: Sequence[Row], options: argparse.Namespace) -> str:
-    command = f"python -m study multiples --runs {options.runs} --costs {' '.join(options.costs)}"
+def _summary(results: Sequence[Result]) -> Table:
+    out = table("adaptive audit over C*, geometric means", "instances", "c=(0, 1)", "c=(0.05, 1)")
+    for name, chosen in _families(results):
+        columns = [[r for r in chosen if r.costs == costs] for costs in COSTS]
+        cells = [_geometric([r.multiple for r in column]) for column in columns]
+        largest = [max((r.multiple for r in column), default=math.nan) for column in columns]
+        out.add_row(
+            f"{name} ({len(columns[0])})",
+            *(f"{mean:.2f}, at most {most:.2f}" for mean, most in zip(cells, largest, strict=True)),
+        )
+        mixture = [
+            [m for r in column if (m := r.mixture_multiple) is not None] for column in columns
+        ]
+        if any(mixture):
+            out.add_row(
+                f"{name}, Beta mixture", *(f"{_geometric(values):.2f}" for values in mixture)
+            )
+    return out
+
+
+def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
+    """Yield the instances in groups; past data decide the rest."""
+    paid = [r for r in results if not r.instance.is_free]
+    outside = [r for r in paid if r.instance.kind != GAP]
+    yield "two groups, outside the gap zone", [r for r in outside if r.instance.groups == 2]
+    yield "four groups, outside the gap zone", [r for r in outside if r.instance.groups > 2]
+    yield "in the gap zone (C* is a reference)", [r for r in paid if r.instance.kind == GAP]
+
+
+def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
+    command = (
+        f"python -m study multiples --runs {options.runs} --mixture-runs {options.mixture_runs}"
+    )
+    wrong = sum(int(r.runs.wrong.sum()) for r in results)
+    runs = sum(len(r.runs) for r in results)
     lines = [
-        "# The adaptive audit against the limit",
+        "# What the adaptive audit costs",
         "",
-        f"Made by `{command}` (Law School from its own path, see `study/bank.py`). Every",
-        "instance is audited with unlimited past data at delta = 0.05; the multiple is mean cost",
-        "over C\\*, the",
-        "least that any audit with the same guarantee can pay on average. The last column is the",
-        "expected cost of RS-Audit at the paper's tau over the adaptive audit's mean cost, where",
-        "RS-Audit answers the metric. A gap-zone C\\* is an asymptotic reference only, and either",
-        "verdict is right there.",
+        "<!-- generated: do not edit -->",
         "",
-        *_summary(rows),
+        f"Made by `{command}`.",
         "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(row.cells()) + " |" for row in rows),
+        "C* is the lower bound for any audit with the same error probability (`eq.lower_bound`); "
+        "*multiple* is the adaptive audit's mean cost over C*, with its standard error. "
+        "*Beta mixture* is the same audit with plain Beta(1/2, 1/2) mixtures as evidence. "
+        "*RS-Audit* is its expected cost at the paper's tau over the adaptive audit's mean cost. "
+        "The instances, and the rule by which they were taken, are in `study/bank.py`; past data "
+        "are unlimited, "
+        "delta is 0.05.",
+        "",
+        *_means(results),
+        "",
+        f"Wrong verdicts: {wrong:,} of {runs:,} runs.",
         "",
     ]
-    return "\n".join(lines)
+    for costs in COSTS:
+        lines += [f"## c_feat = {costs.feature:g}, c_lab = {costs.label:g}", ""]
+        lines += _rows([r for r in results if r.costs == costs])
+        lines += [""]
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text("\n".join(lines))
 
 
-def _summary(rows: Sequence[Row]) -> Iterable[str]:
-    for groups in sorted({row.instance.groups for row in rows}):
-        for costs in dict.fromkeys(row.costs for row in rows):
-            some = [r for r in rows if r.instance.groups == groups and r.costs == costs]
-            sure = [r.multiple for r in some if r.instance.kind != GAP]
-            ratios = [r.against_rs for r in some if r.against_rs is not None]
+def _means(results: Sequence[Result]) -> Iterable[str]:
+    yield "| instances | c | number | multiple, geometric | largest | Beta mixture | RS-Audit |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for name, chosen in _families(results):
+        for costs in COSTS:
+            column = [r for r in chosen if r.costs == costs]
+            if not column:
+                continue
+            mixture = [m for r in column if (m := r.mixture_multiple) is not None]
+            rs = [ratio for r in column if (ratio := r.rs_ratio) is not None]
             yield (
-                f"- {groups} groups, c=({costs.feature:g}, {costs.label:g}): geometric mean "
-                f"{np.exp(np.mean(np.log(sure))):.2f} x C\\* over {len(sure)} instances outside "
-                f"the gap zone, largest {max(sure):.2f}; "
-                f"wrong verdicts {sum(r.wrong for r in some)}; "
-                f"RS-Audit costs {min(ratios):,.0f} to {max(ratios):,.0f} times as much"
+                f"| {name} | ({costs.feature:g}, {costs.label:g}) | {len(column)} "
+                f"| {_geometric([r.multiple for r in column]):.2f} "
+                f"| {max(r.multiple for r in column):.2f} "
+                f"| {_shown(_geometric(mixture), '.2f')} | {_shown(_geometric(rs), ',.0f')} |"
             )
+
+
+def _rows(results: Sequence[Result]) -> Iterable[str]:
+    yield (
+        "| instance | groups | metric | gamma | epsilon | Delta | truth | C* | mean cost "
+        "| multiple | ± | wrong | 95% up to | Beta mixture | RS-Audit |"
+    )
+    yield "| --- | ---: | --- | ---: | ---: | ---: | --- " + "| ---: " * 8 + "|"
+    for r in results:
+        instance, question = r.instance, r.instance.question
+        wrong, runs = int(r.runs.wrong.sum()), len(r.runs)
+        paid = r.bound > 0.0
+        cells = [
+            instance.name,
+            str(instance.groups),
+            question.metric.replace("_", " "),
+            f"{question.gamma:g}",
+            f"{question.epsilon:g}",
+            f"{instance.difference:.3f}",
+            instance.kind,
+            f"{r.bound:,.0f}",
+            f"{r.runs.cost.mean():,.0f}",
+            f"{r.multiple:.2f}" if paid else "–",
+            f"{r.error:.2f}" if paid else "–",
+            f"{wrong} of {runs}",
+            f"{clopper_pearson(wrong, runs, 0.05)[1]:.3f}",
+            _shown(r.mixture_multiple, ".2f"),
+            _shown(r.rs_ratio, ",.0f"),
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values)))) if values else math.nan
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None or math.isnan(value) else format(value, form)
