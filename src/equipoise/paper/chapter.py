@@ -167,4 +167,4 @@ def number(value: Value) -> str:
         return f"{value:.4g}"
     if size >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.4g}"
+    return f"{value:.4g}" if size >= 0.01 else f"{value:.3g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -109,7 +110,9 @@ def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
     except ImportError:
         raise MissingExtra("fairlearn", extra="ml", purpose="fair classifiers") from None
     model = ExponentiatedGradient(_regression(), EqualizedOdds())
-    model.fit(
-        people.features[rows], people.outcome[rows], sensitive_features=people.protected[rows]
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # fairlearn's use of pandas
+        model.fit(
+            people.features[rows], people.outcome[rows], sensitive_features=people.protected[rows]
+        )
     return np.asarray(model.predict(people.features, random_state=CLASSIFIER_SEED))

@@ -6,7 +6,7 @@ import numpy as np
 
 from equipoise.audits.exp import ExpAudit
 from equipoise.paper.embedding import embed_adult
-from equipoise.paper.mixture_runs import run_adaptive, run_exp, run_rs
+from equipoise.paper.mixture_runs import decide, run_adaptive, run_exp, run_rs
 from equipoise.paper.parts import Part, Record
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import DELTA, Constants
@@ -52,9 +52,18 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> list[Record]:
         records.append({"kind": "group", "group": group, **shares, **rates})
     weights = [float(world.outcome[world.group == g].mean()) for g in range(len(world.groups))]
     smaller = min(min(q, 1.0 - q) for q in weights)
-    for run in range(runs):
+    done, run = 0, -1
+    while done < runs and run < 20 * runs:
+        run += 1
         rng = np.random.default_rng([seed, run])
-        covariance, model = embedded.fit_past(PAST_ROWS, rng)
+        model = embedded.fit_past(PAST_ROWS, rng)
+        if model.problems:
+            records.append(
+                {"kind": "problem", "run": run, "why": next(iter(model.problems.values()))}
+            )
+            continue
+        done += 1
+        capped: dict[Constants, Record] = {}  # one run serves every question alike
         for gamma, epsilon in GAMMA_EPSILON:
             question = Question(gamma=gamma, epsilon=epsilon, delta=DELTA)
             tested = ExpAudit(question, Costs(), world.past(), model=model)
@@ -62,12 +71,16 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> list[Record]:
                 constants = Constants.of(regime, epsilon, smaller)
                 setting: Record = {"regime": regime, "gamma": gamma, "epsilon": epsilon, "run": run}
                 records.append({**setting, **run_rs(cells, question, constants.tau, rng)})
-                options = {} if regime == "without caps" else constants.options()
-                found = run_exp(world, question, model, seed + run, weights="map", **options)
-                records.append(
-                    {**setting, **found, "covariance": covariance, "test": tested.fallback_reason}
-                )
-    for gamma, epsilon in GAMMA_EPSILON:
+                if regime == "without caps":
+                    found = run_exp(world, question, model, seed + run, weights="map")
+                else:
+                    if constants not in capped:
+                        capped[constants] = run_exp(
+                            world, question, model, seed + run, weights="map", **constants.options()
+                        )
+                    found = {**capped[constants], "verdict": decide(capped[constants], question)}
+                records.append({**setting, **found, "test": tested.fallback_reason})
+    for gamma, epsilon in GAMMA_EPSILON if adaptive else ():
         question = Question(gamma=gamma, epsilon=epsilon, delta=DELTA)
         records += [run_adaptive(cells, question, Costs(*c), adaptive, seed) for c in COST_PAIRS]
     return records

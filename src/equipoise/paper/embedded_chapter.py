@@ -76,7 +76,7 @@ def _findings(records: Sequence[Record], rows: Sequence[Record], eod: float) -> 
     exp = [r for r in records if r["kind"] == "run" and r["audit"] == "exp"]
     guesses = [real(r, "estimate") for r in exp if r["regime"] == "without caps"]
     refused = [str(r["test"]) for r in exp if r["test"] is not None]
-    diagonal = len({r["run"] for r in exp if r["covariance"] == "diagonal"})
+    problems = [str(r["why"]) for r in records if r["kind"] == "problem"]
     (small,) = (r for r in rows if r["regime"] == "as run" and r["epsilon"] == 0.01)
     lines = [
         frames["estimates"].format(
@@ -90,6 +90,6 @@ def _findings(records: Sequence[Record], rows: Sequence[Record], eod: float) -> 
     ]
     if refused:
         lines.append(frames["tests"].format(refused=len(refused), all=len(exp), why=refused[0]))
-    if diagonal:
-        lines.append(frames["diagonal"].format(diagonal=diagonal))
+    if problems:
+        lines.append(frames["problems"].format(problems=len(problems), why=problems[0]))
     return lines

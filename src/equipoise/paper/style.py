@@ -33,6 +33,8 @@ AUDITS: dict[str, tuple[str, str, str, Dashes]] = {
     "bound": ("lower bound C*", "#009E73", "", "-"),
 }
 
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
 _RC: dict[Any, Any] = {
     "font.size": 10.0,
     "font.family": "sans-serif",
@@ -78,7 +80,7 @@ def to_svg(draw: Callable[[], Figure]) -> str:
     """Draw a figure and return it as SVG text, the same for the same data."""
     with styled():
         out = io.StringIO()
-        draw().savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        draw().savefig(out, format="svg", metadata=NO_METADATA)
     text = out.getvalue()
     return text[text.index("<svg") :]
 

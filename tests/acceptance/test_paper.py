@@ -1,0 +1,66 @@
+"""``equipoise paper`` in a real shell."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.acceptance.shell import equipoise
+
+
+def test_one_command_writes_everything_and_a_second_run_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EQUIPOISE_LAW_SCHOOL", raising=False)
+    command = ("paper", "--quick", "--only", "blackbox", "--only", "families", "--jobs", "1")
+    done = equipoise(*command, "--out", tmp_path, "--docs", tmp_path / "docs")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 kept from before" in done.stdout
+    assert "Law School was left out" in done.stdout
+    assert "EQUIPOISE_LAW_SCHOOL" in done.stdout
+
+    with (tmp_path / "blackbox-ratios.csv").open() as file:
+        ratios = {row["classifier"]: row for row in csv.DictReader(file)}
+    ranges = {"all_LR": (0.42, 0.45), "random": (0.42, 0.45), "sense_attr": (0.80, 0.83)}
+    for name, (low, high) in ranges.items():
+        assert low < float(ratios[name]["ratio_analytic"]) < high
+        error = abs(float(ratios[name]["ratio"]) - float(ratios[name]["ratio_analytic"]))
+        assert error < 5 * float(ratios[name]["ratio_se"])
+
+    page = (tmp_path / "paper.html").read_text()
+    assert "http" not in page.replace("http://www.w3.org", "")  # nothing to fetch
+    assert page.count("<svg") == 2
+    for picture in tmp_path.glob("*.svg"):
+        ElementTree.parse(picture)
+    docs = (tmp_path / "docs" / "paper.md").read_text()
+    for name in ("blackbox-adult", "blackbox-ratios"):
+        assert f"](paper/{name}.svg)" in docs
+        assert (tmp_path / "docs" / "paper" / f"{name}.svg").is_file()
+    assert "`equipoise paper --only blackbox --quick`" in docs
+
+    again = json.loads(equipoise(*command, "--out", tmp_path, "--json").stdout)
+    assert again["kept_from_before"] == again["parts"] == 6
+    assert len(again["left_out"]) == 1
+    assert (tmp_path / "paper.html").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "blackbx"), "error: unknown experiment 'blackbx'. Did you mean 'blackbox'?"),
+        (("--law-school", "nowhere.csv"), "error: the Law School table: no file 'nowhere.csv'"),
+        (("--jobs", "0"), "error: '--jobs' must be at least 1; got 0"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_two(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = equipoise("paper", "--out", tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(message)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())

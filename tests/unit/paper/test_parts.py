@@ -1,0 +1,75 @@
+"""Parts are done once, and again only if something changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.paper import parts as module
+from equipoise.paper.parts import Done, Part, Record, code_of, do_parts
+
+
+def square(number: int) -> list[Record]:
+    return [{"number": number, "square": number * number}]
+
+
+def part(number: int, name: str = "squares/one") -> Part:
+    return Part(name, square, {"number": number})
+
+
+@pytest.fixture(autouse=True)
+def _code_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let functions of this file count as code of the package."""
+    monkeypatch.setattr(module, "code_of", lambda name: name)
+
+
+def kept(done: dict[str, Done]) -> list[bool]:
+    return [d.kept for d in done.values()]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_second_run_redoes_only_what_changed(tmp_path: Path, jobs: int) -> None:
+    first = [part(3), part(4, "squares/two")]
+    done = do_parts(first, tmp_path, jobs=jobs)
+    assert {name: d.records[0]["square"] for name, d in done.items()} == {
+        "squares/one": 9,
+        "squares/two": 16,
+    }
+    assert not any(kept(done))
+    assert all(kept(do_parts(first, tmp_path, jobs=jobs)))
+    changed = do_parts([part(3), part(5, "squares/two")], tmp_path, jobs=jobs)
+    assert changed["squares/one"].kept
+    assert not changed["squares/two"].kept
+    assert changed["squares/two"].records == [{"number": 5, "square": 25}]
+
+
+def test_other_code_makes_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    do_parts([part(3)], tmp_path)
+    monkeypatch.setattr(module, "core_version", lambda: "another version")
+    assert kept(do_parts([part(3)], tmp_path)) == [False]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"key": 1}', "null"])
+def test_a_damaged_result_is_made_anew(tmp_path: Path, content: str) -> None:
+    do_parts([part(3)], tmp_path)
+    (place,) = tmp_path.glob("*.json")
+    place.write_text(content)
+    done = do_parts([part(3)], tmp_path)
+    assert done["squares/one"].records == [{"number": 3, "square": 9}]
+    assert kept(done) == [False]
+
+
+def test_every_part_is_reported_once(tmp_path: Path) -> None:
+    seen: list[str] = []
+    first = [part(3), part(4, "squares/two")]
+    for _ in range(2):
+        do_parts(first, tmp_path, on_done=lambda done: seen.append(done.part.name))
+    assert sorted(seen) == sorted(2 * ["squares/one", "squares/two"])
+
+
+def test_code_counts_as_far_as_results_depend_on_it() -> None:
+    code = code_of("checks")
+    assert "def find_world" in code  # through two imports
+    assert "def make_chapter" not in code  # only shows results
+    assert "def draw_costs" not in code
