@@ -1,0 +1,116 @@
+"""The adaptive audit: a whole audit, one label late in a long one, twenty groups."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from rich.table import Table
+
+import equipoise as eq
+from bench.measure import measure, table
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.question import Want
+from equipoise.simulation import run as run_audit
+from equipoise.worlds import CellWorld
+
+SHARES = {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.25, 0.12, 0.63, 0.32)}
+TWO = CellWorld.from_shares(SHARES)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--labels", type=int, default=100_000, help="before one label is timed")
+
+
+def run(options: argparse.Namespace) -> Table:
+    out = table("the adaptive audit", "task", "labels", "CPU seconds", "per label", "MB")
+    whole = measure(whole_audit, runs=3)
+    labels = int(str(whole.result))
+    out.add_row(
+        "two groups, a whole audit in simulation",
+        f"{labels:,}",
+        f"{whole.cpu:.2f}",
+        f"{1e3 * whole.cpu / labels:.2f} ms",
+        f"{whole.megabytes:.0f}",
+    )
+    late = measure(late_labels, options.labels, runs=1)
+    out.add_row(
+        f"two groups, median of ask + tell after {options.labels:,} labels",
+        "2,000",
+        "",
+        f"{1e3 * float(str(late.result)):.2f} ms",
+        f"{late.megabytes:.0f}",
+    )
+    many = measure(many_groups, runs=1)
+    out.add_row(
+        "twenty groups, 10,000 labels in simulation",
+        str(many.result),
+        f"{many.cpu:.1f}",
+        f"{1e3 * many.cpu / 10_000:.2f} ms",
+        f"{many.megabytes:.0f}",
+    )
+    return out
+
+
+def whole_audit() -> Callable[[], object]:
+    """An audit that ends after about 1,000 labels."""
+    question = eq.Question(gamma=0.1, epsilon=0.03, delta=0.05)
+
+    def task() -> int:
+        audit = AdaptiveAudit(question, eq.Costs(), TWO.past())
+        finding = run_audit(audit, TWO, 0)
+        return finding.labels
+
+    return task
+
+
+def late_labels(labels: int) -> Callable[[], object]:
+    """Both answers are right and neither is near, so that the audit lasts."""
+    difference = TWO.difference("equalized_odds")
+    question = eq.Question(gamma=difference - 5e-4, epsilon=1e-3, delta=1e-6)
+    audit = AdaptiveAudit(question, eq.Costs(), TWO.past())
+    rng = np.random.default_rng(0)
+
+    def label() -> bool:
+        asked = False
+        for group in audit.cells:
+            ticket = audit.ask(group, 0)
+            if ticket.want is Want.LABEL:
+                audit.tell(ticket, int(rng.random() < TWO.r[group]))
+                asked = True
+        return asked
+
+    while audit.labels < labels and audit.finding is None:
+        label()
+
+    def task() -> float:
+        times = []
+        while len(times) < 2_000 and audit.finding is None:
+            start, before = time.perf_counter(), audit.labels
+            label()
+            if audit.labels > before:
+                times.append((time.perf_counter() - start) / (audit.labels - before))
+        if not times:
+            raise RuntimeError(f"the audit ended after {audit.labels:,} labels")
+        return float(np.median(times))
+
+    return task
+
+
+def many_groups() -> Callable[[], object]:
+    """Twenty groups in the gap zone, stopped after 10,000 labels."""
+    rng = np.random.default_rng(0)
+    world = CellWorld.from_shares(
+        {f"g{i}": (0.30, 0.10, 0.60, 0.30 + 0.05 * rng.uniform()) for i in range(20)}
+    )
+    question = eq.Question(gamma=world.difference("equalized_odds") - 0.02, epsilon=0.04)
+
+    def task() -> str:
+        costs = eq.Costs(feature=1.0, label=0.0)
+        audit = AdaptiveAudit(question, costs, world.past(), budget=10_000.0)
+        finding = run_audit(audit, world, 0)
+        return f"{finding.labels:,}"
+
+    return task
