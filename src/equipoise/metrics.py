@@ -77,7 +77,8 @@ class Curve:
     @property
     def trend(self) -> int:
         """+1 if the rate rises in r, -1 if it falls, 0 if it is constant."""
-        return int(np.sign(self.b * self.c - self.a * self.d))
+        slope = self.b * self.c - self.a * self.d
+        return 1 if slope > 0.0 else -1 if slope < 0.0 else 0
 
     def value(self, r: ArrayLike) -> Array:
         """Return the rate at r."""
@@ -96,14 +97,16 @@ class Curve:
         when ``r >= cut(v)``; a constant counts as falling.
         """
         v = np.asarray(value, dtype=float)
+        at_zero, at_one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
         trend = self.trend
         if trend == 0:
-            return np.where(self.value(0.0) >= v, np.inf, -np.inf)
-        at_zero, at_one = self.value(0.0), self.value(1.0)
-        inside = np.clip(v, min(at_zero, at_one), max(at_zero, at_one))
-        r = np.clip((self.a - inside * self.c) / (inside * self.d - self.b), 0.0, 1.0)
-        beyond_zero = v > at_zero if trend < 0 else v < at_zero
-        beyond_one = v < at_one if trend < 0 else v > at_one
+            return np.where(at_zero >= v, np.inf, -np.inf)
+        inside = np.minimum(np.maximum(v, min(at_zero, at_one)), max(at_zero, at_one))
+        r = (self.a - inside * self.c) / (inside * self.d - self.b)
+        r = np.minimum(np.maximum(r, 0.0), 1.0)
+        beyond_zero, beyond_one = v > at_zero, v < at_one
+        if trend > 0:
+            beyond_zero, beyond_one = v < at_zero, v > at_one
         return np.asarray(np.where(beyond_zero, -np.inf, np.where(beyond_one, np.inf, r)))
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 from study.boundary import ArrivalOrder, Row, boundaries
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bands import clopper_pearson
-from equipoise.question import Question
+from equipoise.question import Costs, Question
+from equipoise.simulation import Simulation, simulate
+from equipoise.worlds import CellWorld
 
 ALARM = 1e-4
 QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)
@@ -53,3 +56,21 @@ def test_arrival_order_would_be_noticed() -> None:
     delta = boundary.question.delta
     assert clopper_pearson(int(arrival.wrong.sum()), runs, ALARM / 2.0)[0] > delta
     assert clopper_pearson(int(request.wrong.sum()), runs, ALARM / 2.0)[0] <= delta
+
+
+@pytest.mark.parametrize("past", [None, 20_000])
+def test_blocks_are_the_same_audit_as_person_by_person(past: int | None) -> None:
+    """Two-sample Kolmogorov-Smirnov tests of cost and labels, each failing once in 10,000."""
+    world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
+    question, costs = Question(gamma=0.05), Costs(0.2, 1.0)
+
+    def runs(seed: int, people: int | None) -> Simulation:
+        return simulate(
+            "adaptive", world, question, costs, repeats=60, seed=seed, history_size=past,
+            people=people,
+        )  # fmt: skip
+
+    blocks, persons = runs(1, None), runs(2, 10**9)
+    for name in ("cost", "labels", "lower", "upper"):
+        test = ks_2samp(getattr(blocks, name), getattr(persons, name))
+        assert test.pvalue > 1e-4, name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.bands import bands_from_past
@@ -29,6 +30,8 @@ from equipoise.question import Costs, Question, Verdict, Want
 __all__ = ["AdaptiveAudit", "Pending"]
 
 Pending = Literal["prefix", "worst_case"]
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 
@@ -98,7 +101,7 @@ class AdaptiveAudit(Audit):
             simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
         )
         self._weighing: Weighing | None = None
-        self._next_doubt = 20.0
+        self._next_doubt = np.inf if history.exact else 20.0  # exact past data never blur it all
         free = free_verdict(history, question, self._free_share / 2.0)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
@@ -126,6 +129,40 @@ class AdaptiveAudit(Audit):
             return dict.fromkeys(self._groups, 0.0)
         return dict(zip(self._groups, self._weighing.shares.tolist(), strict=True))
 
+    # -- many labels at once --------------------------------------------------------------------
+
+    def label_at_once(
+        self, arrivals: Array, answer: Callable[[Ints], Ints], rng: np.random.Generator
+    ) -> None:
+        """Request and count a block of labels, all known at once: what a simulation can do.
+
+        The labels are those that :meth:`ask` and :meth:`tell` would have gathered before the next
+        change of plan.
+
+        Parameters
+        ----------
+        arrivals
+            How often a denied person of each group comes, in the order of the past data's groups.
+        answer
+            From groups, by position, to the outcomes of people of theirs.
+        """
+        weighing = self._evidence()
+        until_doubt = np.ceil(self._next_doubt - weighing.counts.sum())
+        count = max(1, int(min(weighing.labels_until_change, until_doubt)))
+        groups = weighing.choose(arrivals, count, rng)
+        if not len(groups):
+            self.conclude("nobody else is to come")
+            return
+        outcomes = answer(groups)
+        taken = weighing.count_block(groups, outcomes)
+        groups, outcomes = groups[:taken], outcomes[:taken]
+        np.add.at(self._requested, groups, 1)
+        for group, spending in self._spending.items():
+            mine = outcomes[groups == self._index[group]]
+            spending.labels += len(mine)
+            spending.failures += int((mine == 0).sum())
+        self._finding = self._after_labels()
+
     # -- the protocol's inside ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
@@ -139,10 +176,13 @@ class AdaptiveAudit(Audit):
         self._requested[self._index[group]] += 1
 
     def _learn(self, answer: Answer) -> Finding | None:
+        self._evidence().count(self._index[answer.ticket.group], answer.outcome)
+        return self._after_labels()
+
+    def _after_labels(self) -> Finding | None:
         weighing = self._evidence()
-        verdict = weighing.count(self._index[answer.ticket.group], answer.outcome)
-        if verdict is not None:
-            return self._decided(verdict)
+        if weighing.verdict is not None:
+            return self._decided(weighing.verdict)
         if weighing.counts.sum() >= self._next_doubt:
             self._next_doubt = DOUBT * weighing.counts.sum()
             low, high = np.array(list(self._boxes().values())).T

@@ -22,6 +22,7 @@ from equipoise.question import Verdict
 __all__ = ["Levels", "Weighing"]
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 PILOT = 5  # labels per group before the first plan
 EPOCH = 1.2  # labels grow by this factor between two plans
@@ -109,15 +110,28 @@ class Weighing:
         if self.fair_set is not None:
             self.fair_set.update(group, outcome)
         self.verdict = self._decide()
-        counted = self.counts.sum()
-        if self.verdict is None and counted >= self._next_plan:
-            self._plan()
-            self._next_plan = int(np.ceil(EPOCH * counted))
-            self._next_aim = int(np.ceil(AIM * counted))
-        elif self.verdict is None and counted >= self._next_aim:
-            self._aim()
-            self._next_aim = int(np.ceil(AIM * counted))
+        if self.verdict is None:
+            self._keep_up()
         return self.verdict
+
+    def count_block(self, groups: Ints, outcomes: Ints) -> int:
+        """Count labels as :meth:`count` would one by one; return how many until a verdict, or all.
+
+        The bets must stand for all of them: at most :attr:`labels_until_change` at a time.
+        """
+        taken = len(groups)
+        at_fair = self.unfair_set.update_block(groups, outcomes).max()
+        at_unfair = (
+            self.fair_set.update_block(groups, outcomes).min() if self.fair_set else taken + 1
+        )
+        if min(at_fair, at_unfair) <= taken:
+            taken = int(min(at_fair, at_unfair))
+            self.verdict = Verdict.FAIR if at_fair <= at_unfair else Verdict.UNFAIR
+        self.ones += np.bincount(groups[:taken], outcomes[:taken], len(self.ones))
+        self.zeros += np.bincount(groups[:taken], 1 - outcomes[:taken], len(self.zeros))
+        if self.verdict is None:
+            self._keep_up()
+        return taken
 
     def verdict_with(self, ones: Array, zeros: Array, unknown: Array) -> Verdict | None:
         """Return the verdict that further labels would bring, however the unknown ones turn out."""
@@ -154,6 +168,35 @@ class Weighing:
         bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0
         return np.asarray(self._reachable & (requested <= bound))
 
+    def choose(self, arrivals: Array, count: int, rng: np.random.Generator) -> Ints:
+        """Return whose labels come next, people of the groups arriving at these rates.
+
+        It equals passing over people until one is welcome. Fewer come back, or none, when nobody
+        who is welcome arrives. The shares must stand for all of them, and no label be out.
+        """
+        rates, pace = arrivals.tolist(), (SLACK * self.shares).tolist()
+        reachable, requested = self._reachable.tolist(), self.counts.tolist()
+        total, groups = sum(requested), range(len(rates))
+        chosen = []
+        for draw in rng.random(count).tolist():
+            welcome = [
+                rates[g] if reachable[g] and requested[g] <= pace[g] * (total + 1.0) + 1.0 else 0.0
+                for g in groups
+            ]
+            point, group = draw * sum(welcome), -1
+            for g in groups:
+                if welcome[g] > 0.0:
+                    group = g
+                    point -= welcome[g]
+                    if point < 0.0:
+                        break
+            if group < 0:
+                break
+            chosen.append(group)
+            requested[group] += 1.0
+            total += 1.0
+        return np.array(chosen, dtype=np.intp)
+
     # -- where it stands ------------------------------------------------------------------------
 
     @property
@@ -182,6 +225,18 @@ class Weighing:
         if self.fair_set is not None and self.fair_set.refuted.any():
             return Verdict.UNFAIR
         return None
+
+    def _keep_up(self) -> None:
+        """Plan or aim anew when enough labels have come since the last time."""
+        counted = self.counts.sum()
+        if counted >= self._next_plan:
+            self._plan()
+            self._next_plan = int(np.ceil(EPOCH * counted))
+        elif counted >= self._next_aim:
+            self._aim()
+        else:
+            return
+        self._next_aim = int(np.ceil(AIM * counted))
 
     def _plan(self) -> None:
         if self.fair_set is None:

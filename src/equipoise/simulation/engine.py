@@ -34,7 +34,8 @@ def simulate(
     """Run an audit many times in a world whose truth is known.
 
     Baseline and RS-Audit are drawn from the exact distributions of their stopping times, so any
-    precision takes milliseconds; other audits, and delayed outcomes, run person by person.
+    precision takes milliseconds. The adaptive audit runs block by block, exactly as it would person
+    by person; other audits, and delayed outcomes, run person by person.
 
     Parameters
     ----------

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features
 from equipoise.errors import BadData
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Verdict, Want
+from equipoise.simulation.blocks import run_by_blocks
 from equipoise.simulation.result import Draws
 from equipoise.simulation.setting import Delay, Setting
 from equipoise.worlds import People, World
@@ -103,7 +105,7 @@ def _run_once(setting: Setting, seed: SeedSequence) -> Row:
     except BadData:  # a past without one of the groups: nothing can be said
         return Verdict.INCONCLUSIVE.value, 0.0, 0, 0, np.nan, 0.0, 1.0
     audit = setting.audit(setting.question, setting.costs, past, **setting.options)  # type: ignore[arg-type]
-    finding = run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
+    finding = _run(audit, setting, rng)
     estimate = np.nan if finding.estimate is None else finding.estimate
     # The audit's own books, not the finding's: labels still out at the verdict cost money too.
     return (
@@ -115,6 +117,13 @@ def _run_once(setting: Setting, seed: SeedSequence) -> Row:
         finding.lower,
         finding.upper,
     )
+
+
+def _run(audit: Audit, setting: Setting, rng: np.random.Generator) -> Finding:
+    at_once = setting.delay is None and setting.people is None and audit.budget is None
+    if type(audit) is AdaptiveAudit and at_once:
+        return run_by_blocks(audit, setting.world, rng)
+    return run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
 
 
 def _let_arrive(audit: Audit, arrivals: People, clock: int, post: _Post) -> None:

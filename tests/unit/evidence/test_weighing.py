@@ -156,3 +156,27 @@ def test_the_wanted_group_is_the_one_behind_its_share() -> None:
         assert eligible.any(), "some group is always welcome"
         requested[rng.choice(np.flatnonzero(eligible))] += 1
     assert requested / requested.sum() == pytest.approx(weighing.shares, abs=0.15)
+
+
+@examples(40)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: int) -> None:
+    one_by_one, at_once = setup.start(0.05), setup.start(0.05)
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        size = int(rng.integers(1, at_once.labels_until_change + 1))
+        groups = rng.integers(0, len(setup.r), size)
+        outcomes = (rng.random(size) < np.array(setup.r)[groups]).astype(np.intp)
+        taken = at_once.count_block(groups, outcomes)
+        for group, outcome in zip(groups[:taken], outcomes[:taken], strict=True):
+            assert one_by_one.verdict is None
+            one_by_one.count(int(group), int(outcome))
+        assert one_by_one.verdict is at_once.verdict
+        assert np.array_equal(one_by_one.counts, at_once.counts)
+        if at_once.verdict is not None:
+            break
+        for sequential, block in zip(staircases(one_by_one), staircases(at_once), strict=True):
+            assert np.array_equal(sequential.refuted, block.refuted)
+            sequential._drop_refuted()
+            block._drop_refuted()
+            assert np.allclose(sequential._rows.stake, block._rows.stake, rtol=1e-9, atol=0.0)
