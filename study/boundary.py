@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from bench.measure import table
@@ -27,9 +28,24 @@ from equipoise.question import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.worlds import CellWorld
 
+PAGE = Path(__file__).parents[1] / "docs" / "boundary.md"
+COLUMNS = (
+    "line",
+    "groups",
+    "truth",
+    "past per group",
+    "late outcomes",
+    "runs",
+    "wrong",
+    "share",
+    "95% interval",
+    "inconclusive",
+    "labels",
+    "within delta",
+)
 DELTA = 0.05
 ASIDE = 1e-5
-MOST_PEOPLE = 200_000  # who ever come; an audit that needs more is INCONCLUSIVE
+MOST_PEOPLE = 200_000  # who ever come where outcomes are late; who needs more is INCONCLUSIVE
 QUESTION = eq.Question("equalized_odds", gamma=0.1, epsilon=0.1, delta=DELTA)
 LINES = {
     "few approved": {"A": (0.06, 0.03, 0.91, 0.15), "B": (0.08, 0.03, 0.89, 0.25)},
@@ -75,7 +91,7 @@ class Row:
             seed=seed,
             history_size=None if self.past is None else self.past * len(world.groups),
             delay=delay,
-            people=MOST_PEOPLE,
+            people=None if delay is None else MOST_PEOPLE,
             jobs=jobs,
             pending=self.pending or "prefix",
         )
@@ -110,30 +126,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=4000, help="of the first rows; others 1/8")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
     out = table(
         f"wrong verdicts at the boundaries, delta={DELTA}, {QUESTION.metric.replace('_', ' ')}, "
         f"gamma={QUESTION.gamma:g}, epsilon={QUESTION.epsilon:g}",
-        "line",
-        "groups",
-        "truth",
-        "past per group",
-        "late outcomes",
-        "runs",
-        "wrong",
-        "share",
-        "95% interval",
-        "inconclusive",
-        "labels",
-        "within delta",
+        *COLUMNS,
     )
-    rows = list(_rows(options.runs))
+    shown: list[list[str]] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        for row in bar.track(rows, description="boundaries"):
-            _add(out, row, row.simulate(options.seed, options.jobs))
+        for row in bar.track(list(_rows(options.runs)), description="boundaries"):
+            shown.append(_cells(row, row.simulate(options.seed, options.jobs)))
+            out.add_row(*shown[-1])
+            _write(options, shown)  # a page after every row: long runs may be cut short
     return out
+
+
+def _write(options: argparse.Namespace, rows: list[list[str]]) -> None:
+    lines = [
+        "# How often the adaptive audit errs where errors are most likely",
+        "",
+        "<!-- generated: do not edit -->",
+        "",
+        f"Made by `python -m study boundary --runs {options.runs}`: {QUESTION}. The true Delta is "
+        f"{ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon (truth UNFAIR).",
+        "",
+        "Late outcomes are told after a geometric number of arrivals, 2 on average if they are bad "
+        "and 500 if they are good. *Prefix* and *worst case* are the two policies for labels that "
+        "are out; *arrival order* counts a label when it arrives, an audit that must not be built: "
+        "its rows show that the harness would notice.",
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "| " + " | ".join(["---"] * len(COLUMNS)) + " |",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+    ]
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text("\n".join(lines))
 
 
 def _rows(runs: int) -> Iterator[Row]:
@@ -150,11 +181,11 @@ def _rows(runs: int) -> Iterator[Row]:
         yield Row(boundary, some, None, "prefix", ArrivalOrder)
 
 
-def _add(out: Table, row: Row, sim: Simulation) -> None:
+def _cells(row: Row, sim: Simulation) -> list[str]:
     wrong, runs = int(sim.wrong.sum()), len(sim)
     low, high = clopper_pearson(wrong, runs, 0.025)
     policy = "arrival order" if row.audit is ArrivalOrder else row.pending
-    out.add_row(
+    return [
         row.boundary.line,
         str(len(row.boundary.world.groups)),
         row.boundary.truth,
@@ -167,7 +198,7 @@ def _add(out: Table, row: Row, sim: Simulation) -> None:
         f"{np.mean(sim.verdict == 'INCONCLUSIVE'):.3f}",
         f"{sim.labels.mean():,.0f}",
         "yes" if low <= DELTA else "NO",
-    )
+    ]
 
 
 def _world_at(line: str, question: eq.Question, difference: float) -> CellWorld:

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> Table:
 def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -> Result:
     world, question = instance.world, instance.question
 
-    def simulate(audit: str | type[BetaAudit], runs: int) -> Simulation:
+    def simulate(audit: str | type[BetaAudit], runs: int, people: int | None) -> Simulation:
         return eq.simulate(
             audit,
             world,
@@ -85,7 +85,7 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
             costs,
             repeats=runs,
             seed=options.seed,
-            people=MOST_PEOPLE,
+            people=people,
             jobs=options.jobs,
         )
 
@@ -94,8 +94,8 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
         instance,
         costs,
         float(eq.lower_bound(world, question, costs)),
-        simulate("adaptive", options.runs),
-        simulate(BetaAudit, options.mixture_runs) if compared else None,
+        simulate("adaptive", options.runs, None),
+        simulate(BetaAudit, options.mixture_runs, MOST_PEOPLE) if compared else None,
         rs_expectation(world, question, costs).cost if question.metric in OUTCOMES else None,
     )
 

@@ -137,10 +137,12 @@ def _free_verdict(cells: Cells, exact: bool, question: Question, share: float) -
     return Verdict.UNFAIR if unfair else Verdict.INCONCLUSIVE
 
 
-def difference_bounds(bands: Bands, boxes: Box | None = None) -> tuple[float, float]:
+def difference_bounds(
+    bands: Bands, boxes: Box | None = None, *, tolerance: float = 1e-6
+) -> tuple[float, float]:
     """Return certified bounds of Delta as every group's r ranges over its box ([0, 1] by default).
 
-    The lower bound never exceeds the true infimum; it is within 1e-6 of it.
+    The lower bound never exceeds the true infimum; it is within ``tolerance`` of it.
     """
     groups = tuple(next(iter(bands.values())))
     ends = {g: (0.0, 1.0) if boxes is None else boxes[g] for g in groups}
@@ -150,7 +152,9 @@ def difference_bounds(bands: Bands, boxes: Box | None = None) -> tuple[float, fl
         floor = max(floor, max(low for low, _ in ranges) - min(high for _, high in ranges))
         ceiling = max(ceiling, _largest_gap(ranges))
     if len(bands) == 2:
-        floor = max(floor, _least_joint_difference(bands, groups, ends, floor, ceiling))
+        floor = max(
+            floor, _least_joint_difference(bands, groups, ends, (floor, ceiling), tolerance)
+        )
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
@@ -184,15 +188,20 @@ def _largest_gap(ranges: Sequence[tuple[float, float]]) -> float:
 
 
 def _least_joint_difference(
-    bands: Bands, groups: tuple[str, ...], ends: Box, floor: float, ceiling: float
+    bands: Bands,
+    groups: tuple[str, ...],
+    ends: Box,
+    known: tuple[float, float],
+    tolerance: float,
 ) -> float:
     """Least d such that all groups fit a falling rate into [t, t+d] and a rising one into [u, u+d].
 
     For t in a cell the smallest feasible d is bounded from below by letting the cell's two ends
     relax the two constraints; cells that cannot beat the best d found are dropped, others halved.
-    The search ends where the rates one by one, whose least d is ``floor``, already say as much.
+    The search ends where the rates one by one, whose least d is ``known[0]``, already say as much.
     """
     falling, rising = bands.values()
+    floor, ceiling = known
 
     def least_d(t_low: Array, t_high: Array) -> Array:
         # A rate of at least t_low caps every r, whatever d is.
@@ -221,12 +230,12 @@ def _least_joint_difference(
         bound = least_d(low, high)
         middle = (low + high) / 2.0
         best = min(best, float(least_d(middle, middle).min()))
-        if best <= floor + 1e-6:
+        if best <= floor + tolerance:
             return floor
-        live = bound < best - 1e-6
+        live = bound < best - tolerance
         if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
             # cells dropped on the way were bounded by the best d of their time, or nearly so
-            return min(float(bound.min()), max(best - 1e-6, 0.0))
+            return min(float(bound.min()), max(best - tolerance, 0.0))
         low, high = (
             np.concatenate([low[live], middle[live]]),
             np.concatenate([middle[live], high[live]]),

@@ -256,7 +256,7 @@ class AdaptiveAudit(Audit):
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         boxes = self._boxes()
-        lower, upper = difference_bounds(self._bands, boxes)
+        lower, upper = difference_bounds(self._bands, boxes, tolerance=1e-4)
         if verdict is Verdict.FAIR:
             upper = min(upper, self.question.threshold)
         elif verdict is Verdict.UNFAIR:

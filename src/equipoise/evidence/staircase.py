@@ -9,7 +9,7 @@ reached its threshold is refuted for good; when all cells of a set are refuted, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Flags = NDArray[np.bool_]
 
 FINENESS = 0.16  # first cells: b's rates move by at most this many epsilons
 RESTART = 0.1  # of a cell's stake is divided anew at every plan
+DOUBT = 0.5  # nats that a group's labels must have gathered for half the hope in more of them
 _DRIFT = 0.15  # aim the set bets anew when a planned share has changed by this much (log)
 _SPLIT_GAIN = 1.03  # halve a cell if both halves give more information than this times its own
 _BLOCK = 100_000  # numbers to work on at a time: what fits a processor's cache
@@ -136,10 +137,9 @@ class _Rows:
     def take(self, which: Ints | Flags) -> _Rows:
         return _Rows(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    def join(self, *others: _Rows) -> _Rows:
-        parts = (self, *others)
+    def join(self, other: _Rows) -> _Rows:
         return _Rows(
-            *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(self))
+            *(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
         )
 
 
@@ -157,6 +157,18 @@ class Standing:
     info_a: Array
     info_b: Array
     missing: Array
+
+    def doubted(self, counts: Array) -> Standing:
+        """Return the same with less hope in what is known from few labels only.
+
+        Information that a group's labels seem to carry counts by how much of it they have gathered.
+        """
+        gathered_a, gathered_b = counts[self.a] * self.info_a, counts[self.b] * self.info_b
+        return replace(
+            self,
+            info_a=self.info_a * gathered_a / (gathered_a + DOUBT),
+            info_b=self.info_b * gathered_b / (gathered_b + DOUBT),
+        )
 
 
 class Staircase:
@@ -351,8 +363,13 @@ class Staircase:
             rows, parents = self._rows.take(~wide), self._rows.take(wide)
             middle = (parents.start + parents.end) / 2.0
             self._rows = rows.join(
-                self._build(parents.pair, parents.start, middle, parents.half, parents.stake),
-                self._build(parents.pair, middle, parents.end, parents.half, parents.stake),
+                self._build(
+                    np.tile(parents.pair, 2),
+                    np.concatenate([parents.start, middle]),
+                    np.concatenate([middle, parents.end]),
+                    np.tile(parents.half, 2),
+                    np.tile(parents.stake, (2, 1)),
+                )
             )
             self._reindex()
         self._reindex()
@@ -463,12 +480,16 @@ class Staircase:
         pair, start, end, half = rows.pair[near], rows.start[near], rows.end[near], rows.half[near]
         a, b = self._a[pair], self._b[pair]
         middle = (start + end) / 2.0
-        halves = np.full(len(near), np.inf)
-        for left, right in ((start, middle), (middle, end)):
-            corners = self._corners(pair, left, right, half)
-            info_a, info_b = _information(corners.box, estimates[a], estimates[b])
-            info = shares[a] * info_a + shares[b] * info_b
-            halves = np.minimum(halves, np.where(corners.empty, np.inf, info))
+        corners = self._corners(
+            np.tile(pair, 2),
+            np.concatenate([start, middle]),
+            np.concatenate([middle, end]),
+            np.tile(half, 2),
+        )
+        a, b = np.tile(a, 2), np.tile(b, 2)
+        info_a, info_b = _information(corners.box, estimates[a], estimates[b])
+        info = np.where(corners.empty, np.inf, shares[a] * info_a + shares[b] * info_b)
+        halves = info.reshape(2, -1).min(axis=0)
         wide = np.zeros(len(own), dtype=bool)
         wide[near[halves > _SPLIT_GAIN * own[near]]] = True
         return wide

@@ -241,7 +241,7 @@ class Weighing:
     def _plan(self) -> None:
         if self.fair_set is None:
             self.fair_set = self._open_fair_set()
-        plan = self._allocation()
+        plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
         self.shares = shares / max(shares.sum(), 1e-300)
@@ -256,15 +256,12 @@ class Weighing:
         if self.fair_set is not None:
             self.fair_set.aim(self.estimates, self.counts)
 
-    def _allocation(self) -> Allocation:
-        fair_set = self.fair_set or self._open_fair_set()
-        estimates = self.estimates
-        return allocate(
-            self.unfair_set.standing(estimates),
-            fair_set.standing(estimates),
-            self._costs(),
-            was_fair=self._pursues_fair,
-        )
+    def _allocation(self, *, doubt: bool = False) -> Allocation:
+        sets = self.unfair_set, self.fair_set or self._open_fair_set()
+        unfair, fair = (each.standing(self.estimates) for each in sets)
+        if doubt:
+            unfair, fair = unfair.doubted(self.counts), fair.doubted(self.counts)
+        return allocate(unfair, fair, self._costs(), was_fair=self._pursues_fair)
 
     def _costs(self) -> Array:
         costs = self._feature_costs + self._label_costs * (1.0 - self.estimates)

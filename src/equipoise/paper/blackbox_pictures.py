@@ -87,9 +87,9 @@ def _estimate(axes: Axes, here: Sequence[Record], classifier: str) -> None:
     axes.axhline(real(truth, "eod"), color=TRUTH, lw=1.5, label="true EOD")
     (adaptive,) = (r for r in here if r["kind"] == "adaptive")
     asked = real(adaptive, "labels")
-    effort = "without a label" if asked == 0 else f"after {asked:,.0f} labels on average"
+    effort = "no label" if asked == 0 else f"{asked:,.0f} labels"
     axes.set_title(
-        f"adaptive audit: {adaptive['verdict']} {effort}",
+        f"adaptive audit: {adaptive['verdict']}, {effort}",
         loc="right",
         fontsize=8.5,
         fontweight="normal",

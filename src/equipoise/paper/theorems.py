@@ -31,7 +31,7 @@ __all__ = ["parts", "run_epsilon", "tell"]
 
 NAME = "theorems"
 EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-ADAPTIVE = (0.1, 0.05, 0.02)
+ADAPTIVE = (0.1, 0.05, 0.02, 0.01)
 DELTA, P, Q = 0.01, 0.2, 0.2
 COSTS = Costs(feature=0.0, label=1.0)
 
@@ -169,5 +169,5 @@ def _draw(rows: Sequence[Record]) -> Figure:
             xlabel="epsilon (log scale)",
             ylabel="cost (failed overrides, log scale)",
         )
-    legend_below(figure, panels[0], columns=4)
+    legend_below(figure, panels[0], columns=3)
     return figure

@@ -107,21 +107,17 @@ def rehearse(
 
 def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
     """Label denied people as they come, without the paperwork of a real audit."""
-    prices = [audit.costs.of(group) for group in audit.cells]
-    feature, label = np.array([(p.feature, p.label) for p in prices]).T
-    asked, failed = np.zeros(len(r)), np.zeros(len(r))
     if audit.evidence is None:
         verdict = audit.finding.verdict.value if audit.finding else None
-        return Trial(verdict, asked, 0.0)
+        return Trial(verdict, np.zeros(len(r)), 0.0)
+    prices = [audit.costs.of(group) for group in audit.cells]
+    feature, label = np.array([(p.feature, p.label) for p in prices]).T
     evidence = deepcopy(audit.evidence)
-    denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
-    while evidence.verdict is None and asked.sum() < CAP:
-        arriving = np.cumsum(np.maximum(denied, 1e-9) * evidence.eligible(asked))
-        group = int(np.searchsorted(arriving, rng.random() * arriving[-1], side="right"))
-        outcome = int(rng.random() < r[group])
-        asked[group] += 1
-        failed[group] += 1 - outcome
-        evidence.count(group, outcome)
+    denied = np.array([max(counts.denied, 1e-9) for counts in audit.cells.values()])
+    while evidence.verdict is None and (left := CAP - int(evidence.counts.sum())) > 0:
+        groups = evidence.choose(denied, min(left, evidence.labels_until_change), rng)
+        evidence.count_block(groups, (rng.random(len(groups)) < r[groups]).astype(np.intp))
+    asked, failed = evidence.counts, evidence.zeros
     cost = float(feature @ asked + label @ failed)
     if evidence.verdict is not None:
         return Trial(evidence.verdict.value, asked, cost)
