@@ -46,7 +46,7 @@ COLUMNS = (
 DELTA = 0.05
 ASIDE = 1e-5
 MOST_PEOPLE = 200_000  # who ever come where outcomes are late; who needs more is INCONCLUSIVE
-QUESTION = eq.Question("equalized_odds", gamma=0.1, epsilon=0.1, delta=DELTA)
+QUESTION = eq.Question("equalized_odds", gamma=0.1, epsilon=0.2, delta=DELTA)
 LINES = {
     "few approved": {"A": (0.06, 0.03, 0.91, 0.15), "B": (0.08, 0.03, 0.89, 0.25)},
     "half approved": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.30)},

@@ -57,8 +57,9 @@ class Result:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--mixture-runs", type=int, default=40, help="of the Beta mixture")
+    parser.add_argument("--runs", type=int, default=200, help="two groups, outside the gap zone")
+    parser.add_argument("--other-runs", type=int, default=60, help="more groups, or the gap zone")
+    parser.add_argument("--mixture-runs", type=int, default=20, help="of the Beta mixture")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
@@ -89,12 +90,13 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
             jobs=options.jobs,
         )
 
+    plain = instance.groups == 2 and instance.kind != GAP
     compared = instance.groups == 2 and not instance.is_free and options.mixture_runs > 0
     return Result(
         instance,
         costs,
         float(eq.lower_bound(world, question, costs)),
-        simulate("adaptive", options.runs, None),
+        simulate("adaptive", options.runs if plain else options.other_runs, None),
         simulate(BetaAudit, options.mixture_runs, MOST_PEOPLE) if compared else None,
         rs_expectation(world, question, costs).cost if question.metric in OUTCOMES else None,
     )
@@ -131,7 +133,8 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 
 def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
-        f"python -m study multiples --runs {options.runs} --mixture-runs {options.mixture_runs}"
+        f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
+        f"--mixture-runs {options.mixture_runs}"
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
