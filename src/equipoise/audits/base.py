@@ -86,6 +86,11 @@ class Audit(ABC):
     ) -> None:
         if budget is not None:
             require_non_negative("budget", budget)
+        if not isinstance(history, Past):
+            raise InvalidInput(
+                f"'history' must be past decisions as History.read or a world's past() return "
+                f"them; got a {type(history).__name__}"
+            )
         for group in costs.groups:
             if group not in history.cells:
                 raise UnknownName("group in 'costs'", group, history.cells.groups)

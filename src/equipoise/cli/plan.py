@@ -164,7 +164,7 @@ def outlook_table(seen: Outlook) -> Table:
     )
     if seen.extrapolated:
         table.caption += (
-            f"; {seen.extrapolated:.0%} were broken off after {seen.cap} labels and count with "
+            f"; {seen.extrapolated:.0%} were broken off after {seen.cap:,} labels and count with "
             "their own estimate of the rest"
         )
     table.caption_justify = "left"

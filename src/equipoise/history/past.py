@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from equipoise.cells import Cells
 
 __all__ = ["Past"]
 
 
+@runtime_checkable
 class Past(Protocol):
     """Past decisions as an audit sees them.
 

@@ -24,7 +24,7 @@ __all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
 
 Array = NDArray[np.float64]
 
-CAP = 300  # labels of one rehearsal; beyond it the audit's own estimate of the rest is added
+CAP = 2_000  # labels of one rehearsal; beyond it the audit's own estimate of the rest is added
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 _WEIGHT = 8.0  # a group's r scatters around its mean like a share among so many people
 

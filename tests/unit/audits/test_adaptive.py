@@ -410,3 +410,8 @@ def test_outcomes_still_out_are_named() -> None:
     audit.ask("A", 0)
     finding = audit.conclude()
     assert any("1 outcomes that are still out" in line for line in finding.missing)
+
+
+def test_a_table_instead_of_past_decisions_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"'history' must be .*History\.read.*got a dict"):
+        AdaptiveAudit(QUESTION, Costs(), {"group": ["A"]})  # type: ignore[arg-type]
