@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.bands import bands_from_past
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput, ProtocolError, UnknownName
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.weighing import Levels, Weighing
 from equipoise.finding import Finding, Interval
@@ -137,7 +137,7 @@ class AdaptiveAudit(Audit):
         """Request and count a block of labels, all known at once: what a simulation can do.
 
         The labels are those that :meth:`ask` and :meth:`tell` would have gathered before the next
-        change of plan.
+        change of plan. It is for an audit under way, without a budget and with no label out.
 
         Parameters
         ----------
@@ -146,6 +146,11 @@ class AdaptiveAudit(Audit):
         answer
             From groups, by position, to the outcomes of people of theirs.
         """
+        if self._finding is not None or self._order or self.budget is not None:
+            raise ProtocolError(
+                "labels come in blocks only to an audit that goes on, has no budget and waits for "
+                "no label; use ask and tell"
+            )
         weighing = self._evidence()
         until_doubt = np.ceil(self._next_doubt - weighing.counts.sum())
         count = max(1, int(min(weighing.labels_until_change, until_doubt)))
@@ -242,7 +247,7 @@ class AdaptiveAudit(Audit):
 
     def _is_reachable(self, group: str) -> bool:
         depends = any(by_group[group].depends_on_r for by_group in self._bands.values())
-        return depends and (self.cells[group].denied > 0 or not self.history.exact)
+        return depends and self.cells[group].denied > 0  # else nobody would come to be labelled
 
     # -- the finding ----------------------------------------------------------------------------
 

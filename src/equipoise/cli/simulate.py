@@ -52,7 +52,26 @@ Where = Annotated[
         rich_help_panel=WORLD,
     ),
 ]
-Column = Annotated[str | None, typer.Option(metavar="COLUMN", rich_help_panel=WORLD)]
+Decision = Annotated[
+    str | None,
+    typer.Option(
+        "--decision",
+        "-d",
+        metavar="COLUMN",
+        help="Column of decisions, of a file.",
+        rich_help_panel=WORLD,
+    ),
+]
+Outcome = Annotated[
+    str | None,
+    typer.Option(
+        "--outcome",
+        "-o",
+        metavar="COLUMN",
+        help="Column of outcomes, known for everybody.",
+        rich_help_panel=WORLD,
+    ),
+]
 
 
 @app.command()
@@ -69,8 +88,8 @@ def simulate(
             "--group", "-g", metavar="COLUMN", help="Column of groups.", rich_help_panel=WORLD
         ),
     ] = None,
-    decision: Column = None,
-    outcome: Column = None,
+    decision: Decision = None,
+    outcome: Outcome = None,
     positive: Positive = None,
     metric: Metric = "equalized_odds",
     gamma: Gamma = 0.05,
@@ -237,7 +256,9 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: Lo
     to.print(f"world: {', '.join(world)}", markup=False)
     to.print(f"truth: Delta = {first.difference:.4f}, {truth} is right", markup=False)
     meaning = (
-        "an asymptotic reference, since both answers are right"
+        "past data alone decide"
+        if least.cost == 0.0
+        else "an asymptotic reference, since both answers are right"
         if least.reference
         else "no audit costs less on average"
     )

@@ -21,7 +21,8 @@ _STICKY = 1.15  # another answer must promise this much more speed to be pursued
 class Allocation:
     """Planned share of labels per group, the verdict they pursue, and its speed.
 
-    ``speed`` is the share of the remaining work that one unit of cost does, at the estimates.
+    ``speed`` is the share of the remaining work that one unit of cost does at least, at the
+    estimates.
     """
 
     shares: Array
@@ -54,7 +55,8 @@ def allocate(
     shares = budget / costs
     shares = shares / shares.sum()
     shares = (1.0 - _FLOOR) * shares + _FLOOR / k
-    return Allocation(shares, bool(pursues_fair), fair_speed if pursues_fair else unfair_speed)
+    speed = fair_speed if pursues_fair else unfair_speed
+    return Allocation(shares, bool(pursues_fair), (1.0 - _FLOOR) * speed)
 
 
 def _refute_all(cells: Standing, costs: Array) -> tuple[Array, float]:

@@ -117,9 +117,12 @@ class Weighing:
     def count_block(self, groups: Ints, outcomes: Ints) -> int:
         """Count labels as :meth:`count` would one by one; return how many until a verdict, or all.
 
-        The bets must stand for all of them: at most :attr:`labels_until_change` at a time.
+        The bets must stand for all of them: at most :attr:`labels_until_change` at a time. After a
+        verdict the staircases are not to be used: they have seen the whole block.
         """
         taken = len(groups)
+        if taken > self.labels_until_change:
+            raise ValueError(f"{taken} labels at once; at most {self.labels_until_change} now")
         at_fair = self.unfair_set.update_block(groups, outcomes).max()
         at_unfair = (
             self.fair_set.update_block(groups, outcomes).min() if self.fair_set else taken + 1
@@ -214,8 +217,8 @@ class Weighing:
         plan = self._allocation()
         if plan.speed <= 0.0:
             return np.full(len(self.shares), np.inf)
-        spend = 1.0 / plan.speed
-        return np.asarray(plan.shares * spend / (plan.shares * self._costs()).sum())
+        shares = np.where(self._reachable, plan.shares, 0.0)
+        return np.asarray(shares / plan.speed / (shares * self._costs()).sum())
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -72,14 +72,15 @@ class Status(JsonValue):
         cap = "no cap" if self.cap is None else f"cap {self.cap:,}"
         states = ", ".join(f"{n:,} {state.lower()}" for state, n in sorted(self.states.items()))
         lines = [
-            f"{self.name}: {self.audit} audit, {self.events:,} events, last at {self.time}",
+            f"{self.name}: {self.audit} audit, {_count(self.events, 'event')}, last at {self.time}",
             f"  people      {self.people:,} ({states or 'none'})",
             f"  money       {self.spent:,} spent + {self.reserved:,} reserved, {cap} (minor units)",
         ]
         for group, g in self.groups.items():
             lines.append(
                 f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "
-                f"{g.positive + g.negative:,} outcomes of denied people, {g.positive:,} good; "
+                f"{_count(g.positive + g.negative, 'outcome')} of denied people, "
+                f"{g.positive:,} good; "
                 f"{g.in_flight:,} in flight"
             )
         if self.overrun:
@@ -91,6 +92,10 @@ class Status(JsonValue):
         lines += [f"  WARNING     {test}" for test in self.drift if test.alarm]
         lines.append(str(self.finding) if self.finding else "  verdict     none yet")
         return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def status_of(projection: Projection) -> Status:

@@ -37,7 +37,7 @@ def forecast_adaptive(
         least=seen.quantiles["0.1"],
         most=seen.quantiles["0.9"],
         guarantees=f"wrong with probability at most {level:g}, whatever the population "
-        "(docs/guarantees.md)",
+        "(guarantees.md in the documentation)",
         assumes=(
             "everybody comes from one population, past and present, independently",
             ASSUMED_R,

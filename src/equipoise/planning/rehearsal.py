@@ -113,7 +113,7 @@ def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
     prices = [audit.costs.of(group) for group in audit.cells]
     feature, label = np.array([(p.feature, p.label) for p in prices]).T
     evidence = deepcopy(audit.evidence)
-    denied = np.array([max(counts.denied, 1e-9) for counts in audit.cells.values()])
+    denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
     while evidence.verdict is None and (left := CAP - int(evidence.counts.sum())) > 0:
         groups = evidence.choose(denied, min(left, evidence.labels_until_change), rng)
         evidence.count_block(groups, (rng.random(len(groups)) < r[groups]).astype(np.intp))
@@ -122,7 +122,9 @@ def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
     if evidence.verdict is not None:
         return Trial(evidence.verdict.value, asked, cost)
     to_go = evidence.labels_to_go()
-    return Trial(None, asked + to_go, cost + float((feature + label * (1.0 - r)) @ to_go))
+    prices = feature + label * (1.0 - r)
+    rest = np.where(prices > 0.0, prices, 1.0) * to_go  # what is free stays free, however long
+    return Trial(None, asked + to_go, cost + float(rest[prices > 0.0].sum()))
 
 
 def _quantile(trials: Sequence[Trial], level: float) -> Price:

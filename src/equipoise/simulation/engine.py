@@ -35,7 +35,8 @@ def simulate(
 
     Baseline and RS-Audit are drawn from the exact distributions of their stopping times, so any
     precision takes milliseconds. The adaptive audit runs block by block, exactly as it would person
-    by person; other audits, and delayed outcomes, run person by person.
+    by person; other audits, and runs with a delay, a budget or a limit of people, go person by
+    person.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Run an audit person by person, with outcomes that may come late, out of order, or never."""
+"""Run audits one by one, with outcomes that may come at once, late, out of order, or never."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(
 def run_repeats(
     setting: Setting, *, jobs: int = 1, on_done: Callable[[], object] = lambda: None
 ) -> Draws:
-    """Run a setting's audit person by person, once per repeat."""
+    """Run a setting's audit once per repeat, in blocks where it can, else person by person."""
     seeds = np.random.SeedSequence(setting.seed).spawn(setting.repeats)
     rows = []
     if jobs == 1:

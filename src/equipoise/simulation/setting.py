@@ -2,7 +2,7 @@
 
 An audit kind may bring a fast way to draw its runs: a function of a :class:`Setting` that returns
 :class:`~equipoise.simulation.result.Draws`, or None where it does not cover the setting. Everything
-else is run person by person.
+else is run audit by audit.
 """
 
 from __future__ import annotations

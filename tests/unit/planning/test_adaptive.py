@@ -111,3 +111,14 @@ def test_what_if_keeps_to_questions_that_can_be_asked() -> None:
         *(("gamma", 0.0), ("epsilon", 0.3), ("epsilon", 0.6), ("delta", 0.025)),
         *(("delta", 0.05), ("delta", 0.1)),
     ]
+
+
+def test_a_rehearsal_that_never_ends_costs_nothing_where_nothing_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("equipoise.planning.rehearsal.CAP", 30)
+    history = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
+    question = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
+    seen = outlook(AdaptiveAudit(question, Costs(0.0, 0.0), history), audits=5)
+    assert seen.extrapolated > 0.0
+    assert seen.median.cost == 0.0
