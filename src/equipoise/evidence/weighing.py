@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from equipoise.bands import Bands
 from equipoise.evidence.allocation import Allocation, allocate
 from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
+from equipoise.evidence.corners import FairCorners, UnfairCorners
 from equipoise.evidence.geometry import fair_pairs, unfair_pairs
 from equipoise.evidence.pairs import pair_weights
-from equipoise.evidence.staircase import FINENESS, FairCorners, Staircase, UnfairCorners
+from equipoise.evidence.staircase import FINENESS, Staircase
 from equipoise.question import Verdict
 
 __all__ = ["Levels", "Weighing"]
