@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> Table:
     )
     many = measure(many_groups, runs=1)
     out.add_row(
-        "twenty groups, 10,000 labels in simulation",
+        "twenty groups, 10,000 labels person by person",
         str(many.result),
         f"{many.cpu:.1f}",
         f"{1e3 * many.cpu / 10_000:.2f} ms",
