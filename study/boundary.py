@@ -1,15 +1,13 @@
 """Wrong verdicts where they are most likely: Delta at gamma, and at gamma + epsilon.
 
 Each line of worlds moves one group's r until Delta is just on the far side of a boundary, by 1e-5:
-a world that is only just FAIR, and one that is only just UNFAIR. Outcomes that come late come later
-if they are good. The last rows count labels as they arrive instead of as they were asked for: an
-audit that must not be built, to show that the harness would notice.
+a world that is only just FAIR, and one that is only just UNFAIR. ``boundary_late`` does the same
+with late outcomes.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,63 +120,46 @@ def boundaries(line: str, question: eq.Question = QUESTION) -> list[Boundary]:
     ]
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=4000, help="of the first rows; others 1/8")
+def add_options(parser: argparse.ArgumentParser, runs: int = 4000, page: Path = PAGE) -> None:
+    parser.add_argument("--runs", type=int, default=runs, help="of every row")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=page, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
-    out = table(
-        f"wrong verdicts at the boundaries, delta={DELTA}, {QUESTION.metric.replace('_', ' ')}, "
-        f"gamma={QUESTION.gamma:g}, epsilon={QUESTION.epsilon:g}",
-        *COLUMNS,
-    )
+    rows = [
+        Row(boundary, options.runs, None, None)
+        for line in ("few approved", "half approved")
+        for boundary in boundaries(line)
+    ]
+    return fill(rows, options, "boundary", "Outcomes come at once, past data are unlimited.")
+
+
+def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) -> Table:
+    """Run the rows; write a page after each, for long runs may be cut short."""
+    out = table(f"wrong verdicts at the boundaries, {QUESTION}", *COLUMNS)
     shown: list[list[str]] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        for row in bar.track(list(_rows(options.runs)), description="boundaries"):
+        for row in bar.track(rows, description="boundaries"):
             shown.append(_cells(row, row.simulate(options.seed, options.jobs)))
             out.add_row(*shown[-1])
-            _write(options, shown)  # a page after every row: long runs may be cut short
+            lines = [
+                "# How often the adaptive audit errs where errors are most likely",
+                "",
+                "<!-- generated: do not edit -->",
+                "",
+                f"Made by `python -m study {name} --runs {options.runs}`: {QUESTION}. The true "
+                f"Delta is {ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon "
+                f"(truth UNFAIR). {setting}",
+                "",
+                "| " + " | ".join(COLUMNS) + " |",
+                "| " + " | ".join(["---"] * len(COLUMNS)) + " |",
+                *("| " + " | ".join(cells) + " |" for cells in shown),
+                "",
+            ]
+            options.output.write_text("\n".join(lines))
     return out
-
-
-def _write(options: argparse.Namespace, rows: list[list[str]]) -> None:
-    lines = [
-        "# How often the adaptive audit errs where errors are most likely",
-        "",
-        "<!-- generated: do not edit -->",
-        "",
-        f"Made by `python -m study boundary --runs {options.runs}`: {QUESTION}. The true Delta is "
-        f"{ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon (truth UNFAIR).",
-        "",
-        "Late outcomes are told after a geometric number of arrivals, 2 on average if they are bad "
-        "and 500 if they are good. *Prefix* and *worst case* are the two policies for labels that "
-        "are out; *arrival order* counts a label when it arrives, an audit that must not be built: "
-        "its rows show that the harness would notice.",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "| " + " | ".join(["---"] * len(COLUMNS)) + " |",
-        *("| " + " | ".join(row) + " |" for row in rows),
-        "",
-    ]
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text("\n".join(lines))
-
-
-def _rows(runs: int) -> Iterator[Row]:
-    some = max(runs // 8, 1)
-    for line in ("few approved", "half approved"):
-        for boundary in boundaries(line):
-            yield Row(boundary, runs, None, None)
-    for line in ("half approved", "four groups"):
-        for boundary in boundaries(line):
-            for past in (None, 100_000, 10_000):
-                for pending in ("prefix", "worst_case"):
-                    yield Row(boundary, some, past, pending)
-    for boundary in boundaries("few approved"):
-        yield Row(boundary, some, None, "prefix", ArrivalOrder)
 
 
 def _cells(row: Row, sim: Simulation) -> list[str]:
