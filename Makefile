@@ -14,7 +14,7 @@ export OMP_NUM_THREADS := 1
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## Tell the story on the embedded lender (under a minute, set-up included)
+demo: $(READY)  ## Tell the story on the embedded lender (a minute or two, set-up included)
 	@$(BIN)/equipoise demo
 
 test: lint check-types check-layers unit  ## Run every check
