@@ -63,14 +63,14 @@ def in_blocks() -> Callable[[], object]:
 
 def person_by_person() -> Callable[[], object]:
     """The same audit through ask and tell."""
-    return lambda: run_audit(AdaptiveAudit(ABOUT_1000, eq.Costs(), TWO.past()), TWO, 0).labels
+    return lambda: run_audit(AdaptiveAudit(TWO.past(), ABOUT_1000, eq.Costs()), TWO, 0).labels
 
 
 def late_labels(labels: int) -> Callable[[], object]:
     """Both answers are right and neither is near, so that the audit lasts."""
     difference = TWO.difference("equalized_odds")
     question = eq.Question(gamma=difference - 5e-4, epsilon=1e-3, delta=1e-6)
-    audit = AdaptiveAudit(question, eq.Costs(), TWO.past())
+    audit = AdaptiveAudit(TWO.past(), question, eq.Costs())
     rng = np.random.default_rng(0)
 
     def label() -> bool:
@@ -110,7 +110,7 @@ def many_groups() -> Callable[[], object]:
 
     def task() -> str:
         costs = eq.Costs(feature=1.0, label=0.0)
-        audit = AdaptiveAudit(question, costs, world.past(), budget=10_000.0)
+        audit = AdaptiveAudit(world.past(), question, costs, budget=10_000.0)
         finding = run_audit(audit, world, 0)
         return f"{finding.labels:,}"
 

@@ -69,7 +69,7 @@ def _person_by_person() -> Callable[[], str]:
     world = eq.data.adult_world().as_cells
 
     def task() -> str:
-        audit = eq.RSAudit(eq.Question(), eq.Costs(), world.past(), tau=1000)
+        audit = eq.RSAudit(world.past(), eq.Question(), eq.Costs(), tau=1000)
         finding = walk(audit, world)
         return f"{finding.verdict}, {finding.labels:,} labels"
 

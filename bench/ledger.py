@@ -69,9 +69,9 @@ class _Asker:
         self._live = LiveAudit.create(
             str(path),
             "bench",
+            WORLD.past(None, 0),
             Question(gamma=0.1, epsilon=0.01),
             Costs(feature=5, label=100),
-            WORLD.past(None, 0),
             budget=1_000_000,
             max_in_flight=1000,  # soon reached, as it is when outcomes take months
         )

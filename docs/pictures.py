@@ -51,7 +51,7 @@ def story() -> Figure:
     lender = eq.data.fico_lender()
     history, world = lender.history(), lender.world
     free = eq.check(history, QUESTION)
-    audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), history)
+    audit = eq.AdaptiveAudit(history, QUESTION, eq.Costs())
     found = run(audit, world, 0)
     truth = world.difference(QUESTION.metric)
     figure = Figure(figsize=(7.2, 2.7), layout="constrained")
@@ -117,7 +117,7 @@ def staircase() -> Figure:
     """Show the cells that still stand after some labels."""
     figure = Figure(figsize=(8.4, 3.1), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
-    audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), WORLD.past())
+    audit = eq.AdaptiveAudit(WORLD.past(), QUESTION, eq.Costs())
     rng, told = np.random.default_rng(2), 0
     for axis, wanted in zip(axes, (0, 60, 4000), strict=True):
         while told < wanted and audit.finding is None:
@@ -143,7 +143,7 @@ def evidence() -> Figure:
     figure = Figure(figsize=(7.2, 2.9), layout="constrained")
     axis = figure.subplots()
     for seed in range(6):
-        audit = eq.AdaptiveAudit(QUESTION, eq.Costs(), WORLD.past())
+        audit = eq.AdaptiveAudit(WORLD.past(), QUESTION, eq.Costs())
         rng, against = np.random.default_rng(seed), [0.0]
         while audit.finding is None and len(against) < 4000:
             _label_somebody(audit, rng)

@@ -94,9 +94,9 @@ def one_audit(order: str, seed: int, people: int) -> str | None:
     live = LiveAudit.create(
         "sqlite://",
         "delays",
+        population.past(None, seed),
         QUESTION,
         Costs(label=1),
-        population.past(None, seed),
         audit="arrival order" if arrival else "adaptive",
         options={} if arrival else {"pending": order},
         max_in_flight=400,

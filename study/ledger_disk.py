@@ -57,9 +57,9 @@ def fill_disk(megabytes: int) -> DiskResult:
         live = LiveAudit.create(
             str(directory / "ledger.db"),
             "full",
+            WORLD.past(None, 0),
             Question(gamma=0.1, epsilon=0.2),
             Costs(feature=5, label=100),
-            WORLD.past(None, 0),
             audit="rs",
             options={"tau": 1_000_000},
         )

@@ -29,9 +29,9 @@ def run(options: argparse.Namespace) -> str:
         live = LiveAudit.create(
             f"{directory}/ledger.db",
             "import",
+            WORLD.past(None, 0),
             Question(gamma=0.1, epsilon=0.01),
             Costs(feature=5, label=100),
-            WORLD.past(None, 0),
             budget=1_000_000,
             max_in_flight=1000,
         )

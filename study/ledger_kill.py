@@ -76,9 +76,9 @@ def kill_writers(ledger: str, kills: int, seed: int, kind: str) -> KillResult:
     LiveAudit.create(
         ledger,
         "killed",
+        WORLD.past(None, 0),
         Question(gamma=0.1, epsilon=0.2),
         Costs(feature=5, label=100),
-        WORLD.past(None, 0),
         audit="rs",
         budget=BUDGET,
         max_in_flight=200,

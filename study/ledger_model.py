@@ -80,9 +80,9 @@ class LedgerMachine(RuleBasedStateMachine):
         first = LiveAudit.create(
             self.ledger,
             "model",
+            WORLD.past(None, 0),
             Question(gamma=0.1, epsilon=0.2),
             COSTS,
-            WORLD.past(None, 0),
             audit=audit,
             budget=budget,
             max_in_flight=limit,

@@ -34,9 +34,9 @@ def small_export(people: int) -> tuple[bytes, str]:
     live = LiveAudit.create(
         "sqlite://",
         "tampered",
+        WORLD.past(None, 0),
         Question(gamma=0.1, epsilon=0.2),
         Costs(feature=5, label=100),
-        WORLD.past(None, 0),
         audit="rs",
         options={"tau": 5},
     )

@@ -43,7 +43,7 @@ def test_its_numbers_are_computed() -> None:
     expected = eq.bounds.rs_expectation(world, sharp, eq.Costs()).cost
     assert abs(story["rs"]["mean_cost"] - expected) < 5 * story["rs"]["standard_error"]
     assert story["least_cost"] == eq.lower_bound(world, sharp, eq.Costs()).cost
-    here = run(eq.AdaptiveAudit(sharp, eq.Costs(), history), world, 0)
+    here = run(eq.AdaptiveAudit(history, sharp, eq.Costs()), world, 0)
     assert story["adaptive_here"] == json.loads(here.to_json())
     assert here.verdict in sharp.truth(truth)
     assert story["adaptive"]["errors"] == 0

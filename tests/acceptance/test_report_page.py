@@ -76,7 +76,7 @@ def test_its_pictures_hold_their_words(page: Path) -> None:
 
 def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path) -> None:
     live = LiveAudit.create(
-        "sqlite://", "going on", Question(), Costs(label=100), WORLD.past(2000, 0), audit="rs",
+        "sqlite://", "going on", WORLD.past(2000, 0), Question(), Costs(label=100), audit="rs",
         options={"tau": 20},
     )  # fmt: skip
     live.ask("a", "Alpha", 0)

@@ -17,7 +17,7 @@ from equipoise.mixture import Gaussian, HalfSpace, MixtureModel
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld, GroupMixture, MixtureWorld, World
 
-Build = Callable[[Question, Costs, Past, float | None], Audit]
+Build = Callable[[Past, Question, Costs, float | None], Audit]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
 
     def start(self, costs: Costs, *, budget: float | None = None, seed: int = 0) -> Audit:
         past = self.world.past(None, np.random.default_rng(seed))
-        return self.build(self.question, costs, past, budget)
+        return self.build(past, self.question, costs, budget)
 
     def __str__(self) -> str:
         return self.name
@@ -46,26 +46,26 @@ BLACK_BOX = ("equalized_odds", "equal_opportunity", "predictive_equality", "demo
 
 
 def _stopping(kind: type[RSAudit] | type[BaselineAudit], *, reuse: bool) -> Build:
-    def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
-        return kind(question, costs, past, tau=20, reuse_labels=reuse, budget=budget)
+    def build(past: Past, question: Question, costs: Costs, budget: float | None) -> Audit:
+        return kind(past, question, costs, tau=20, reuse_labels=reuse, budget=budget)
 
     return build
 
 
 def _adaptive(pending: Pending) -> Build:
-    def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
-        return AdaptiveAudit(question, costs, past, pending=pending, budget=budget)
+    def build(past: Past, question: Question, costs: Costs, budget: float | None) -> Audit:
+        return AdaptiveAudit(past, question, costs, pending=pending, budget=budget)
 
     return build
 
 
 def _exp(weights: str, *, modelled: bool) -> Build:
-    def build(question: Question, costs: Costs, past: Past, budget: float | None) -> Audit:
+    def build(past: Past, question: Question, costs: Costs, budget: float | None) -> Audit:
         model = None if modelled else MixtureModel({}, {"A": "too few samples"})
         return ExpAudit(
+            past,
             question,
             costs,
-            past,
             model=model,
             weights=weights,
             tau=20,

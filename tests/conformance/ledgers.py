@@ -22,7 +22,7 @@ def create(ledger: str, name: str = "loans", **options: Any) -> LiveAudit:
     if options["audit"] in ("rs", "baseline"):
         options.setdefault("options", {"tau": 20})
     past = WORLD.past(None, 0)
-    return LiveAudit.create(ledger, name, QUESTION, COSTS, past, **options)
+    return LiveAudit.create(ledger, name, past, QUESTION, COSTS, **options)
 
 
 def people(size: int, seed: int = 0) -> list[tuple[str, str, int, int]]:

@@ -35,7 +35,7 @@ def begin(ledger: str, case: str, **more: Any) -> LiveAudit:
     question = Question("equal_opportunity", gamma=0.1, epsilon=0.2, delta=0.1)
     costs = Costs(feature=5, label=100)
     return LiveAudit.create(
-        ledger, case, question, costs, world.past(3000, 0), audit=audit, options=options, **more
+        ledger, case, world.past(3000, 0), question, costs, audit=audit, options=options, **more
     )
 
 
@@ -84,9 +84,9 @@ def test_the_verdict_does_not_depend_on_the_order_of_outcomes(ledger: str, case:
         live = LiveAudit.create(
             ledger,
             f"{case} {attempt}",
+            CELLS.past(3000, 0),
             question,
             Costs(label=1),
-            CELLS.past(3000, 0),
             audit=audit,
             options=options,
         )

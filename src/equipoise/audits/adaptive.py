@@ -50,7 +50,7 @@ class AdaptiveAudit(Audit):
 
     Parameters
     ----------
-    question, costs, history, budget
+    history, question, costs, budget
         As for every audit. Past data without end (``history.exact``) or finite ones.
     pending
         What to do while labels are out: ``"prefix"`` counts labels up to the first one that is
@@ -64,7 +64,7 @@ class AdaptiveAudit(Audit):
     >>> from equipoise.worlds import CellWorld
     >>> from equipoise.simulation import run
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
-    >>> audit = AdaptiveAudit(Question(gamma=0.05), Costs(), world.past())
+    >>> audit = AdaptiveAudit(world.past(), Question(gamma=0.05), Costs())
     >>> run(audit, world, 0).verdict
     <Verdict.UNFAIR: 'UNFAIR'>
     """
@@ -74,15 +74,15 @@ class AdaptiveAudit(Audit):
 
     def __init__(
         self,
+        history: Past,
         question: Question,
         costs: Costs,
-        history: Past,
         *,
         budget: float | None = None,
         pending: Pending = "prefix",
         free_share: float = FREE_SHARE,
     ) -> None:
-        super().__init__(question, costs, history, budget=budget)
+        super().__init__(history, question, costs, budget=budget)
         if pending not in ("prefix", "worst_case"):
             raise UnknownName("policy for 'pending'", pending, ("prefix", "worst_case"))
         if not 0.0 < free_share < 1.0 - INTERVAL_SHARE:

@@ -68,10 +68,10 @@ class Audit(ABC):
 
     Parameters
     ----------
-    question, costs
-        What is asked and what answers cost.
     history
         Past decisions.
+    question, costs
+        What is asked and what answers cost.
     budget
         The most that may be spent, or None. The worst case of a request is reserved when it is
         made, so the cap is never overspent.
@@ -82,7 +82,7 @@ class Audit(ABC):
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
 
     def __init__(
-        self, question: Question, costs: Costs, history: Past, *, budget: float | None = None
+        self, history: Past, question: Question, costs: Costs, *, budget: float | None = None
     ) -> None:
         if budget is not None:
             require_non_negative("budget", budget)

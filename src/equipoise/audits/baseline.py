@@ -21,7 +21,7 @@ class BaselineAudit(StoppingAudit):
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> audit = BaselineAudit(Question(), Costs(), world.past(), tau=2)
+    >>> audit = BaselineAudit(world.past(), Question(), Costs(), tau=2)
     >>> for person in world.draw(100):
     ...     ticket = audit.ask(person.group, person.decision)
     ...     if audit.finding is None:

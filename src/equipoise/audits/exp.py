@@ -43,7 +43,7 @@ class ExpAudit(Audit):
 
     Parameters
     ----------
-    question, costs, history, budget
+    history, question, costs, budget
         As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
         demographic parity, which is answered by the free check.
     model
@@ -69,7 +69,7 @@ class ExpAudit(Audit):
     >>> from equipoise.worlds import MixtureWorld
     >>> world = MixtureWorld.synthetic(separation=14.0, approval={"1": 0.8, "0": 0.4})
     >>> question = Question(gamma=0.05, epsilon=0.2)
-    >>> audit = ExpAudit(question, Costs(), world.past(), coarse_tau=50, features=500)
+    >>> audit = ExpAudit(world.past(), question, Costs(), coarse_tau=50, features=500)
     >>> finding = run(audit, world, 0)
     >>> finding.verdict, audit.branches["1"].way, audit.cost_of("features")
     (<Verdict.UNFAIR: 'UNFAIR'>, 'map', 0.0)
@@ -79,9 +79,9 @@ class ExpAudit(Audit):
 
     def __init__(
         self,
+        history: Past,
         question: Question,
         costs: Costs,
-        history: Past,
         *,
         model: MixtureModel | None = None,
         weights: str = "auto",
@@ -97,7 +97,7 @@ class ExpAudit(Audit):
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
         self._outcomes = outcomes_of(question.metric)
-        super().__init__(question, costs, history, budget=budget)
+        super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history)
         self.weights = weights
         self.seed = seed
@@ -335,9 +335,9 @@ class ExpAudit(Audit):
         if self._fallback_kind == "adaptive":
             from equipoise.audits.adaptive import AdaptiveAudit
 
-            inner = AdaptiveAudit(self.fallback_question, self.costs, self.history)
+            inner = AdaptiveAudit(self.history, self.fallback_question, self.costs)
         else:
-            inner = RSAudit(self.fallback_question, self.costs, self.history, tau=self._own_tau)
+            inner = RSAudit(self.history, self.fallback_question, self.costs, tau=self._own_tau)
         self._fallback = Fallback(inner, why)
         return self._handed_back()
 

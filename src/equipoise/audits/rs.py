@@ -22,7 +22,7 @@ class RSAudit(StoppingAudit):
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> audit = RSAudit(Question(), Costs(), world.past())
+    >>> audit = RSAudit(world.past(), Question(), Costs())
     >>> print(audit.ask(group="B", decision=0), audit.tau)
     #0 B: label 1329022
     """

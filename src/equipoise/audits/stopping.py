@@ -84,7 +84,7 @@ class StoppingAudit(Audit):
 
     Parameters
     ----------
-    question, costs, history, budget
+    history, question, costs, budget
         As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
         demographic parity, which needs no label and is answered by the free check.
     tau
@@ -98,16 +98,16 @@ class StoppingAudit(Audit):
 
     def __init__(
         self,
+        history: Past,
         question: Question,
         costs: Costs,
-        history: Past,
         *,
         tau: int | None = None,
         reuse_labels: bool = False,
         budget: float | None = None,
     ) -> None:
         self._outcomes = outcomes_of(question.metric)
-        super().__init__(question, costs, history, budget=budget)
+        super().__init__(history, question, costs, budget=budget)
         self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
         self.reuse_labels = reuse_labels
         self._goals = [(y, a) for y in self._outcomes for a in self.cells]

@@ -95,9 +95,9 @@ def new(
     live = LiveAudit.create(
         ledger,
         name,
+        history,
         question,
         costs,
-        history,
         audit=audit,
         budget=budget,
         max_in_flight=max_in_flight,

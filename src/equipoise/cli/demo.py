@@ -79,9 +79,9 @@ def _live_through(advance: Callable[[float], object]) -> Story:
     lender = fico_lender(threshold=30)
     history, world = lender.history(), lender.world
     people = int(history.cells.total)
-    rs = RSAudit(SHARP, PRICES, history)
+    rs = RSAudit(history, SHARP, PRICES)
     made = plan(history, SHARP, PRICES, advance=lambda share: advance(0.6 * share))
-    here = run(AdaptiveAudit(SHARP, PRICES, history), world, 0)
+    here = run(AdaptiveAudit(history, SHARP, PRICES), world, 0)
     advance(0.7)
     runs = simulate(
         "adaptive", world, SHARP, PRICES, repeats=ADAPTIVE_RUNS, seed=1, history_size=people

@@ -58,7 +58,7 @@ class LiveAudit:
     ...     "A": {"approved_positive": 700, "approved_negative": 50, "denied": 250},
     ...     "B": {"approved_positive": 300, "approved_negative": 50, "denied": 650},
     ... })
-    >>> live = LiveAudit.create("sqlite://", "loans", Question(), Costs(label=100), past,
+    >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100),
     ...                         audit="rs", options={"tau": 40})
     >>> live.ask("p-17", "B", 0).want
     <Want.LABEL: 'LABEL'>
@@ -81,9 +81,9 @@ class LiveAudit:
         cls,
         ledger: str,
         name: str,
+        history: Past,
         question: Question,
         costs: Costs,
-        history: Past,
         *,
         audit: str = "adaptive",
         budget: int | None = None,

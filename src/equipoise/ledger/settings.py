@@ -212,7 +212,7 @@ def rehearse(settings: Settings) -> None:
         from equipoise.audits.rs import RSAudit
 
         tau = settings.options.get("tau")
-        RSAudit(fallback, settings.costs, settings.past, tau=tau)
+        RSAudit(settings.past, fallback, settings.costs, tau=tau)
 
 
 def build(settings: Settings) -> Audit:
@@ -223,7 +223,7 @@ def build(settings: Settings) -> Audit:
         kind = getattr(import_module(module), name)
     budget = None if settings.budget is None else float(settings.budget)
     audit: Audit = kind(
-        settings.question, settings.costs, settings.past, budget=budget, **settings.options
+        settings.past, settings.question, settings.costs, budget=budget, **settings.options
     )
     return audit
 

@@ -66,7 +66,7 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> list[Record]:
         capped: dict[Constants, Record] = {}  # one run serves every question alike
         for gamma, epsilon in GAMMA_EPSILON:
             question = Question(gamma=gamma, epsilon=epsilon, delta=DELTA)
-            tested = ExpAudit(question, Costs(), world.past(), model=model)
+            tested = ExpAudit(world.past(), question, Costs(), model=model)
             for regime in REGIMES:
                 constants = Constants.of(regime, epsilon, smaller)
                 setting: Record = {"regime": regime, "gamma": gamma, "epsilon": epsilon, "run": run}

@@ -23,7 +23,7 @@ def forecast_adaptive(
     history: Past, question: Question, costs: Costs, advance: Advance = lambda share: None
 ) -> Forecast:
     """Return the adaptive audit's forecast; every metric has one."""
-    audit = AdaptiveAudit(question, costs, history)
+    audit = AdaptiveAudit(history, question, costs)
     guess = np.tile(list(guess_r(history.cells).values()), (AT_GUESS, 1))
     trials = rehearse(audit, guess)
     seen = outlook(audit, advance=advance)

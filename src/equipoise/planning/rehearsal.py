@@ -58,7 +58,7 @@ def outlook(
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> audit = AdaptiveAudit(Question(epsilon=0.3), Costs(), world.past())
+    >>> audit = AdaptiveAudit(world.past(), Question(epsilon=0.3), Costs())
     >>> seen = outlook(audit, audits=4)
     >>> seen.audits, seen.median.labels > 0
     (4, True)

@@ -49,7 +49,7 @@ def what_if(
     for done, (name, value) in enumerate(wanted):
         asked = Question.from_dict({**question.to_dict(), name: value})
         if asked not in seen:
-            audit = AdaptiveAudit(asked, costs, history)
+            audit = AdaptiveAudit(history, asked, costs)
             seen[asked] = outlook(audit, audits=audits, seed=seed)
         found.append(Variation(name, value, seen[asked]))
         advance((done + 1) / len(wanted))

@@ -34,7 +34,7 @@ def simulate_live(
     """
     past = world.past(history_size, seed)
     live = LiveAudit.create(
-        ledger, name, question, costs, past, simulated=True, seed=f"{seed:064x}", **settings
+        ledger, name, past, question, costs, simulated=True, seed=f"{seed:064x}", **settings
     )
     drawn = list(world.draw(people, seed + 1))
     for start in range(0, people, AT_ONCE):

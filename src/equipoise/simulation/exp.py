@@ -129,7 +129,7 @@ def _run(
         past = world.past(setting.history_size, rng)
     except BadData:  # a past without one of the groups
         return None
-    audit = ExpAudit(setting.question, setting.costs, past, **setting.options)  # type: ignore[arg-type]
+    audit = ExpAudit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     if audit.finding is None and audit.stage == "coarse":
         audit.take_coarse({g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()})
     if audit.finding is None and audit.stage == "features":

@@ -53,7 +53,7 @@ def run(
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> audit = RSAudit(Question(), Costs(), world.past(), tau=100)
+    >>> audit = RSAudit(world.past(), Question(), Costs(), tau=100)
     >>> run(audit, world, delay=lambda outcome, rng: 50 if outcome else 5).verdict
     <Verdict.UNFAIR: 'UNFAIR'>
     """
@@ -104,7 +104,7 @@ def _run_once(setting: Setting, seed: SeedSequence) -> Row:
         past = setting.world.past(setting.history_size, rng)
     except BadData:  # a past without one of the groups: nothing can be said
         return Verdict.INCONCLUSIVE.value, 0.0, 0, 0, np.nan, 0.0, 1.0
-    audit = setting.audit(setting.question, setting.costs, past, **setting.options)  # type: ignore[arg-type]
+    audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     finding = _run(audit, setting, rng)
     estimate = np.nan if finding.estimate is None else finding.estimate
     # The audit's own books, not the finding's: labels still out at the verdict cost money too.

@@ -40,7 +40,7 @@ FAST: Mapping[str, str] = {
 }
 
 
-_GIVEN = ("question", "costs", "history")
+_GIVEN = ("history", "question", "costs")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def groups(k: int, r: float = 0.4, seed: int = 0) -> CellWorld:
 
 
 def audited(world: CellWorld, question: Question = QUESTION, **options: object) -> AdaptiveAudit:
-    return AdaptiveAudit(question, Costs(), world.past(), **options)  # type: ignore[arg-type]
+    return AdaptiveAudit(world.past(), question, Costs(), **options)  # type: ignore[arg-type]
 
 
 # -- at no cost -------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_a_decision_by_group_alone_is_unfair_for_free_on_adult(unlimited: bool) 
         }
     )
     past = world.past() if unlimited else History.from_cells(world.cells)
-    audit = AdaptiveAudit(QUESTION, Costs(), past)
+    audit = AdaptiveAudit(past, QUESTION, Costs())
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.UNFAIR
     assert (audit.finding.cost, audit.finding.labels) == (0.0, 0)
@@ -81,7 +81,7 @@ def test_a_lender_who_approves_nearly_everyone_is_fair_for_free(unlimited: bool)
 
     lender = fico_lender(2.0)
     past = lender.world.past() if unlimited else lender.history()
-    audit = AdaptiveAudit(QUESTION, Costs(), past)
+    audit = AdaptiveAudit(past, QUESTION, Costs())
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.FAIR
     assert (audit.finding.cost, audit.finding.labels) == (0.0, 0)
@@ -93,7 +93,7 @@ def test_metrics_that_need_no_outcome_of_the_denied_never_ask(metric: str) -> No
     world = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.42, 0.16, 0.42, 0.3)})
     question = Question(metric, gamma=0.05, epsilon=0.02)
     for size in (None, 200, 200_000):
-        audit = AdaptiveAudit(question, Costs(), world.past(size, 0))
+        audit = AdaptiveAudit(world.past(size, 0), question, Costs())
         assert audit.finding is not None
         assert audit.finding.cost == 0.0
         assert audit.ask("A", 0).want is Want.NOTHING
@@ -128,7 +128,7 @@ def test_a_rate_that_does_not_exist_is_never_called_fair() -> None:
     """Nobody of B would ever succeed and nobody is denied: its true positive rate is 0/0."""
     cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 10, 0)})
     world = CellWorld(cells, {"A": 0.5, "B": 0.0})
-    audit = AdaptiveAudit(Question("equal_opportunity"), Costs(), world.past())
+    audit = AdaptiveAudit(world.past(), Question("equal_opportunity"), Costs())
     rng = np.random.default_rng(0)
     for _ in range(300):
         ticket = audit.ask("A", 0)
@@ -139,7 +139,7 @@ def test_a_rate_that_does_not_exist_is_never_called_fair() -> None:
 
 def test_a_past_of_one_row_per_group_is_never_certain() -> None:
     history = History.from_cells(Cells({"A": GroupCells(1, 0, 0), "B": GroupCells(0, 0, 1)}))
-    audit = AdaptiveAudit(QUESTION, Costs(), history)
+    audit = AdaptiveAudit(history, QUESTION, Costs())
     world = CellWorld.from_shares({"A": (0.4, 0.2, 0.4, 0.5), "B": (0.4, 0.2, 0.4, 0.5)})
     finding = run(audit, world, 0, people=LIMIT)
     assert finding.verdict is Verdict.INCONCLUSIVE
@@ -178,7 +178,7 @@ def test_error_levels_add_up(
     """Every way to err, verdict and interval together, within the level of each wrong answer."""
     question = replace(QUESTION, delta_wrong_fair=fair, delta_wrong_unfair=unfair)
     past = WORLD.past(None if exact else 50_000, 0)
-    audit = AdaptiveAudit(question, Costs(), past, free_share=share)
+    audit = AdaptiveAudit(past, question, Costs(), free_share=share)
     weighing = audit.evidence
     assert weighing is not None
     levels = weighing._levels
@@ -220,7 +220,7 @@ def test_dear_groups_are_asked_less(dear: str) -> None:
     def share(costs: Costs) -> float:
         asked = []
         for seed in range(12):
-            audit = AdaptiveAudit(QUESTION, costs, WORLD.past())
+            audit = AdaptiveAudit(WORLD.past(), QUESTION, costs)
             run(audit, WORLD, seed)
             asked.append(audit.spending[dear].labels / audit.labels)
         return float(np.mean(asked))
@@ -229,7 +229,7 @@ def test_dear_groups_are_asked_less(dear: str) -> None:
 
 
 def test_without_any_cost_labels_are_what_is_saved() -> None:
-    audit = AdaptiveAudit(QUESTION, Costs(0.0, 0.0), WORLD.past(), budget=0.0)
+    audit = AdaptiveAudit(WORLD.past(), QUESTION, Costs(0.0, 0.0), budget=0.0)
     finding = run(audit, WORLD, 0, people=LIMIT)
     assert finding.verdict is Verdict.UNFAIR
     assert finding.cost == 0.0
@@ -241,7 +241,7 @@ def test_a_budget_that_covers_the_cheap_group_only_ends_the_audit(dear: str) -> 
     """Labels of the cheap group alone cannot decide; the audit must not wait for ever."""
     world = groups(2)
     costs = Costs(0.0, 1.0, groups={dear: Costs(0.0, 30.0)})
-    audit = AdaptiveAudit(QUESTION, costs, world.past(), budget=95.0)
+    audit = AdaptiveAudit(world.past(), QUESTION, costs, budget=95.0)
     finding = run(audit, world, 0, people=LIMIT)
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert "budget" in finding.reason
@@ -269,7 +269,7 @@ def test_the_worst_case_policy_is_never_later_than_the_prefix() -> None:
     for seed in range(5):
         steps = {}
         for pending in ("prefix", "worst_case"):
-            audit = AdaptiveAudit(QUESTION, Costs(), WORLD.past(), pending=pending)
+            audit = AdaptiveAudit(WORLD.past(), QUESTION, Costs(), pending=pending)
             finding = run(audit, WORLD, seed, delay=lambda y, rng: 0 if y else 40, people=LIMIT)
             assert finding.verdict is Verdict.UNFAIR
             steps[pending] = audit._issued
@@ -397,7 +397,7 @@ def test_gamma_of_zero_is_allowed() -> None:
 @pytest.mark.parametrize("size", [None, 5_000])
 def test_an_unfinished_audit_says_what_is_missing(size: int | None) -> None:
     world = groups(2)
-    audit = AdaptiveAudit(Question(gamma=0.1, epsilon=0.05), Costs(), world.past(size, 0))
+    audit = AdaptiveAudit(world.past(size, 0), Question(gamma=0.1, epsilon=0.05), Costs())
     finding = run(audit, world, 0, people=150)
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert any("more" in line or "larger epsilon" in line for line in finding.missing)
@@ -414,4 +414,4 @@ def test_outcomes_still_out_are_named() -> None:
 
 def test_a_table_instead_of_past_decisions_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"'history' must be .*History\.read.*got a dict"):
-        AdaptiveAudit(QUESTION, Costs(), {"group": ["A"]})  # type: ignore[arg-type]
+        AdaptiveAudit({"group": ["A"]}, QUESTION, Costs())  # type: ignore[arg-type]

@@ -30,10 +30,10 @@ def test_the_constants_of_the_proof() -> None:
 
 
 def test_published_and_default_use_the_constants_of_the_proof() -> None:
-    published = ExpAudit(QUESTION, COSTS, APART.past(), weights="map")
+    published = ExpAudit(APART.past(), QUESTION, COSTS, weights="map")
     assert published.constants.delta == 0.05
     assert published.tau == ExpConstants(0.5, 0.05, 2).tau
-    default = ExpAudit(QUESTION, COSTS, APART.past())
+    default = ExpAudit(APART.past(), QUESTION, COSTS)
     assert default.constants.delta == 0.025
     assert default.fallback_question.delta == 0.025
 
@@ -101,7 +101,7 @@ def test_cost_by_phase_recounted_from_the_log(
     world: MixtureWorld, weights: str, phases: set[str]
 ) -> None:
     costs = replace(COSTS, groups={"0": Costs(0.25, 1.0)})
-    audit = ExpAudit(QUESTION, costs, world.past(rng=1), weights=weights, **SMALL)
+    audit = ExpAudit(world.past(rng=1), QUESTION, costs, weights=weights, **SMALL)
     totals = recounted(audit, world, seed=1)
     assert {phase for phase, cost in totals.items() if cost > 0.0} == phases
     for phase in ("coarse", "features", "fallback"):
@@ -115,17 +115,17 @@ def test_cost_by_phase_recounted_from_the_log(
 
 
 def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
-    finding = run(ExpAudit(QUESTION, COSTS, APART.past(), **SMALL), APART, 0)
+    finding = run(ExpAudit(APART.past(), QUESTION, COSTS, **SMALL), APART, 0)
     assert finding.verdict is Verdict.FAIR
     text = str(finding)
     assert "weights from features, 1: map, 0: map" in text
     assert "follow the Gaussian family" in text
     assert "no proven error probability" in text
     assert "self-check" in text
-    published = run(ExpAudit(QUESTION, COSTS, APART.past(), weights="map", **SMALL), APART, 0)
+    published = run(ExpAudit(APART.past(), QUESTION, COSTS, weights="map", **SMALL), APART, 0)
     assert any("were not asked to pass" in line for line in published.assumptions)
     fallen = run(
-        ExpAudit(QUESTION, COSTS, CLOSE.with_feature_rows(3_000).past(), **SMALL), CLOSE, 0
+        ExpAudit(CLOSE.with_feature_rows(3_000).past(), QUESTION, COSTS, **SMALL), CLOSE, 0
     )
     assert "by labels, because" in fallen.reason
     assert fallen.question == QUESTION
@@ -134,7 +134,7 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
 def test_the_adaptive_audit_can_take_over() -> None:
     world = MixtureWorld.synthetic(2.0, approval={"1": 0.6, "0": 0.5}, feature_rows=3_000)
     question = Question(gamma=0.05, epsilon=0.25, delta=0.1)
-    audit = ExpAudit(question, COSTS, world.past(rng=1), fallback="adaptive", **SMALL)
+    audit = ExpAudit(world.past(rng=1), question, COSTS, fallback="adaptive", **SMALL)
     totals = recounted(audit, world, seed=2)
     finding = audit.conclude()
     assert finding.verdict in question.truth(world.difference("equalized_odds"))
@@ -154,12 +154,12 @@ def test_a_wrong_model_is_not_believed() -> None:
 
         zero, one = (known_law(family, t, APART.mixtures[group].accepts) for t in moved)
         wrong[group] = (zero, one)
-    audit = ExpAudit(QUESTION, COSTS, APART.past(), model=MixtureModel(wrong), **SMALL)
+    audit = ExpAudit(APART.past(), QUESTION, COSTS, model=MixtureModel(wrong), **SMALL)
     assert audit.stage == "fallback"
     assert "the model contradicts itself" in str(audit.fallback_reason)
     assert run(audit, APART, 0).verdict is Verdict.FAIR
     forced = ExpAudit(
-        QUESTION, COSTS, APART.past(), model=MixtureModel(wrong), weights="likelihood", **SMALL
+        APART.past(), QUESTION, COSTS, model=MixtureModel(wrong), weights="likelihood", **SMALL
     )
     finding = run(forced, APART, 0)
     assert any("FAILS" in line for line in finding.assumptions)
@@ -167,26 +167,26 @@ def test_a_wrong_model_is_not_believed() -> None:
 
 def test_a_missing_model_falls_back_or_is_an_error() -> None:
     nothing = MixtureModel({}, {"1": "12 truncated samples are too few"})
-    audit = ExpAudit(QUESTION, COSTS, APART.past(), model=nothing)
+    audit = ExpAudit(APART.past(), QUESTION, COSTS, model=nothing)
     assert "too few" in str(audit.fallback_reason)
     with pytest.raises(BadData, match="there is no model of group '1': 12 truncated"):
-        ExpAudit(QUESTION, COSTS, APART.past(), model=nothing, weights="map")
+        ExpAudit(APART.past(), QUESTION, COSTS, model=nothing, weights="map")
     with pytest.raises(InvalidInput, match="'model' is needed"):
-        ExpAudit(QUESTION, COSTS, CellWorld(APART.cells, APART.r).past())
+        ExpAudit(CellWorld(APART.cells, APART.r).past(), QUESTION, COSTS)
 
 
 def test_a_short_past_is_inconclusive() -> None:
-    published = ExpAudit(QUESTION, COSTS, APART.past(2_000, 0), weights="map")
+    published = ExpAudit(APART.past(2_000, 0), QUESTION, COSTS, weights="map")
     assert published.finding is not None
     assert published.finding.verdict is Verdict.INCONCLUSIVE
     assert "run dry" in published.finding.reason
-    default = ExpAudit(QUESTION, COSTS, APART.past(2_000, 0))
+    default = ExpAudit(APART.past(2_000, 0), QUESTION, COSTS)
     assert default.finding is not None
     assert default.finding.verdict is Verdict.INCONCLUSIVE
 
 
 def test_bad_features_and_options_are_refused() -> None:
-    audit = ExpAudit(QUESTION, COSTS, APART.past(), weights="map", tau=100, coarse_tau=1)
+    audit = ExpAudit(APART.past(), QUESTION, COSTS, weights="map", tau=100, coarse_tau=1)
     for person in APART.draw(200, 0):
         ticket = audit.ask(person.group, person.decision)
         if ticket.want is Want.FEATURES:
@@ -202,11 +202,11 @@ def test_bad_features_and_options_are_refused() -> None:
     assert audit.finding is not None
     assert "features of person" in audit.finding.reason
     with pytest.raises(UnknownName, match="unknown weights 'mpa'"):
-        ExpAudit(QUESTION, COSTS, APART.past(), weights="mpa")
+        ExpAudit(APART.past(), QUESTION, COSTS, weights="mpa")
     with pytest.raises(UnknownName, match="unknown fallback"):
-        ExpAudit(QUESTION, COSTS, APART.past(), fallback="none")
+        ExpAudit(APART.past(), QUESTION, COSTS, fallback="none")
     with pytest.raises(InvalidInput, match="cannot answer"):
-        ExpAudit(replace(QUESTION, metric="accuracy_parity"), COSTS, APART.past())
+        ExpAudit(APART.past(), replace(QUESTION, metric="accuracy_parity"), COSTS)
 
 
 # -- drawn at once -------------------------------------------------------------------------------

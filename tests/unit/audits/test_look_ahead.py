@@ -21,7 +21,7 @@ def request(audit: AdaptiveAudit, labels: int) -> list[Ticket]:
 
 def start(pending: str) -> tuple[AdaptiveAudit, list[Ticket]]:
     """All of 80 labels are told except for the first; the two groups could not differ more."""
-    audit = AdaptiveAudit(QUESTION, Costs(), WORLD.past(), pending=pending)  # type: ignore[arg-type]
+    audit = AdaptiveAudit(WORLD.past(), QUESTION, Costs(), pending=pending)  # type: ignore[arg-type]
     tickets = request(audit, 80)
     for ticket in tickets[1:]:
         audit.tell(ticket, int(WORLD.r[ticket.group]))

@@ -54,7 +54,7 @@ def feed(audit: StoppingAudit, people: str) -> None:
 
 
 def test_rs_counts_each_group_by_itself() -> None:
-    audit = RSAudit(Question(), Costs(feature=1.0, label=10.0), FixedPast(ROWS), tau=2)
+    audit = RSAudit(FixedPast(ROWS), Question(), Costs(feature=1.0, label=10.0), tau=2)
     feed(audit, "A00 B11 A11 B00 A00")  # A: outcome 0 twice among 3; phase (0, A) ends
     assert audit.finding is None
     feed(audit, "A11 A01")  # phase (1, A) ends after 2; A is done
@@ -77,7 +77,7 @@ def test_rs_counts_each_group_by_itself() -> None:
 def test_baseline_counts_everybody_in_every_phase() -> None:
     question = Question("predictive_equality", gamma=0.5, epsilon=0.2)
     past = FixedPast(ROWS)
-    audit = BaselineAudit(question, Costs(), past, tau=2)
+    audit = BaselineAudit(past, question, Costs(), tau=2)
     feed(audit, "A00 B11 B00 B00 A10")  # phase (0, A): two of A with outcome 0 after 5 people
     feed(audit, "A11 B00 A00 B10")  # phase (0, B): after 4 more, counted from the start
     finding = audit.finding
@@ -91,14 +91,14 @@ def test_baseline_counts_everybody_in_every_phase() -> None:
 
 def test_one_stream_serves_all_phases_when_labels_are_reused() -> None:
     audit = BaselineAudit(
-        Question("predictive_equality"), Costs(), FixedPast(ROWS), tau=2, reuse_labels=True
+        FixedPast(ROWS), Question("predictive_equality"), Costs(), tau=2, reuse_labels=True
     )
     feed(audit, "A00 B11 B00 B00 A10")
     assert audit.finding is not None
     estimates = {g: i.estimate for g, i in audit.finding.rates["false_positive_rate"].items()}
     assert estimates == {"A": 5 / 10, "B": 4 / 20}
 
-    audit = RSAudit(Question(), Costs(), FixedPast(ROWS), tau=1, reuse_labels=True)
+    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=1, reuse_labels=True)
     feed(audit, "A00 A00 A11 B11 B01 B10")
     assert audit.finding is not None
     assert audit.finding.rates["true_positive_rate"]["A"].estimate == 3 / 5
@@ -108,7 +108,7 @@ def test_one_stream_serves_all_phases_when_labels_are_reused() -> None:
 def test_requests_beyond_the_end_of_a_phase_serve_the_next() -> None:
     """Late answers change what is known when, never the count in request order."""
     past = FixedPast(ROWS)
-    audit = RSAudit(Question("equal_opportunity"), Costs(), past, tau=1)
+    audit = RSAudit(past, Question("equal_opportunity"), Costs(), tau=1)
     late = [audit.ask("A", 0) for _ in range(3)]
     audit.tell(late[2], 1)
     assert audit.finding is None
@@ -119,7 +119,7 @@ def test_requests_beyond_the_end_of_a_phase_serve_the_next() -> None:
     assert audit.finding.rates["true_positive_rate"]["A"].estimate == 2 / 5
     assert audit.labels == 4
 
-    both = RSAudit(Question(), Costs(), past, tau=1)
+    both = RSAudit(past, Question(), Costs(), tau=1)
     tickets = [both.ask("A", 0) for _ in range(3)]
     for ticket, outcome in zip(reversed(tickets), (1, 1, 0), strict=True):
         both.tell(ticket, outcome)
@@ -133,14 +133,14 @@ def test_only_the_phases_of_the_metric_are_run() -> None:
     asked: dict[str, int] = {}
     for metric in ("equalized_odds", "equal_opportunity", "predictive_equality"):
         past = FixedPast(ROWS)
-        RSAudit(Question(metric), Costs(), past, tau=3)
+        RSAudit(past, Question(metric), Costs(), tau=3)
         asked[metric] = len(past.asked)
     assert asked == {"equalized_odds": 4, "equal_opportunity": 2, "predictive_equality": 2}
 
 
 def test_demographic_parity_needs_no_label() -> None:
     past = CellWorld.from_shares({"A": (0.5, 0.2, 0.3, 0.5), "B": (0.1, 0.1, 0.8, 0.5)}).past()
-    audit = RSAudit(Question("demographic_parity"), Costs(), past)
+    audit = RSAudit(past, Question("demographic_parity"), Costs())
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.UNFAIR
     assert audit.finding.cost == 0.0
@@ -152,18 +152,18 @@ def test_demographic_parity_needs_no_label() -> None:
 )
 def test_other_metrics_are_refused(metric: str) -> None:
     with pytest.raises(InvalidInput, match=f"cannot answer 'metric' '{metric}'"):
-        BaselineAudit(Question(metric), Costs(), FixedPast(ROWS))
+        BaselineAudit(FixedPast(ROWS), Question(metric), Costs())
 
 
 @pytest.mark.parametrize("tau", [0, -3, 1.5, True, "7"])
 def test_tau_must_be_a_whole_number(tau: object) -> None:
     with pytest.raises(InvalidInput, match="'tau' must be a whole number of at least 1"):
-        RSAudit(Question(), Costs(), FixedPast(ROWS), tau=tau)  # type: ignore[arg-type]
+        RSAudit(FixedPast(ROWS), Question(), Costs(), tau=tau)  # type: ignore[arg-type]
 
 
 def test_a_dry_past_is_said_before_anything_is_spent() -> None:
     past = History.from_cells(CELLS)
-    audit = RSAudit(Question("equal_opportunity"), Costs(), past, tau=150)
+    audit = RSAudit(past, Question("equal_opportunity"), Costs(), tau=150)
     finding = audit.finding
     assert finding is not None
     assert finding.verdict is Verdict.INCONCLUSIVE
@@ -174,14 +174,14 @@ def test_a_dry_past_is_said_before_anything_is_spent() -> None:
         "had outcome 1, and 150 are needed",
     )
     assert "run dry" in finding.reason
-    everybody = BaselineAudit(Question("equal_opportunity"), Costs(), past, tau=150).finding
+    everybody = BaselineAudit(past, Question("equal_opportunity"), Costs(), tau=150).finding
     assert everybody is not None
     assert everybody.missing[0].startswith("about 1,000 more past rows of any group")
 
 
 def test_a_group_that_is_never_approved_runs_dry() -> None:
     world = CellWorld.from_shares({"A": (0.5, 0.5, 0.0, 0.0), "B": (0.0, 0.0, 1.0, 0.4)})
-    finding = RSAudit(Question(), Costs(), world.past(), tau=5).finding
+    finding = RSAudit(world.past(), Question(), Costs(), tau=5).finding
     assert finding is not None
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert len(finding.missing) == 1
@@ -190,7 +190,7 @@ def test_a_group_that_is_never_approved_runs_dry() -> None:
 
 def test_a_group_without_denied_people_is_audited_for_free() -> None:
     world = CellWorld.from_shares({"A": (0.5, 0.5, 0.0, 0.0), "B": (0.6, 0.4, 0.0, 0.0)})
-    audit = RSAudit(Question(), Costs(feature=1.0), world.past(), tau=200)
+    audit = RSAudit(world.past(), Question(), Costs(feature=1.0), tau=200)
     for person in world.draw(3_000):
         ticket = audit.ask(person.group, person.decision)
         if ticket.want is Want.LABEL:
@@ -200,7 +200,7 @@ def test_a_group_without_denied_people_is_audited_for_free() -> None:
 
 
 def test_a_missing_outcome_ends_the_count() -> None:
-    audit = RSAudit(Question(), Costs(), FixedPast(ROWS), tau=2)
+    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=2)
     feed(audit, "A00")
     audit.withdraw(audit.ask("A", 0))
     finding = audit.finding
@@ -210,7 +210,7 @@ def test_a_missing_outcome_ends_the_count() -> None:
 
 
 def test_a_missing_outcome_after_the_end_does_not_matter() -> None:
-    audit = RSAudit(Question("equal_opportunity"), Costs(), FixedPast(ROWS), tau=1)
+    audit = RSAudit(FixedPast(ROWS), Question("equal_opportunity"), Costs(), tau=1)
     surplus = [audit.ask("A", 0) for _ in range(2)]
     audit.tell(surplus[0], 1)
     audit.withdraw(surplus[1])
@@ -220,7 +220,7 @@ def test_a_missing_outcome_after_the_end_does_not_matter() -> None:
 
 
 def test_concluding_early_lists_the_people_who_did_not_come() -> None:
-    audit = RSAudit(Question(), Costs(), FixedPast(ROWS), tau=3)
+    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=3)
     feed(audit, "A00 A00 B11")
     assert audit.conclude().missing == (
         "1 more people of group 'A' with outcome 0",
@@ -232,7 +232,7 @@ def test_concluding_early_lists_the_people_who_did_not_come() -> None:
 
 def test_a_short_budget_leaves_out_the_approved_too() -> None:
     """Counting the approved while the denied are passed over would bias the shares."""
-    audit = BaselineAudit(Question(), Costs(0.0, 1.0), FixedPast(ROWS), tau=5, budget=2.0)
+    audit = BaselineAudit(FixedPast(ROWS), Question(), Costs(0.0, 1.0), tau=5, budget=2.0)
     pending = [audit.ask("A", 0), audit.ask("A", 0)]
     assert [t.want for t in pending] == [Want.LABEL, Want.LABEL]
     assert audit.ask("A", 0).want is Want.NOTHING  # both units are held
@@ -244,7 +244,7 @@ def test_a_short_budget_leaves_out_the_approved_too() -> None:
 
 def test_the_dearest_group_must_be_affordable() -> None:
     costs = Costs(0.0, 1.0, groups={"B": Costs(0.0, 5.0)})
-    audit = BaselineAudit(Question(), costs, FixedPast(ROWS), tau=5, budget=4.0)
+    audit = BaselineAudit(FixedPast(ROWS), Question(), costs, tau=5, budget=4.0)
     assert audit.ask("A", 0).want is Want.NOTHING
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.INCONCLUSIVE
@@ -254,14 +254,14 @@ def test_tau_and_its_promise() -> None:
     question = Question(epsilon=0.5, delta=0.1)
     full = paper_tau(question, 2)
     past = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.2, 0.1, 0.7, 0.2)}).past()
-    audit = RSAudit(question, Costs(), past)
+    audit = RSAudit(past, question, Costs())
     assert audit.tau == full == int(np.ceil(576 * np.log(160) / 0.25))
     assert len(audit._assumptions()) == 1
-    short = RSAudit(question, Costs(), past, tau=100)
+    short = RSAudit(past, question, Costs(), tau=100)
     assert "no proven error probability" in short._assumptions()[1]
-    assert "nothing is established" in RSAudit(question, Costs(), past, tau=5)._assumptions()[2]
+    assert "nothing is established" in RSAudit(past, question, Costs(), tau=5)._assumptions()[2]
     strict = replace(question, delta_wrong_fair=0.001)
-    assert RSAudit(strict, Costs(), past).tau == paper_tau(replace(question, delta=0.001), 2)
+    assert RSAudit(past, strict, Costs()).tau == paper_tau(replace(question, delta=0.001), 2)
 
 
 def test_online_restarts_for_each_phase() -> None:

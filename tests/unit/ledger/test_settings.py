@@ -20,7 +20,7 @@ def create(costs: Costs | None = None, **options: Any) -> LiveAudit:
     options.setdefault("audit", "rs")
     name = options.pop("name", "x")
     costs = costs or Costs(label=1)
-    return LiveAudit.create("sqlite://", name, Question(), costs, WORLD.past(None, 0), **options)
+    return LiveAudit.create("sqlite://", name, WORLD.past(None, 0), Question(), costs, **options)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_export_lines_can_be_taken_apart_again() -> None:
 def test_an_unknown_kind_of_ledger_is_refused() -> None:
     past = WORLD.past(None, 0)
     with pytest.raises(InvalidInput, match=r"SQLite .* or PostgreSQL"):
-        LiveAudit.create("mysql://host/db", "x", Question(), Costs(label=1), past, audit="rs")
+        LiveAudit.create("mysql://host/db", "x", past, Question(), Costs(label=1), audit="rs")
 
 
 def test_stamps_sort_as_text() -> None:

@@ -29,9 +29,9 @@ def live() -> LiveAudit:
     live = LiveAudit.create(
         "sqlite://",
         "all",
+        WORLD.past(None, 0),
         Question(gamma=0.1, epsilon=0.2),
         Costs(feature=5, label=100),
-        WORLD.past(None, 0),
         audit="rs",
         budget=700,
         lottery=0.9,

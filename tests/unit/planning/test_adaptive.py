@@ -17,7 +17,7 @@ from equipoise.worlds import CellWorld
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
 COSTS = Costs(feature=0.1, label=1.0)
-AUDIT = AdaptiveAudit(COARSE, COSTS, WORLD.past())
+AUDIT = AdaptiveAudit(WORLD.past(), COARSE, COSTS)
 
 
 def test_the_adaptive_audit_is_rehearsed_and_recommended() -> None:
@@ -48,7 +48,7 @@ def test_a_rehearsal_costs_what_a_simulated_audit_costs() -> None:
     """Means of 25 runs each agree within 4.5 standard errors (false alarm below 1e-5)."""
     question, n = Question("equal_opportunity", gamma=0.2, epsilon=0.3), 25
     r = np.tile(list(WORLD.r.values()), (n, 1))
-    trials = rehearse(AdaptiveAudit(question, COSTS, WORLD.past()), r, seed=3)
+    trials = rehearse(AdaptiveAudit(WORLD.past(), question, COSTS), r, seed=3)
     sim = simulate("adaptive", WORLD, question, COSTS, repeats=n, seed=4)
     mine = np.array([trial.cost for trial in trials])
     assert all(trial.verdict is not None for trial in trials)
@@ -66,7 +66,7 @@ def test_plausible_unknowns_lie_below_the_approved_and_spread() -> None:
 
 
 def test_nothing_is_rehearsed_where_the_past_decides() -> None:
-    seen = outlook(AdaptiveAudit(Question("demographic_parity"), COSTS, WORLD.past()))
+    seen = outlook(AdaptiveAudit(WORLD.past(), Question("demographic_parity"), COSTS))
     assert seen.free == 1.0
     assert seen.median.cost == 0.0
     assert seen.verdicts == {Verdict.UNFAIR.value: 1.0}
@@ -119,6 +119,6 @@ def test_a_rehearsal_that_never_ends_costs_nothing_where_nothing_costs(
     monkeypatch.setattr("equipoise.planning.rehearsal.CAP", 30)
     history = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
     question = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
-    seen = outlook(AdaptiveAudit(question, Costs(0.0, 0.0), history), audits=5)
+    seen = outlook(AdaptiveAudit(history, question, Costs(0.0, 0.0)), audits=5)
     assert seen.extrapolated > 0.0
     assert seen.median.cost == 0.0

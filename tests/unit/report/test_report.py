@@ -61,13 +61,13 @@ def test_published_audits_are_priced_with_the_paper(report: Report) -> None:
 
 def test_the_seed_is_in_the_final_report_only(report: Report) -> None:
     assert report.replay.seed is not None
-    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(2000, 0))
+    live = LiveAudit.create("sqlite://", "x", WORLD.past(2000, 0), QUESTION, COSTS)
     live.ask("a", "B", 0)
     assert Report.of(live).replay.seed is None
 
 
 def test_unknown_outcomes_widen_the_sensitivity_only() -> None:
-    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(20_000, 0))
+    live = LiveAudit.create("sqlite://", "x", WORLD.past(20_000, 0), QUESTION, COSTS)
     for number, person in enumerate(WORLD.draw(60, 3)):
         reply = live.ask(f"p{number}", person.group, person.decision)
         if reply.want is Want.LABEL and number % 3:
@@ -80,7 +80,7 @@ def test_unknown_outcomes_widen_the_sensitivity_only() -> None:
 
 
 def test_a_drift_is_a_warning_on_the_verdict() -> None:
-    live = LiveAudit.create("sqlite://", "x", QUESTION, COSTS, WORLD.past(20_000, 0))
+    live = LiveAudit.create("sqlite://", "x", WORLD.past(20_000, 0), QUESTION, COSTS)
     moved = CellWorld.from_shares(
         {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.45, 0.15, 0.40, 0.3)}, shares={"A": 0.5, "B": 0.5}
     )
@@ -99,7 +99,7 @@ def test_a_drift_is_a_warning_on_the_verdict() -> None:
 def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
     past, rng = WORLD.past(20_000, 0), np.random.default_rng(0)
     live = LiveAudit.create(
-        "sqlite://", "x", QUESTION, COSTS, past, audit="rs", options={"tau": 10}
+        "sqlite://", "x", past, QUESTION, COSTS, audit="rs", options={"tau": 10}
     )
     for number, person in enumerate(WORLD.draw(400, rng)):
         if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:
@@ -113,7 +113,7 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_has_a_report(metric: str) -> None:
     live = LiveAudit.create(
-        "sqlite://", "x", Question(metric, gamma=0.01, epsilon=0.02), COSTS, WORLD.past(2000, 0)
+        "sqlite://", "x", WORLD.past(2000, 0), Question(metric, gamma=0.01, epsilon=0.02), COSTS
     )
     html = to_html(Report.of(live))
     assert html.startswith("<!doctype html>")

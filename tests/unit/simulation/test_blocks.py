@@ -61,9 +61,9 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
 @given(st.integers(0, 2**32))
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)
-    block = Recording(question, costs, past)
+    block = Recording(past, question, costs)
     finding = run_by_blocks(block, world, np.random.default_rng(seed))
-    single = AdaptiveAudit(question, costs, past)
+    single = AdaptiveAudit(past, question, costs)
     names, labels = past.cells.groups, block.labels
     for groups, outcomes in block.log:
         for group, outcome in zip(groups, outcomes, strict=True):
@@ -85,7 +85,7 @@ def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
 
 def test_groups_may_come_in_another_order_than_the_worlds() -> None:
     turned = CellWorld.from_shares({"B": (0.1, 0.1, 0.8, 0.4), "A": (0.3, 0.1, 0.6, 0.5)})
-    audit = AdaptiveAudit(QUESTION, Costs(), turned.past())
+    audit = AdaptiveAudit(turned.past(), QUESTION, Costs())
     run_by_blocks(audit, WORLD, np.random.default_rng(0))
     for group, spending in audit.spending.items():
         failed = spending.failures / spending.labels
@@ -109,7 +109,7 @@ def test_a_group_without_denied_people_does_not_hold_up_the_others() -> None:
 
 
 def test_what_is_missing_names_only_groups_with_denied_people() -> None:
-    audit = AdaptiveAudit(ACCURACY, Costs(), ONE_WITHOUT_DENIALS.past())
+    audit = AdaptiveAudit(ONE_WITHOUT_DENIALS.past(), ACCURACY, Costs())
     finding = audit.conclude()
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert any("of A" in line for line in finding.missing)
@@ -120,18 +120,18 @@ def test_blocks_are_refused_where_they_would_break_a_promise() -> None:
     def label(audit: AdaptiveAudit) -> None:
         audit.label_at_once(np.ones(2), lambda groups: groups * 0, np.random.default_rng(0))
 
-    ended = AdaptiveAudit(QUESTION, Costs(), WORLD.past())
+    ended = AdaptiveAudit(WORLD.past(), QUESTION, Costs())
     ended.conclude()
-    waiting = AdaptiveAudit(QUESTION, Costs(), WORLD.past())
+    waiting = AdaptiveAudit(WORLD.past(), QUESTION, Costs())
     assert waiting.ask("A", 0).want is Want.LABEL
-    capped = AdaptiveAudit(QUESTION, Costs(), WORLD.past(), budget=3.0)
+    capped = AdaptiveAudit(WORLD.past(), QUESTION, Costs(), budget=3.0)
     for audit in (ended, waiting, capped):
         with pytest.raises(ProtocolError, match="use ask and tell"):
             label(audit)
 
 
 def test_a_block_beyond_the_next_plan_is_refused() -> None:
-    evidence = AdaptiveAudit(QUESTION, Costs(), WORLD.past()).evidence
+    evidence = AdaptiveAudit(WORLD.past(), QUESTION, Costs()).evidence
     assert evidence is not None
     many = np.zeros(evidence.labels_until_change + 1, dtype=np.intp)
     with pytest.raises(ValueError, match="labels at once"):

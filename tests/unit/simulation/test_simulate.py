@@ -150,7 +150,7 @@ class Curious(RSAudit):
 
 
 def test_delays_count_arrivals() -> None:
-    audit = Curious(QUESTION, Costs(), WORLD.past(), tau=30)
+    audit = Curious(WORLD.past(), QUESTION, Costs(), tau=30)
     run(audit, WORLD, 0, delay=lambda outcome, rng: 0 if outcome == 0 else 7)
     assert sorted(audit.told) != audit.told  # early failures overtake late successes
     assert len(set(audit.told)) == len(audit.told)
@@ -166,7 +166,7 @@ def test_approved_people_are_passed_over_if_nobody_looks_at_them() -> None:
             asked.append(decision)
             return super()._wants(group, decision)
 
-    run(DeniedOnly(QUESTION, Costs(), WORLD.past(), tau=3), WORLD, 0)
+    run(DeniedOnly(WORLD.past(), QUESTION, Costs(), tau=3), WORLD, 0)
     assert set(asked) == {0}
 
 
@@ -185,7 +185,7 @@ def test_run_feeds_features_when_the_world_has_them() -> None:
     table = TableWorld(
         people.groups, people.group, people.decision, people.outcome, np.arange(100.0)[:, None]
     )
-    audit: Audit = Feature(QUESTION, Costs(), table.past(), tau=5)
+    audit: Audit = Feature(table.past(), QUESTION, Costs(), tau=5)
     run(audit, table, 0)
     assert [x.shape for x in seen] == [(1,)] * 3
 
