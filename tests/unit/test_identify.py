@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.bands import Bands, bands_from_past
@@ -22,6 +22,7 @@ from equipoise.identify import (
 )
 from equipoise.question import Question, Verdict
 from equipoise.worlds import CellWorld
+from tests.profiles import examples
 
 METRICS = ("equalized_odds", "equal_opportunity", "accuracy_parity", "false_omission_parity")
 
@@ -65,7 +66,7 @@ def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]
     return bands, {f"g{i}": (float(a), float(b)) for i, (a, b) in enumerate(ends)}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(20)
 @given(st.integers(0, 2**40))
 def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
     bands, boxes = random_case(seed, 2)
@@ -84,7 +85,7 @@ def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
     assert lower >= least - coarse
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@examples(3)
 @given(st.integers(0, 2**40))
 def test_bounds_of_delta_hold_for_three_groups(seed: int) -> None:
     bands, boxes = random_case(seed, 3)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from equipoise.bands import Bands, bands_from_past
@@ -135,13 +134,3 @@ def exact_bets(staircase: Staircase, row: int) -> list[Bet]:
     rows = staircase._rows
     factors = (rows.a_one[row], rows.a_zero[row], rows.b_one[row], rows.b_zero[row])
     return [Bet(*map(Fraction, f)) for f in zip(*factors, strict=True)]
-
-
-def examples(count: int) -> settings:
-    """Return settings for that many examples, the same ones in every run."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.too_slow],
-    )

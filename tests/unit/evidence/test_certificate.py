@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from equipoise.evidence import Staircase, Weighing
 from equipoise.evidence.reference import is_fair, is_unfair
+from tests.profiles import examples
 from tests.unit.evidence.states import (
     NEVER,
     Setup,
     boxes,
     exact_bets,
     exact_box,
-    examples,
     setups,
     staircases,
 )
@@ -49,7 +49,7 @@ def covered(staircase: Staircase, index: int, lam_a: float, lam_b: float) -> boo
     )
 
 
-@examples(120)
+@examples(40)
 @given(setups(), st.integers(0, 2**32))
 def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -> None:
     """Also points on the frontier, and after any labels, plans and refinements."""
@@ -75,7 +75,7 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
                         assert covered(staircase, index, a, b), (pair, a, b)
 
 
-@examples(120)
+@examples(40)
 @given(setups())
 def test_every_bet_is_legal_at_every_point_of_its_cell(setup: Setup) -> None:
     """A factor's mean is linear in the unknown: the ends of the box suffice."""
@@ -92,7 +92,7 @@ def test_every_bet_is_legal_at_every_point_of_its_cell(setup: Setup) -> None:
                 assert (lam * one + (1.0 - lam) * zero <= 1.0 + EXACT).all()
 
 
-@examples(60)
+@examples(20)
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> None:
     """The reference draws the same boxes with fractions, and finds every bet legal in them."""
@@ -113,7 +113,7 @@ def test_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: int) ->
                 assert bet.worst_mean(exact) <= 1 + rounding
 
 
-@examples(60)
+@examples(20)
 @given(setups(), st.sampled_from([0.05, NEVER]))
 def test_a_new_cell_stakes_one_and_plans_never_add_to_it(setup: Setup, level: float) -> None:
     weighing = setup.start(level)

@@ -11,7 +11,8 @@ from hypothesis import given
 from equipoise.evidence import Staircase, Weighing
 from equipoise.evidence.reference import Cell
 from equipoise.evidence.staircase import RESTART
-from tests.unit.evidence.states import Setup, exact_bets, examples, setups, staircases
+from tests.profiles import examples
+from tests.unit.evidence.states import Setup, exact_bets, setups, staircases
 
 Name = tuple[int, int, float, float]  # pair, half, start, end
 
@@ -87,7 +88,7 @@ def shadows(weighing: Weighing, known: list[Shadow], seed: int) -> list[Shadow]:
     return [by_staircase.get(id(s)) or Shadow(s, seed) for s in staircases(weighing)]
 
 
-@examples(50)
+@examples(20)
 @given(setups(most_groups=3, labels=70))
 def test_evidence_is_the_reference_s(setup: Setup) -> None:
     weighing = setup.start()

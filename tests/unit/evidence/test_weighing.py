@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from equipoise.evidence import Staircase, Weighing
 from equipoise.evidence.reference import Cell
+from tests.profiles import examples
 from tests.unit.evidence.states import (
     Setup,
     exact_bets,
-    examples,
     random_setup,
     setups,
     staircases,
@@ -50,7 +50,7 @@ def bets_of(staircase: Staircase) -> dict[tuple[float, ...], np.ndarray]:
     return dict(zip((tuple(map(float, name)) for name in names), factors.copy(), strict=True))
 
 
-@examples(40)
+@examples(15)
 @given(setups(most_groups=3), st.data())
 def test_refuted_with_holds_however_the_unknown_labels_turn_out(
     setup: Setup, data: st.DataObject
@@ -71,7 +71,7 @@ def test_refuted_with_holds_however_the_unknown_labels_turn_out(
             assert (copy.refuted | ~claimed).all()
 
 
-@examples(25)
+@examples(10)
 @given(setups(most_groups=2), st.integers(0, 2**32))
 def test_an_unknown_label_is_worth_less_than_any_value_of_it(setup: Setup, seed: int) -> None:
     """By the reference: counted as unknown, the evidence is below that of every completion."""
@@ -158,7 +158,7 @@ def test_the_wanted_group_is_the_one_behind_its_share() -> None:
     assert requested / requested.sum() == pytest.approx(weighing.shares, abs=0.15)
 
 
-@examples(40)
+@examples(15)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: int) -> None:
     one_by_one, at_once = setup.start(0.05), setup.start(0.05)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from tests.profiles import examples
 from tests.unit.history.backends import BACKENDS, Table, offer
 
 KINDS = pytest.mark.parametrize("kind", BACKENDS)
@@ -89,7 +90,7 @@ people = st.lists(
 
 
 @KINDS
-@settings(max_examples=6, deadline=None, derandomize=True)
+@examples(4)
 @given(rows=people, tau=st.integers(1, 6), outcome=st.integers(0, 1), within=st.booleans())
 def test_agrees_with_a_plain_count(
     kind: str, rows: list[Person], tau: int, outcome: int, within: bool

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.audits.adaptive import AdaptiveAudit, Ints
@@ -16,6 +16,7 @@ from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import simulate
 from equipoise.simulation.blocks import run_by_blocks
 from equipoise.worlds import CellWorld
+from tests.profiles import examples
 
 QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
 ACCURACY = replace(QUESTION, metric="accuracy_parity")
@@ -57,7 +58,7 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
     return world, world.past(size, rng), replace(QUESTION, metric=metric), price
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(12)
 @given(st.integers(0, 2**32))
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)

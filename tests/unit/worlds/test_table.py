@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.metrics import METRICS
 from equipoise.worlds import TableWorld, read_world
+from tests.profiles import examples
 
 FRAME = pd.DataFrame(
     {
@@ -125,7 +126,7 @@ groups = st.dictionaries(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@examples(10)
 @given(groups)
 def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int]]) -> None:
     rows = [

@@ -1,0 +1,33 @@
+"""The same seeds give the same verdicts and costs as when the table was written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.profiles import FULL
+from tests.recorded.answers import TABLE, answers, instance
+
+DEAR = 1500.0  # costs that take seconds to run again
+ROWS = [
+    row
+    for row in json.loads(TABLE.read_text())
+    if FULL or max(row["answers"]["adaptive"]["cost"]) < DEAR
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['name']}, {row['question']['metric']}")
+def test_answers_are_as_recorded(row: dict[str, Any]) -> None:
+    then = row["answers"] if FULL else {k: v for k, v in row["answers"].items() if k != "finite"}
+    now = answers(*instance(row), finite="finite" in then)
+    assert now["check"][0] == then["check"][0]
+    assert now["check"][1:] == pytest.approx(then["check"][1:], abs=1e-9)
+    if then["bound"] == "infinite":
+        assert now["bound"] == "infinite"
+    else:
+        assert now["bound"] == pytest.approx(then["bound"], rel=1e-6)
+    for audit in then.keys() - {"check", "bound"}:
+        assert now[audit]["verdict"] == then[audit]["verdict"], audit
+        assert now[audit]["cost"] == pytest.approx(then[audit]["cost"], rel=1e-12), audit
