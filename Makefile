@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check-types check-layers unit bench study clean
+.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +17,17 @@ help:  ## Show this list
 demo: $(READY)  ## Tell the story on the embedded lender (a minute or two, set-up included)
 	@$(BIN)/equipoise demo
 
-test: lint check-types check-layers unit  ## Run every check
+test: $(READY)  ## Run every check
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync checks
+	@$(MAKE) --no-print-directory unit
+
+test-fast: lint  ## Run what an edit is likely to break (under a minute)
+	$(BIN)/pytest -q -n 2 tests/unit --ignore tests/unit/paper --ignore tests/unit/planning
+
+test-full: $(READY)  ## Run every test at full size (an hour)
+	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2
+
+checks: lint check-types check-layers
 
 lint: $(READY)  ## Style
 	$(BIN)/ruff check .
@@ -36,7 +46,7 @@ unit: $(READY)  ## Tests
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench
 
-study: $(READY)  ## Run the long statistical studies (about an hour)
+study: test-full  ## Run the long statistical studies and every test at full size (hours)
 	$(BIN)/python -m study
 
 clean:  ## Remove what the other commands made

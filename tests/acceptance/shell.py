@@ -1,32 +1,57 @@
-"""Run the installed command as a person does."""
+"""Run the command as a person does: in this process, or in a real shell where that is the point."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
-__all__ = ["equipoise", "python"]
+__all__ = ["equipoise", "in_a_shell", "python"]
 
 BIN = Path(sys.executable).parent
 
+Done = subprocess.CompletedProcess[str]
 
-def equipoise(*arguments: object, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    """Run ``equipoise`` with arguments in a terminal so many columns wide."""
+
+def equipoise(*arguments: object, columns: int = 80) -> Done:
+    """Run ``equipoise`` in this process, as if in a terminal so many columns wide.
+
+    An exception that a shell would show as a traceback is shown the same way, with code 1.
+    """
+    from equipoise.cli import app
+
+    words = [*map(str, arguments)]
+    out, err = io.StringIO(), io.StringIO()
+    with patch.dict(os.environ, _environment(columns)), redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = app(words, prog_name="equipoise", standalone_mode=True)
+        except SystemExit as end:
+            code = end.code
+        except Exception:
+            traceback.print_exc()
+            code = 1
+    return subprocess.CompletedProcess(words, int(code or 0), out.getvalue(), err.getvalue())
+
+
+def in_a_shell(*arguments: object, columns: int = 80) -> Done:
+    """Run the installed ``equipoise`` as a program of its own."""
     return _run([str(BIN / "equipoise"), *map(str, arguments)], columns)
 
 
-def python(code: str) -> subprocess.CompletedProcess[str]:
+def python(code: str) -> Done:
     """Run Python code in a fresh interpreter."""
     return _run([sys.executable, "-c", code], 80)
 
 
-def _run(command: list[str], columns: int) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "COLUMNS": str(columns),
-        "NO_COLOR": "1",
-        "PYTHONWARNINGS": "error",
-    }
+def _run(command: list[str], columns: int) -> Done:
+    environment = {**os.environ, **_environment(columns), "PYTHONWARNINGS": "error"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+
+
+def _environment(columns: int) -> dict[str, str]:
+    return {"COLUMNS": str(columns), "NO_COLOR": "1"}

@@ -1,4 +1,4 @@
-"""``equipoise audit`` in a real shell: months of an audit in a minute."""
+"""``equipoise audit``: months of an audit in a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from equipoise.worlds import CellWorld
-from tests.acceptance.shell import equipoise
+from tests.acceptance.shell import equipoise, in_a_shell
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
@@ -102,7 +102,7 @@ def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
 
 
 def test_one_person_at_a_time(ledger: str) -> None:
-    asked = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
+    asked = in_a_shell("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
     assert asked.stdout.strip() == "anna: RESERVED, wanted: label"
     again = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger, "--json")
     assert json.loads(again.stdout)["repeated"] is True

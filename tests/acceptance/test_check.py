@@ -1,4 +1,4 @@
-"""``equipoise check`` in a real shell."""
+"""``equipoise check``."""
 
 from __future__ import annotations
 

@@ -1,12 +1,24 @@
-"""``equipoise demo`` in a real shell."""
+"""``equipoise demo``: lived through once, told in words and in numbers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
 
 import equipoise as eq
+from equipoise.cli import demo
 from equipoise.simulation import run
 from tests.acceptance.shell import equipoise
+
+
+@pytest.fixture(autouse=True, scope="module")
+def lived_through_once() -> Iterator[None]:
+    story = demo._live_through(lambda share: None)
+    with patch.object(demo, "_live_through", lambda advance: story):
+        yield
 
 
 def test_it_tells_the_story_on_80_columns() -> None:

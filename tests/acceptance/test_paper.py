@@ -1,4 +1,4 @@
-"""``equipoise paper`` in a real shell."""
+"""``equipoise paper``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``equipoise plan`` in a real shell."""
+"""``equipoise plan``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``equipoise simulate`` in a real shell."""
+"""``equipoise simulate``."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import equipoise as eq
 from equipoise.cli.app import COMMANDS
-from tests.acceptance.shell import equipoise, python
+from tests.acceptance.shell import in_a_shell, python
 
 HEAVY = {
     "alembic",
@@ -63,17 +63,17 @@ def test_reading_counts_loads_no_frames(tmp_path: Path) -> None:
 
 
 def test_help_names_every_command() -> None:
-    done = equipoise("--help")
+    done = in_a_shell("--help")
     assert done.returncode == 0
     assert all(f" {name} " in done.stdout for name in COMMANDS)
 
 
 def test_version() -> None:
-    assert equipoise("--version").stdout == f"equipoise {eq.__version__}\n"
+    assert in_a_shell("--version").stdout == f"equipoise {eq.__version__}\n"
 
 
 def test_an_unknown_command_is_one_line_and_code_2() -> None:
-    done = equipoise("chek")
+    done = in_a_shell("chek")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: No such command 'chek'")
     assert len(done.stderr.splitlines()) == 1
