@@ -1,6 +1,6 @@
 """Count lines and statements of the package by room: ``python tools/statements.py [REVISION …]``.
 
-Statements are nodes of the syntax tree, docstrings left out, so that neither layout nor prose counts.
+Statements are nodes of the syntax tree, docstrings left out: neither layout nor prose counts.
 Without a revision the working tree is counted.
 """
 
