@@ -10,14 +10,15 @@ from equipoise.mixture import Gaussian, HalfSpace, fit_truncated, likelihood_wei
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import MixtureWorld
+from tests.profiles import quick
 
 ALARM = 1e-4
 
 
 @pytest.mark.parametrize("method", ["importance", "exact"])
 def test_standard_errors_are_honest(method: str) -> None:
-    """z-scores of every entry of theta over 200 runs have an sd that chi-squared allows."""
-    family, cut, runs = Gaussian("full"), HalfSpace([0.6, 0.8], 0.4), 200
+    """z-scores of every entry of theta have an sd that chi-squared allows."""
+    family, cut, runs = Gaussian("full"), HalfSpace([0.6, 0.8], 0.4), quick(80, full=200)
     mean, covariance = np.array([0.3, -0.2]), np.array([[1.5, 0.4], [0.4, 1.0]])
     truth = family.pack(mean, covariance)
     scores = []
@@ -37,7 +38,7 @@ def test_standard_errors_are_honest(method: str) -> None:
 
 def test_propagated_intervals_cover() -> None:
     """At least 92% of 95% intervals hold q, up to a false alarm of 1 in 1,000."""
-    family, q, runs, covered, plain = Gaussian("full"), 0.3, 60, 0, 0
+    family, q, runs, covered, plain = Gaussian("full"), 0.3, quick(24, full=60), 0, 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, 3])
         separation = (1.0, 2.0, 3.0)[seed % 3]
@@ -61,8 +62,8 @@ def test_propagated_intervals_cover() -> None:
 def test_the_default_errs_no_more_than_delta_where_laws_are_apart(
     truth: str, difference: float
 ) -> None:
-    """At the boundary of either answer, laws estimated from 20,000 past people, 20 runs."""
-    runs = 20
+    """At the boundary of either answer, laws estimated from 20,000 past people."""
+    runs = quick(8, full=20)
     approval = {"1": 0.5 + difference / 2.0, "0": 0.5 - difference / 2.0}
     world = MixtureWorld.synthetic(14.0, approval=approval, feature_rows=20_000)
     question = Question(gamma=0.05, epsilon=0.25, delta=0.05)
@@ -74,11 +75,11 @@ def test_the_default_errs_no_more_than_delta_where_laws_are_apart(
 
 def test_the_default_stays_right_where_map_counts_are_wrong() -> None:
     """One standard deviation apart: the published algorithm errs always, the default hardly."""
-    runs = 8
+    runs = quick(4, full=8)
     world = MixtureWorld.synthetic(2.0, approval={"1": 0.5, "0": 0.5}, feature_rows=20_000)
     question = Question(gamma=0.05, epsilon=0.25, delta=0.05)
     default = simulate("exp", world, question, Costs(), repeats=runs)
     assert default.wrong.sum() <= binom.ppf(1.0 - ALARM, runs, question.delta)
     assert (default.features == 0).all()  # labels, because the laws are too uncertain
-    published = simulate("exp", world, question, Costs(), repeats=4, weights="map")
+    published = simulate("exp", world, question, Costs(), repeats=runs // 2, weights="map")
     assert published.wrong.all()

@@ -18,6 +18,7 @@ from equipoise.bounds import baseline_expectation, paper_tau, rs_expectation
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld, lower_bound_pair
+from tests.profiles import quick
 
 ALARM = 1e-4
 
@@ -71,7 +72,7 @@ def test_person_by_person_and_exact_draws_agree(
         )
 
     # Where a finite past runs dry, working out what it establishes takes most of the time.
-    agree(runs(name, 3_000 if size is None else 800), runs(slow, 400), ALARM)
+    agree(runs(name, 3_000 if size is None else 400), runs(slow, quick(150, full=400)), ALARM)
 
 
 def random_world(rng: np.random.Generator) -> CellWorld:
@@ -96,14 +97,14 @@ def z_scores(world: CellWorld, costs: Costs, seed: int) -> list[float]:
     return out
 
 
-def test_mean_cost_is_the_formula_on_fifty_random_worlds() -> None:
-    rng = np.random.default_rng(5)
+def test_mean_cost_is_the_formula_on_random_worlds() -> None:
+    rng, worlds = np.random.default_rng(5), quick(15, full=50)
     scores = []
-    for seed in range(50):
+    for seed in range(worlds):
         costs = Costs(rng.uniform(), rng.uniform(), groups={"g1": Costs(rng.uniform(), 2.0)})
         scores += z_scores(random_world(rng), costs, seed)
-    # Means of 1,000 runs are normal enough: at 50 x 8 comparisons the largest stays below this.
-    assert len(scores) == 400
+    # Means of 1,000 runs are normal enough: of all comparisons the largest stays below this.
+    assert len(scores) == 8 * worlds
     assert np.abs(scores).max() < stats.norm.isf(ALARM / len(scores) / 2)
 
 
@@ -145,7 +146,15 @@ def test_early_failures_do_not_bias_the_count() -> None:
         return int(rng.geometric(0.02 if outcome else 0.5))
 
     question = Question("equal_opportunity", gamma=0.1, epsilon=0.2)
-    late = simulate("rs", WORLD, question, Costs(), repeats=300, tau=50, delay=defaults_show_first)
+    late = simulate(
+        "rs",
+        WORLD,
+        question,
+        Costs(),
+        repeats=quick(120, full=300),
+        tau=50,
+        delay=defaults_show_first,
+    )
     prompt = simulate("rs", WORLD, question, Costs(), repeats=3_000, tau=50)
     assert stats.ks_2samp(late.estimate, prompt.estimate).pvalue > ALARM
 
@@ -158,7 +167,7 @@ def test_finite_pasts_are_uniformly_random_orders() -> None:
     shuffled, drawn = [], []
     from equipoise.history import History
 
-    for seed in range(3_000):
+    for seed in range(quick(1_000, full=3_000)):
         rng.shuffle(kinds)
         first = int(np.flatnonzero(kinds == 0)[3]) + 1
         other = int(np.flatnonzero(kinds[kinds < 3] == 1)[1]) + 1
