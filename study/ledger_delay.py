@@ -11,8 +11,8 @@ from joblib import Parallel, delayed
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Answer
+from equipoise.audits.catalogue import AUDITS, Entry
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.settings import AUDITS
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.worlds import CellWorld
 
@@ -88,7 +88,7 @@ def delayed_audits(order: str, audits: int, seed: int, people: int, jobs: int = 
 
 def one_audit(order: str, seed: int, people: int) -> str | None:
     """Run one live audit with delays and return its verdict."""
-    AUDITS["arrival order"] = ArrivalOrder
+    AUDITS["arrival order"] = Entry("study.ledger_delay:ArrivalOrder")
     rng, population = np.random.default_rng(seed), world()
     arrival = order == "arrival order"
     live = LiveAudit.create(

@@ -9,83 +9,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from equipoise._version import __version__ as __version__
+from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
-    from equipoise import bounds, data, mixture, worlds
-    from equipoise.audits.adaptive import AdaptiveAudit
-    from equipoise.audits.baseline import BaselineAudit
-    from equipoise.audits.exp import ExpAudit
-    from equipoise.audits.rs import RSAudit
-    from equipoise.bounds import LowerBound, lower_bound
-    from equipoise.cells import Cells, GroupCells
-    from equipoise.errors import EquipoiseError
-    from equipoise.finding import Finding, Interval
-    from equipoise.history import History
-    from equipoise.identify import check
-    from equipoise.ledger import LiveAudit
-    from equipoise.planning import Plan, plan
-    from equipoise.question import Costs, Question, Ticket, Verdict, Want
-    from equipoise.report import Report
-    from equipoise.simulation import Simulation, simulate
+    from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
+    from equipoise.audits.base import Audit as Audit
+    from equipoise.audits.baseline import BaselineAudit as BaselineAudit
+    from equipoise.audits.exp import ExpAudit as ExpAudit
+    from equipoise.audits.rs import RSAudit as RSAudit
+    from equipoise.progress import Progress as Progress
+    from equipoise.worlds import World as World
 
-_HOMES = {
-    "AdaptiveAudit": "equipoise.audits.adaptive",
-    "BaselineAudit": "equipoise.audits.baseline",
-    "Cells": "equipoise.cells",
-    "Costs": "equipoise.question",
-    "EquipoiseError": "equipoise.errors",
-    "ExpAudit": "equipoise.audits.exp",
-    "Finding": "equipoise.finding",
-    "GroupCells": "equipoise.cells",
-    "History": "equipoise.history",
-    "Interval": "equipoise.finding",
-    "LiveAudit": "equipoise.ledger",
-    "LowerBound": "equipoise.bounds",
-    "Plan": "equipoise.planning",
-    "Question": "equipoise.question",
-    "RSAudit": "equipoise.audits.rs",
-    "Report": "equipoise.report",
-    "Simulation": "equipoise.simulation",
-    "Ticket": "equipoise.question",
-    "Verdict": "equipoise.question",
-    "Want": "equipoise.question",
-    "check": "equipoise.identify",
-    "lower_bound": "equipoise.bounds",
-    "plan": "equipoise.planning",
-    "simulate": "equipoise.simulation",
+_NAMES = {
+    "audits.base": "Audit",
+    "bounds": "LowerBound Price lower_bound",
+    "cells": "Cells GroupCells",
+    "errors": "BadData Conflict EquipoiseError InvalidInput LedgerError MissingExtra ProtocolError "
+    "UnknownName",
+    "finding": "Finding Interval",
+    "history": "History Past",
+    "identify": "Check check",
+    "ledger": "Checkpoint LiveAudit Reply Status list_audits",
+    "planning": "Forecast Outlook Plan Variation plan what_if",
+    "progress": "Progress",
+    "question": "Costs Question Ticket Verdict Want",
+    "report": "Report write_report",
+    "simulation": "Simulation Summary run simulate",
+    "worlds": "World",
 }
+_HOMES = {name: f"equipoise.{home}" for home, names in _NAMES.items() for name in names.split()}
+_HOMES |= {name: home for home, _, name in (one.audit.partition(":") for one in _AUDITS.values())}
 _MODULES = ("bounds", "data", "mixture", "worlds")
 
-__all__ = [
-    "AdaptiveAudit",
-    "BaselineAudit",
-    "Cells",
-    "Costs",
-    "EquipoiseError",
-    "ExpAudit",
-    "Finding",
-    "GroupCells",
-    "History",
-    "Interval",
-    "LiveAudit",
-    "LowerBound",
-    "Plan",
-    "Question",
-    "RSAudit",
-    "Report",
-    "Simulation",
-    "Ticket",
-    "Verdict",
-    "Want",
-    "bounds",
-    "check",
-    "data",
-    "lower_bound",
-    "mixture",
-    "plan",
-    "simulate",
-    "worlds",
-]
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
@@ -99,4 +55,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

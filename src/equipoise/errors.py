@@ -47,12 +47,15 @@ class UnknownName(InvalidInput):
     equipoise.errors.UnknownName: unknown column 'rce'. Did you mean 'race'? Known: race, sex
     """
 
-    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+    def __init__(
+        self, kind: str, name: object, known: Iterable[object], *, remedy: str = ""
+    ) -> None:
         names = [str(k) for k in known]
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-        super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {shown or 'none'}")
+        more = f". {remedy}" if remedy else ""
+        super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {shown or 'none'}{more}")
 
 
 class BadData(InvalidInput):

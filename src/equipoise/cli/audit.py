@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
 from equipoise.cli.audit_options import LEDGER, LIMITS, MONEY, Ledger, Name, open_audit, pairs, show
@@ -46,7 +47,7 @@ def new(
     gamma: Gamma = 0.05,
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
-    audit: Annotated[str, typer.Option("--audit", help="adaptive, rs or baseline.")] = "adaptive",
+    audit: Annotated[str, typer.Option("--audit", help=f"{', '.join(AUDITS)}.")] = "adaptive",
     feature_cost: Annotated[
         int, typer.Option(help="Price of each request.", rich_help_panel=MONEY)
     ] = 0,
@@ -79,7 +80,9 @@ def new(
     ] = False,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=JSON", help="Further argument of the audit, as in tau=500."),
+        typer.Option(
+            metavar="NAME=JSON", help="Option of the audit, as in --audit rs --option tau=500."
+        ),
     ] = None,
     ledger: Ledger = LEDGER,
     json: Json = False,

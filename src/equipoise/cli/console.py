@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from equipoise._json import plain
+from equipoise.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,12 +56,12 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[float], object]]:
+def bar(what: str) -> Iterator[Progress]:
     """Show how far something has come, where somebody watches; yields a function of its share."""
+    import rich.progress as rich
     from rich.console import Console
-    from rich.progress import Progress
 
     to = Console(stderr=True)
-    with Progress(console=to, transient=True, disable=not to.is_terminal) as progress:
-        task = progress.add_task(what, total=1.0)
-        yield lambda share: progress.update(task, completed=share)
+    with rich.Progress(console=to, transient=True, disable=not to.is_terminal) as shown:
+        task = shown.add_task(what, total=1.0)
+        yield lambda share: shown.update(task, completed=share)

@@ -13,7 +13,7 @@ from equipoise.cli.options import Json
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rich.console import Console
     from rich.table import Table
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from equipoise.history import History
     from equipoise.identify import Check
     from equipoise.planning import Plan
+    from equipoise.progress import Progress
     from equipoise.simulation import Summary
 
 __all__ = ["app"]
@@ -38,8 +39,8 @@ RS_RUNS, ADAPTIVE_RUNS = 200, 6
 @app.command()
 def demo(json: Json = False) -> None:
     """Tell the story on the credit scores of 174,047 people."""
-    with bar("lending and auditing") as advance:
-        story = _live_through(advance)
+    with bar("lending and auditing") as progress:
+        story = _live_through(progress)
     if json:
         print_json(story.to_dict())
     else:
@@ -67,7 +68,7 @@ class Story(JsonValue):
         return {**super().to_dict(), "history": self.history.cells.to_dict()}
 
 
-def _live_through(advance: Callable[[float], object]) -> Story:
+def _live_through(progress: Progress) -> Story:
     from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.rs import RSAudit
     from equipoise.bounds import lower_bound
@@ -80,13 +81,13 @@ def _live_through(advance: Callable[[float], object]) -> Story:
     history, world = lender.history(), lender.world
     people = int(history.cells.total)
     rs = RSAudit(history, SHARP, PRICES)
-    made = plan(history, SHARP, PRICES, advance=lambda share: advance(0.6 * share))
+    made = plan(history, SHARP, PRICES, progress=lambda share: progress(0.6 * share))
     here = run(AdaptiveAudit(history, SHARP, PRICES), world, 0)
-    advance(0.7)
+    progress(0.7)
     runs = simulate(
         "adaptive", world, SHARP, PRICES, repeats=ADAPTIVE_RUNS, seed=1, history_size=people
     )
-    advance(1.0)
+    progress(1.0)
     return Story(
         history=history,
         coarse=check(history, COARSE),

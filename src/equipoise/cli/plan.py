@@ -77,12 +77,12 @@ def plan(
 
     if picture is not None:
         require_drawable(picture)
-    with bar("rehearsing audits") as advance:
-        made = make_plan(history, question, costs, advance=advance)
+    with bar("rehearsing audits") as progress:
+        made = make_plan(history, question, costs, progress=progress)
     variations: tuple[Variation, ...] = ()
     if what_if or picture is not None:
-        with bar("varying the question") as advance:
-            variations = vary(history, question, costs, advance=advance)
+        with bar("varying the question") as progress:
+            variations = vary(history, question, costs, progress=progress)
     if picture is not None:
         draw_plan(made, variations, picture)
     if json:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import console, print_json, working
 from equipoise.cli.options import (
     Delta,
@@ -40,7 +41,7 @@ WORLD, RUNS = "World", "Runs"
 
 Audits = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[AUDIT]...", help="rs, baseline, adaptive or exp; several compare."),
+    typer.Argument(metavar="[AUDIT]...", help=f"{', '.join(AUDITS)}; several compare."),
 ]
 Where = Annotated[
     list[str],
@@ -110,17 +111,22 @@ def simulate(
         typer.Option(help="Threshold of rs and baseline; else the paper's.", rich_help_panel=RUNS),
     ] = None,
     reuse_labels: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--reuse-labels",
             help="rs and baseline: one stream for all phases.",
             rich_help_panel=RUNS,
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     pending: Annotated[
-        Literal["prefix", "worst_case"],
-        typer.Option(help="adaptive: what to do while outcomes are out.", rich_help_panel=RUNS),
-    ] = "prefix",
+        str | None,
+        typer.Option(
+            metavar="prefix|worst_case",
+            help="adaptive: what to do while outcomes are out; else prefix.",
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
     delay: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +152,9 @@ def simulate(
     from equipoise.simulation import simulate as run_simulation
 
     waits = _read_delay(delay)
+    names = [*(audits or []), *(audit or [])] or ["rs", "baseline"]
+    given = {"tau": tau, "reuse_labels": reuse_labels, "pending": pending, "budget": budget}
+    options = _options(names, given)
     summaries = [
         run_simulation(
             name,
@@ -158,9 +167,9 @@ def simulate(
             delay=waits,
             jobs=jobs,
             progress=True,
-            **_options(name, tau, reuse_labels, pending, budget),  # type: ignore[arg-type]
+            **options[name],  # type: ignore[arg-type]
         ).summary()
-        for name in [*(audits or []), *(audit or [])] or ["rs", "baseline"]
+        for name in names
     ]
     with working("Computing the least cost …"):
         least = lower_bound(place, question, costs)
@@ -213,15 +222,19 @@ def _built_in(name: str, epsilon: float) -> World:
     return fair if name.endswith("-fair") else unfair
 
 
-def _options(
-    audit: str, tau: int | None, reuse_labels: bool, pending: str, budget: float | None
-) -> dict[str, object]:
-    options: dict[str, object] = {} if budget is None else {"budget": budget}
-    if audit in ("rs", "baseline"):
-        options |= {"tau": tau, "reuse_labels": reuse_labels}
-    if audit == "adaptive":
-        options |= {"pending": pending}
-    return options
+def _options(audits: Sequence[str], given: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return for each audit those of the given options that it has; at least one must have each."""
+    from equipoise.audits.catalogue import audit_class, check_options, options_of
+
+    kinds = {name: audit_class(name) for name in audits}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    for option, value in wanted.items():
+        if not any(option in options_of(kind) for kind in kinds.values()):
+            check_options(kinds[audits[0]], {option: value})
+    return {
+        name: {o: v for o, v in wanted.items() if o in options_of(kind)}
+        for name, kind in kinds.items()
+    }
 
 
 def _read_delay(text: str | None) -> Delay | None:

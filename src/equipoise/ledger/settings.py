@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.base import Audit
+from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName
 from equipoise.history.past import Past
 from equipoise.ledger.verify import FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["AUDITS", "RecordedPast", "Settings", "build", "rehearse", "whole"]
+__all__ = ["RecordedPast", "Settings", "build", "rehearse", "whole"]
 
 if TYPE_CHECKING:
     from equipoise.mixture.model import MixtureModel
 
-AUDITS: dict[str, str | Callable[..., Audit]] = {
-    "adaptive": "equipoise.audits.adaptive:AdaptiveAudit",
-    "baseline": "equipoise.audits.baseline:BaselineAudit",
-    "exp": "equipoise.audits.exp:ExpAudit",
-    "rs": "equipoise.audits.rs:RSAudit",
-}
 STREAMS = ("everybody", "denied")
 
 Position = tuple[int, str, int, bool]
@@ -150,8 +144,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > 200 or not self.name.isprintable():
             raise InvalidInput(f"'name' must be 1 to 200 printable characters; got {self.name!r}")
-        if self.audit not in AUDITS:
-            raise UnknownName("audit", self.audit, AUDITS)
+        check_options(audit_class(self.audit), self.options, without=("budget", "model"))
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
         if not 0.0 < self.lottery <= 1.0:
@@ -217,15 +210,10 @@ def rehearse(settings: Settings) -> None:
 
 def build(settings: Settings) -> Audit:
     """Make the audit that the settings describe."""
-    kind = AUDITS[settings.audit]
-    if isinstance(kind, str):
-        module, _, name = kind.partition(":")
-        kind = getattr(import_module(module), name)
     budget = None if settings.budget is None else float(settings.budget)
-    audit: Audit = kind(
+    return audit_class(settings.audit)(
         settings.past, settings.question, settings.costs, budget=budget, **settings.options
     )
-    return audit
 
 
 def whole(name: str, amount: float) -> int:

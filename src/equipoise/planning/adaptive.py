@@ -9,9 +9,10 @@ import numpy as np
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.history.past import Past
-from equipoise.planning.forecast import Advance, Forecast
+from equipoise.planning.forecast import Forecast
 from equipoise.planning.rehearsal import ASSUMED_R, outlook, rehearse
 from equipoise.planning.stopping import guess_r
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
 __all__ = ["forecast_adaptive"]
@@ -20,13 +21,13 @@ AT_GUESS = 4  # rehearsals with the denied like the approved
 
 
 def forecast_adaptive(
-    history: Past, question: Question, costs: Costs, advance: Advance = lambda share: None
+    history: Past, question: Question, costs: Costs, progress: Progress = silent
 ) -> Forecast:
     """Return the adaptive audit's forecast; every metric has one."""
     audit = AdaptiveAudit(history, question, costs)
     guess = np.tile(list(guess_r(history.cells).values()), (AT_GUESS, 1))
     trials = rehearse(audit, guess)
-    seen = outlook(audit, advance=advance)
+    seen = outlook(audit, progress=progress)
     level = min(question.level_wrong_fair, question.level_wrong_unfair)
     return Forecast(
         audit=AdaptiveAudit.name,

@@ -13,6 +13,7 @@ from equipoise.history.past import Past
 from equipoise.mixture.model import MixtureModel
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.stopping import guess_r, price_range
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from equipoise.worlds.mixture import ModelledPast
@@ -20,7 +21,9 @@ from equipoise.worlds.mixture import ModelledPast
 __all__ = ["exp_expectation", "forecast_exp"]
 
 
-def forecast_exp(history: Past, question: Question, costs: Costs) -> Forecast | None:
+def forecast_exp(
+    history: Past, question: Question, costs: Costs, progress: Progress = silent
+) -> Forecast | None:
     """Return Exp-Audit's forecast, None if it cannot answer the metric.
 
     With a model of the past's features (``history.model``) the way it would take is tested at the

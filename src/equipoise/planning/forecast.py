@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equipoise._json import JsonValue
 from equipoise.bounds import Price
 
-__all__ = ["Advance", "Forecast", "Outlook"]
-
-Advance = Callable[[float], object]
-"""Is told the share of the work that is done."""
+__all__ = ["Forecast", "Outlook"]
 
 
 @dataclass(frozen=True)

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 
 from equipoise._json import JsonValue
+from equipoise.audits.catalogue import AUDITS, resolve
 from equipoise.history.past import Past
 from equipoise.identify import Check, check
-from equipoise.planning.forecast import Advance, Forecast, Outlook
+from equipoise.planning.forecast import Forecast, Outlook
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
-__all__ = ["PLANNERS", "Plan", "plan"]
-
-PLANNERS: Mapping[str, str] = {
-    "adaptive": "equipoise.planning.adaptive:forecast_adaptive",
-    "baseline": "equipoise.planning.stopping:forecast_baseline",
-    "exp": "equipoise.planning.exp:forecast_exp",
-    "rs": "equipoise.planning.stopping:forecast_rs",
-}
-"""Each audit's planner: a function of history, question and costs that returns a Forecast, or None
-if the audit cannot answer the question's metric."""
-
-REHEARSED = frozenset({"adaptive"})
-"""Planners that take seconds; they also take a function to call with the share of work done."""
-
-
-Planner = Callable[..., Forecast | None]
+__all__ = ["Plan", "plan"]
 
 
 @dataclass(frozen=True)
@@ -75,12 +60,10 @@ class Plan(JsonValue):
         return "\n".join([*lines, f"recommended: {self.advice}"])
 
 
-def plan(
-    history: Past, question: Question, costs: Costs, *, advance: Advance = lambda share: None
-) -> Plan:
+def plan(history: Past, question: Question, costs: Costs, *, progress: Progress = silent) -> Plan:
     """Say what every audit would cost on this history, and which one to run.
 
-    The adaptive audit is rehearsed on plausible unknowns, the same ones every time; ``advance`` is
+    The adaptive audit is rehearsed on plausible unknowns, the same ones every time; ``progress`` is
     told the share of that work which is done.
 
     Examples
@@ -95,8 +78,9 @@ def plan(
     """
     free = check(history, question)
     made = [
-        _load(path)(history, question, costs, *((advance,) if name in REHEARSED else ()))
-        for name, path in PLANNERS.items()
+        resolve(entry.forecast)(history, question, costs, progress)
+        for entry in AUDITS.values()
+        if entry.forecast is not None
     ]
     rows = sorted(
         (row for row in made if row is not None),
@@ -147,9 +131,3 @@ def _notes(question: Question) -> tuple[str, ...]:
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide",
     )
-
-
-def _load(path: str) -> Planner:
-    module, name = path.split(":")
-    planner: Planner = getattr(import_module(module), name)
-    return planner

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.cells import Cells
-from equipoise.planning.forecast import Advance, Outlook
+from equipoise.planning.forecast import Outlook
 from equipoise.planning.stopping import guess_r
+from equipoise.progress import Progress, silent
 
 __all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
 
@@ -49,7 +50,7 @@ def outlook(
     *,
     audits: int | None = None,
     seed: int = 0,
-    advance: Advance = lambda share: None,
+    progress: Progress = silent,
 ) -> Outlook:
     """Rehearse an audit that has not begun for many plausible unknowns; fewer for many groups.
 
@@ -67,7 +68,7 @@ def outlook(
     if audits is None:
         audits = max(10, min(60, 480 // len(cells) ** 2))  # work grows with the pairs
     draws = plausible_r(cells, np.random.default_rng(seed), audits)
-    trials = rehearse(audit, draws, seed=seed, advance=advance)
+    trials = rehearse(audit, draws, seed=seed, progress=progress)
     ended = [trial.verdict for trial in trials if trial.verdict is not None]
     in_sight = [t.labels for t in trials if np.isfinite(t.labels).all()]
     mean = np.mean(in_sight, axis=0) if in_sight else np.zeros(len(cells))
@@ -94,14 +95,14 @@ def plausible_r(cells: Cells, rng: np.random.Generator, size: int) -> Array:
 
 
 def rehearse(
-    audit: AdaptiveAudit, draws: Array, *, seed: int = 0, advance: Advance = lambda share: None
+    audit: AdaptiveAudit, draws: Array, *, seed: int = 0, progress: Progress = silent
 ) -> list[Trial]:
     """Run an audit that has not begun once for every row of unknowns; it stays as it is."""
     seeds = np.random.SeedSequence(seed).spawn(len(draws))
     trials = []
     for done, (r, own) in enumerate(zip(draws, seeds, strict=True), start=1):
         trials.append(_run(audit, r, np.random.default_rng(own)))
-        advance(done / len(draws))
+        progress(done / len(draws))
     return trials
 
 

@@ -21,6 +21,7 @@ from equipoise.bounds import (
 from equipoise.cells import Cells
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
@@ -29,12 +30,16 @@ __all__ = ["forecast_baseline", "forecast_rs", "guess_r", "price_range"]
 Pricing = Callable[[CellWorld, Question, Costs], Price]
 
 
-def forecast_baseline(history: Past, question: Question, costs: Costs) -> Forecast | None:
+def forecast_baseline(
+    history: Past, question: Question, costs: Costs, progress: Progress = silent
+) -> Forecast | None:
     """Return the Baseline's forecast, None if it cannot answer the metric."""
     return _forecast(BaselineAudit, baseline_expectation, baseline_bound, history, question, costs)
 
 
-def forecast_rs(history: Past, question: Question, costs: Costs) -> Forecast | None:
+def forecast_rs(
+    history: Past, question: Question, costs: Costs, progress: Progress = silent
+) -> Forecast | None:
     """Return RS-Audit's forecast, None if it cannot answer the metric."""
     return _forecast(RSAudit, rs_expectation, rs_bound, history, question, costs)
 

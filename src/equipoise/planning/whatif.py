@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.history.past import Past
-from equipoise.planning.forecast import Advance, Outlook
+from equipoise.planning.forecast import Outlook
 from equipoise.planning.rehearsal import outlook
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 
 __all__ = ["Variation", "what_if"]
@@ -32,7 +33,7 @@ def what_if(
     *,
     audits: int = 12,
     seed: int = 0,
-    advance: Advance = lambda share: None,
+    progress: Progress = silent,
 ) -> tuple[Variation, ...]:
     """Rehearse the adaptive audit with each of gamma, epsilon and delta halved, kept and doubled.
 
@@ -52,7 +53,7 @@ def what_if(
             audit = AdaptiveAudit(history, asked, costs)
             seen[asked] = outlook(audit, audits=audits, seed=seed)
         found.append(Variation(name, value, seen[asked]))
-        advance((done + 1) / len(wanted))
+        progress((done + 1) / len(wanted))
     return tuple(found)
 
 

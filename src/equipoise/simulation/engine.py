@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import fields
 
 from equipoise.audits.base import Audit
+from equipoise.audits.catalogue import audit_class
 from equipoise.question import Costs, Question
 from equipoise.simulation.result import Draws, Simulation
 from equipoise.simulation.runner import run_repeats
-from equipoise.simulation.setting import Delay, Setting, audit_class, fast_draw
+from equipoise.simulation.setting import Delay, Setting, draw_at_once
 from equipoise.worlds import World
 
 __all__ = ["simulate"]
@@ -91,8 +92,7 @@ def simulate(
 
 
 def _draw(setting: Setting, jobs: int, progress: bool) -> Draws:
-    fast = fast_draw(setting.audit)
-    draws = None if fast is None else fast(setting)
+    draws = draw_at_once(setting)
     if draws is not None:
         return draws
     with _bar(setting, progress) as advance:

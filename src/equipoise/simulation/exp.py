@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
 from equipoise.mixture.quadratic import map_share
@@ -22,7 +23,7 @@ from equipoise.mixture.weights import SUBSAMPLE, log_ratio
 from equipoise.simulation.race import endless_counts
 from equipoise.simulation.result import Draws
 from equipoise.simulation.runner import run_repeats
-from equipoise.simulation.setting import Setting, audit_class, fast_draw
+from equipoise.simulation.setting import Setting, draw_at_once
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
@@ -223,9 +224,7 @@ def _run_fallbacks(
         history_size=setting.history_size,
         options=options if kind == "rs" else {},
     )
-    fast = fast_draw(inner.audit)
-    done = None if fast is None else fast(inner)
-    done = run_repeats(inner) if done is None else done
+    done = draw_at_once(inner) or run_repeats(inner)
     for name in ("cost", "labels", "features"):
         getattr(draws, name)[rows] += getattr(done, name)
     for name in ("verdict", "estimate", "lower", "upper"):

@@ -92,7 +92,7 @@ def test_labels_cannot_help_a_metric_that_does_not_depend_on_them() -> None:
 
 def test_what_if_moves_one_number_at_a_time() -> None:
     done: list[float] = []
-    found = what_if(WORLD.past(), COARSE, COSTS, audits=4, advance=done.append)
+    found = what_if(WORLD.past(), COARSE, COSTS, audits=4, progress=done.append)
     assert [(v.name, v.value) for v in found] == [
         *(("gamma", 0.1), ("gamma", 0.2), ("gamma", 0.4)),
         *(("epsilon", 0.1), ("epsilon", 0.2), ("epsilon", 0.4)),

@@ -4,10 +4,11 @@ import math
 
 import pytest
 
+from equipoise.audits.catalogue import AUDITS
 from equipoise.bounds import rs_expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
-from equipoise.planning import PLANNERS, Plan, plan
+from equipoise.planning import Plan, plan
 from equipoise.planning.stopping import guess_r, price_range
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
@@ -20,8 +21,8 @@ COSTS = Costs(feature=0.1, label=1.0)
 @pytest.fixture(autouse=True)
 def black_box_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan with Baseline and RS-Audit, whatever other audits there are."""
-    known = {name: path for name, path in PLANNERS.items() if name in ("baseline", "rs")}
-    monkeypatch.setattr("equipoise.planning.plans.PLANNERS", known)
+    known = {name: AUDITS[name] for name in ("baseline", "rs")}
+    monkeypatch.setattr("equipoise.planning.plans.AUDITS", known)
 
 
 def test_a_row_per_audit_cheapest_first() -> None:

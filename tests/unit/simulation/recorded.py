@@ -10,8 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, MixtureWorld
@@ -57,7 +55,6 @@ def _run(
         "cost": sim.cost.tolist(),
         "labels": sim.labels.tolist(),
         "features": sim.features.tolist(),
-        "estimate": [None if np.isnan(x) else x for x in sim.estimate.tolist()],
     }
 
 

@@ -129,7 +129,7 @@ def test_tables_are_simulated_like_their_cells() -> None:
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(UnknownName, match="unknown audit 'rss'"):
         simulate("rss", WORLD, QUESTION, Costs())
-    with pytest.raises(UnknownName, match="unknown option of the audit 'rs' 'taau'"):
+    with pytest.raises(UnknownName, match="unknown option of the audit 'rs': 'taau'"):
         simulate("rs", WORLD, QUESTION, Costs(), taau=5)
     with pytest.raises(InvalidInput, match="'repeats' must be at least 1; got 0"):
         simulate("rs", WORLD, QUESTION, Costs(), repeats=0)

@@ -1,0 +1,52 @@
+"""``audit new --option`` as its help says, and otherwise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+
+ROWS = ["group,approved,repaid"] + [
+    f"{group},{decision},{outcome}"
+    for group, good, bad, denied in (("A", 60, 40, 80), ("B", 50, 50, 100))
+    for decision, outcome, n in ((1, 1, good), (1, 0, bad), (0, "", denied))
+    for _ in range(n)
+]
+
+
+def new(folder: Path, *options: str) -> tuple[int, str, str]:
+    past = folder / "past.csv"
+    past.write_text("\n".join(ROWS) + "\n")
+    columns = ("-g", "group", "-d", "approved", "-o", "repaid")
+    ledger = ("--ledger", str(folder / "ledger.db"))
+    command = ["audit", "new", "loans", str(past), *columns, *options, *ledger]
+    done = CliRunner().invoke(app, command)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_example_of_the_help_works(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["audit", "new", "--help"], env={"COLUMNS": "200"}).stdout
+    example = re.search(r"as in (--audit \w+ --option \S+)\.", shown)
+    assert example is not None, shown
+    option = example[1].replace("tau=500", "tau=20")  # a smaller past than anybody would have
+    code, out, _ = new(tmp_path, *option.split())
+    assert code == 0
+    assert "loans" in out
+
+
+def test_an_option_of_another_audit_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    code, _, error = new(tmp_path, "--option", "tau=20")
+    assert code == 2
+    assert error.startswith("error: unknown option of the audit 'adaptive': 'tau'.")
+    assert "These audits have it: baseline, exp, rs" in error
+    assert new(tmp_path, "--option", "tau=20", "--audit", "rs")[0] == 0  # the remedy, followed
+
+
+def test_an_option_that_no_audit_of_a_simulation_has_is_refused() -> None:
+    runs = ["simulate", "adaptive", "--world", "fico", "--repeats", "1", "--tau", "20"]
+    done = CliRunner().invoke(app, runs)
+    assert done.exit_code == 2
+    assert "unknown option of the audit 'adaptive': 'tau'" in done.stderr
