@@ -35,6 +35,11 @@ class GroupCells(JsonValue):
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
 
     @property
+    def counts(self) -> dict[str, float]:
+        """The counts by name."""
+        return self.to_dict()
+
+    @property
     def total(self) -> float:
         """Everybody in the group."""
         return self.approved_positive + self.approved_negative + self.denied

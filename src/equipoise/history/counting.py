@@ -3,162 +3,199 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
-from equipoise.history.source import TABLE, Source, identifier, literal
-from equipoise.history.yesno import MISSING, Positive, YesNo, read_yes_no, shown
+from equipoise.history.coding import (
+    MOST_VALUES_OF_A_GROUP,
+    OTHER,
+    Coding,
+    Columns,
+    name_of,
+    read_groups,
+)
+from equipoise.history.source import Condition, Source
+from equipoise.history.values import (
+    Meaning,
+    YesNo,
+    is_missing,
+    key_of,
+    read_yes_no,
+    require_meaning,
+    require_used,
+    shown,
+    text_of,
+    with_counts,
+)
 
-__all__ = ["Columns", "Counted", "count_rows", "is_one_of", "name_of"]
+__all__ = ["Counted", "Row", "Said", "count_rows", "tally"]
 
 MOST_GROUPS = 1_000
 MOST_VALUES = 100
 PEEK = 10_000  # rows looked at before the whole table is grouped
-NO_GROUP = ("", "nan", "NaN")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Which columns to read."""
+class Said:
+    """What the reader says about the values: see :meth:`equipoise.History.read`."""
 
-    groups: tuple[str, ...]
-    decision: str
-    outcome: str
+    positive: Meaning = None
+    negative: Meaning = None
+    missing_values: tuple[str, ...] = ()
+    missing_group: str | None = None
+    min_group: int = 0
+    max_groups: int = MOST_VALUES_OF_A_GROUP
 
     def __post_init__(self) -> None:
-        if not self.groups:
-            raise InvalidInput("'group' must name at least one column; got none")
-        twice = [column for column, n in Counter(self.all).items() if n > 1]
-        if twice:
-            raise InvalidInput(
-                "'group', 'decision' and 'outcome' must be different columns; "
-                f"{twice[0]!r} is named twice"
-            )
+        require_meaning("positive", self.positive)
+        require_meaning("negative", self.negative)
+        for name, value, least in (
+            ("min_group", self.min_group, 0),
+            ("max_groups", self.max_groups, 2),
+        ):
+            if not isinstance(value, int) or value < least:
+                raise InvalidInput(f"{name!r} must be a whole number >= {least}; got {value!r}")
+        object.__setattr__(self, "missing_values", tuple(key_of(v) for v in self.missing_values))
 
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Every column, groups first."""
-        return (*self.groups, self.decision, self.outcome)
+
+@dataclass(frozen=True)
+class Row:
+    """Rows with the same values in every column, and how many there are."""
+
+    groups: tuple[object, ...]
+    decision: object
+    outcome: object
+    count: int
+    explored: object = None
+    cohort: object = None
+    name: str = ""
+    bit: int = -1  # of the decision
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The cells, and what is needed to find their rows again.
-
-    ``values`` holds the values of the group columns behind each group's name; ``ignored`` is the
-    number of denied rows whose outcome was left out.
-    """
+    """The cells, what the values mean, and what was decided while reading."""
 
     cells: Cells
-    values: dict[str, tuple[str, ...]]
-    decision: YesNo
-    outcome: YesNo
-    ignored: int
+    rows: Sequence[Row]
+    coding: Coding
+    notes: tuple[str, ...]
+    meanings: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+
+    def values_of(self, group: str) -> Condition:
+        """Return the values by which an engine finds the rows of a group."""
+        rows = [row for row in self.rows if row.name == group]
+        return {
+            column: _distinct(row.groups[at] for row in rows)
+            for at, column in enumerate(self.coding.columns.groups)
+        }
+
+    def successes(self, group: str, outcome: int) -> Condition:
+        """Return the values by which an engine finds the group's approved with an outcome."""
+        own = [row for row in self.rows if row.bit == 1 and self.outcome_of(row) == outcome]
+        return {
+            **self.values_of(group),
+            self.coding.columns.decision: _distinct(row.decision for row in own),
+            self.coding.columns.outcome: _distinct(row.outcome for row in own),
+        }
+
+    def outcome_of(self, row: Row) -> int | None:
+        """Return what a row's outcome means, None if it is not known."""
+        if is_missing(row.outcome, self.coding.missing_values):
+            return None
+        return self.coding.outcome.bit(row.outcome)
 
 
-def count_rows(
-    source: Source, columns: Columns, positive: Positive, *, ignore_denied_outcomes: bool
-) -> Counted:
-    """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
-    _require_few_values(columns, _query(source, columns, first=PEEK))
+def tally(
+    source: Source, columns: Columns, said: Said, has_outcome: Callable[[Row], bool]
+) -> tuple[list[Row], Coding, list[str]]:
+    """Group a table by its columns and say what every value means.
+
+    Parameters
+    ----------
+    has_outcome
+        Which rows' outcomes are read; those of others are not looked at.
+    """
+    if not source.once:
+        _require_few_values(columns, _query(source, columns, first=PEEK), said)
     rows = _query(source, columns)
     if not rows:
         raise BadData(f"{source.name} has no rows")
-    _require_few_values(columns, rows)
-    _require_groups(source, columns, rows)
-    _require_decisions(source, columns, rows)
-    decision = read_yes_no("decision", columns.decision, (r.decision for r in rows), positive)
-    approved = [row for row in rows if row.decision in decision.ones]
-    denied = [row for row in rows if row.decision in decision.zeros]
-    _require_outcomes(source, columns, decision, approved)
-    outcome = read_yes_no("outcome", columns.outcome, (r.outcome for r in approved), positive)
-    labelled = [row for row in denied if not _is_blank(row.outcome)]
-    if labelled and not ignore_denied_outcomes:
-        _refuse_denied_outcomes(source, columns, decision, labelled)
-    return Counted(
-        _cells(columns, approved, denied, outcome),
-        {name_of(row.group): row.group for row in rows},
-        decision,
-        outcome,
-        sum(row.count for row in labelled),
-    )
-
-
-def name_of(values: Iterable[str]) -> str:
-    """Return a group's name from its values, one per group column.
-
-    Examples
-    --------
-    >>> name_of(["Black", "female"])
-    'Black & female'
-    """
-    return " & ".join(values)
-
-
-def is_one_of(source: Source, column: str, values: Iterable[str]) -> str:
-    """Return the SQL that picks the rows in which a column has one of the values."""
-    return f"{source.comparable(column)} IN ({', '.join(literal(value) for value in values)})"
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One line of the engine's answer; a missing value is the empty text."""
-
-    group: tuple[str, ...]
-    decision: str
-    outcome: str
-    count: int
-
-
-def _query(source: Source, columns: Columns, first: int | None = None) -> list[_Row]:
-    names = [identifier(column) for column in columns.all]
-    table = TABLE
-    if first is not None:
-        table = f"(SELECT {', '.join(names)} FROM {TABLE} LIMIT {first}) AS head"
-    # Numbers become text after grouping, when there are few of them.
-    texts = ", ".join(f"CAST({name} AS VARCHAR)" for name in names)
-    answer = source.fetch(
-        f"SELECT {texts}, n FROM (SELECT {', '.join(names)}, COUNT(*) AS n FROM {table} "
-        f"GROUP BY {', '.join(names)}) AS counts"
-    )
-    rows = [
-        _Row(tuple(_text(v) for v in group), _text(decision), _text(outcome), int(count))
-        for *group, decision, outcome, count in answer
+    _require_few_values(columns, rows, said)
+    found = [
+        _texts((row.groups[at], row.count) for row in rows) for at in range(len(columns.groups))
     ]
-    return sorted(rows, key=lambda row: (row.group, row.decision, row.outcome))
+    if said.missing_group is None:
+        _require_groups(source, columns, rows)
+    grouping, notes = read_groups(
+        columns.groups, found, missing_group=said.missing_group, max_groups=said.max_groups
+    )
+    rows = [replace(row, name=grouping.name(row.groups)) for row in rows]
+    _require_clear_names(columns, rows)
+    folded = _small(rows, said.min_group)
+    if folded:
+        grouping = replace(grouping, folded=tuple(folded))
+        rows = [replace(row, name=grouping.name(row.groups)) for row in rows]
+        notes.append(
+            f"{len(folded)} groups of fewer than {said.min_group} people are counted together as "
+            f"{OTHER!r}: {shown(folded)}."
+        )
+    _require_decisions(source, columns, rows, said)
+    decisions = _texts((row.decision, row.count) for row in rows)
+    decision = read_yes_no("decision", columns.decision, decisions, said.positive, said.negative)
+    rows = [replace(row, bit=int(decision.bit(row.decision) == 1)) for row in rows]
+    seen = [
+        (row.outcome, row.count)
+        for row in rows
+        if has_outcome(row) and not is_missing(row.outcome, said.missing_values)
+    ]
+    outcomes = _texts(seen)
+    outcome = read_yes_no("outcome", columns.outcome, outcomes, said.positive, said.negative)
+    require_used(
+        said.positive,
+        {"decision": decisions, "outcome": outcomes},
+        {"decision": decision, "outcome": outcome},
+    )
+    notes += _spelling_notes(columns.decision, decisions, decision)
+    notes += _spelling_notes(columns.outcome, outcomes, outcome)
+    return rows, Coding(columns, grouping, decision, outcome, said.missing_values), notes
 
 
-def _text(value: str | None) -> str:
-    return "" if value is None else str(value)
+def count_rows(
+    source: Source, columns: Columns, said: Said, *, ignore_denied_outcomes: bool
+) -> Counted:
+    """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
+    rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1)
+    counted = Counted(Cells({"": GroupCells(1, 0, 0)}), rows, coding, ())
+    approved = [row for row in rows if row.bit == 1]
+    denied = [row for row in rows if row.bit == 0]
+    _require_outcomes(source, counted, approved)
+    labelled = [row for row in denied if not is_missing(row.outcome, said.missing_values)]
+    if labelled and not ignore_denied_outcomes:
+        _refuse_denied_outcomes(source, counted, labelled)
+    if labelled:
+        notes.append(
+            f"Column {columns.outcome!r}: the outcomes of {sum(r.count for r in labelled):,} "
+            "denied rows were left out."
+        )
+    return replace(counted, cells=_cells(counted), notes=tuple(notes))
 
 
-def _is_blank(text: str) -> bool:
-    return text.strip() in MISSING
-
-
-def _cells(columns: Columns, approved: list[_Row], denied: list[_Row], outcome: YesNo) -> Cells:
+def _cells(counted: Counted) -> Cells:
     counts: dict[str, Counter[str]] = {}
-    behind: dict[str, tuple[str, ...]] = {}
-    for row in [*approved, *denied]:
-        name = name_of(row.group)
-        if behind.setdefault(name, row.group) != row.group:
-            raise BadData(
-                f"columns {shown(columns.groups)}: two groups would both be called {name!r}; "
-                "rename a value that contains ' & '"
-            )
-        counts.setdefault(name, Counter())
-    for row in approved:
-        positive = row.outcome in outcome.ones
-        cell = "approved_positive" if positive else "approved_negative"
-        counts[name_of(row.group)][cell] += row.count
-    for row in denied:
-        counts[name_of(row.group)]["denied"] += row.count
+    for row in counted.rows:
+        own = counts.setdefault(row.name, Counter())
+        if row.bit == 0:
+            own["denied"] += row.count
+        else:
+            good = counted.outcome_of(row) == 1
+            own["approved_positive" if good else "approved_negative"] += row.count
     if len(counts) < 2:
         raise BadData(
-            f"column {shown(columns.groups)} must hold at least two groups to compare; "
-            f"found only {shown(counts)}"
+            f"column {shown(counted.coding.columns.groups)} must hold at least two groups to "
+            f"compare; found only {shown(counts)}"
         )
     return Cells(
         {
@@ -168,86 +205,154 @@ def _cells(columns: Columns, approved: list[_Row], denied: list[_Row], outcome: 
     )
 
 
-def _require_few_values(columns: Columns, rows: list[_Row]) -> None:
-    groups = {row.group for row in rows}
-    if len(groups) > MOST_GROUPS:
+def _query(source: Source, columns: Columns, first: int | None = None) -> list[Row]:
+    rows, groups = [], len(columns.groups)
+    for *values, count in source.count(columns.all, first):
+        rest = dict(zip(columns.all[groups:], values[groups:], strict=True))
+        rows.append(
+            Row(
+                tuple(values[:groups]),
+                rest[columns.decision],
+                rest[columns.outcome],
+                int(count),
+                explored=rest.get(columns.explored or ""),
+                cohort=rest.get(columns.cohort or ""),
+            )
+        )
+    return sorted(rows, key=lambda r: tuple(map(text_of, (*r.groups, r.decision, r.outcome))))
+
+
+def _distinct(values: Iterable[object]) -> list[object]:
+    return list(dict.fromkeys(values))
+
+
+def _texts(values: Iterable[tuple[object, int]]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for value, count in values:
+        counts[text_of(value)] += count
+    return dict(counts)
+
+
+def _small(rows: Sequence[Row], least: int) -> list[str]:
+    sizes: Counter[str] = Counter()
+    for row in rows:
+        sizes[row.name] += row.count
+    return sorted(name for name, size in sizes.items() if size < least)
+
+
+def _spelling_notes(column: str, found: Mapping[str, int], reading: YesNo) -> list[str]:
+    """Say which values were taken as which because of blanks and cases."""
+    notes = []
+    for key in (*reading.ones, *reading.zeros):
+        spelled = {value: n for value, n in found.items() if key_of(value) == key}
+        usual = max(spelled, key=lambda value: spelled[value]) if spelled else ""
+        odd = {value: n for value, n in spelled.items() if value != usual}
+        if odd and not key.replace(".", "").isdigit():
+            notes.append(
+                f"Column {column!r}: {sum(odd.values()):,} rows written {with_counts(odd)} are "
+                f"read as {usual.strip()!r}."
+            )
+    return notes
+
+
+def _require_few_values(columns: Columns, rows: Sequence[Row], said: Said) -> None:
+    groups = {row.groups for row in rows}
+    if len(groups) > max(MOST_GROUPS, said.max_groups):
+        some = shown(sorted(name_of(map(text_of, g)) for g in groups)[:3])
         raise BadData(
             f"column {shown(columns.groups)} must hold groups, at most {MOST_GROUPS:,}; found "
-            f"more, such as {shown(name_of(g) for g in sorted(groups)[:3])}; is it a number or "
-            "an identifier?"
+            f"more, such as {some}; is it a number or an identifier?"
         )
     for column, values in (
-        (columns.decision, {row.decision for row in rows}),
-        (columns.outcome, {row.outcome for row in rows}),
+        (columns.decision, {text_of(row.decision) for row in rows}),
+        (columns.outcome, {text_of(row.outcome) for row in rows}),
     ):
         if len(values) > MOST_VALUES:
+            some = shown(sorted(value for value in values if not is_missing(value))[:3])
             raise BadData(
                 f"column {column!r} must hold yes/no values; found more than {MOST_VALUES} "
-                f"different ones, such as {shown(sorted(values - set(MISSING))[:3])}"
+                f"different ones, such as {some}"
             )
 
 
-def _require_groups(source: Source, columns: Columns, rows: list[_Row]) -> None:
-    for at, column in enumerate(columns.groups):
-        nameless = [row for row in rows if row.group[at].strip() in NO_GROUP]
-        if nameless:
-            where = _where(source, nameless, _is_missing(column, NO_GROUP))
+def _require_clear_names(columns: Columns, rows: Sequence[Row]) -> None:
+    behind: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        keys = tuple("" if is_missing(value) else key_of(value) for value in row.groups)
+        if behind.setdefault(row.name, keys) != keys:
             raise BadData(
-                f"column {column!r} must name a group in every row; empty in {where}; "
-                "fill it in, name the unknown group, or leave those rows out"
+                f"columns {shown(columns.groups)}: two groups would both be called {row.name!r}; "
+                "rename a value that contains ' & '"
             )
 
 
-def _require_decisions(source: Source, columns: Columns, rows: list[_Row]) -> None:
-    unknown = [row for row in rows if _is_blank(row.decision)]
+def _require_groups(source: Source, columns: Columns, rows: Sequence[Row]) -> None:
+    for at, column in enumerate(columns.groups):
+        nameless = [row for row in rows if is_missing(row.groups[at])]
+        if nameless:
+            written = _texts((row.groups[at], row.count) for row in nameless)
+            where = _where(source, nameless, {column: _distinct(r.groups[at] for r in nameless)})
+            raise BadData(
+                f"column {column!r} must name a group in every row; empty in {where}, written "
+                f"{with_counts(written)}; fill it in, or give these people a name of their own: "
+                "missing_group='not stated' (--missing-group 'not stated')"
+            )
+
+
+def _require_decisions(source: Source, columns: Columns, rows: Sequence[Row], said: Said) -> None:
+    unknown = [row for row in rows if is_missing(row.decision, said.missing_values)]
     if unknown:
-        where = _where(source, unknown, _is_missing(columns.decision, MISSING))
+        where = _where(source, unknown, {columns.decision: _distinct(r.decision for r in unknown)})
         raise BadData(
             f"column {columns.decision!r} must hold a decision in every row; empty in {where}; "
-            "fill it in or leave those rows out"
+            "fill it in; applications that were never decided are no past decisions: cut them "
+            "off by a rule that does not look at outcomes"
         )
 
 
-def _require_outcomes(
-    source: Source, columns: Columns, decision: YesNo, approved: list[_Row]
-) -> None:
-    unknown = [row for row in approved if _is_blank(row.outcome)]
+def _require_outcomes(source: Source, counted: Counted, approved: Sequence[Row]) -> None:
+    unknown = [row for row in approved if counted.outcome_of(row) is None]
     if unknown:
-        missing = _is_missing(columns.outcome, MISSING)
-        granted = is_one_of(source, columns.decision, decision.ones)
-        where = _where(source, unknown, f"{granted} AND {missing}")
+        columns = counted.coding.columns
+        where = _where(source, unknown, _of(columns, unknown))
         raise BadData(
             f"column {columns.outcome!r} must hold an outcome in every approved row; "
             f"empty in {where}; fill it in or leave those rows out"
         )
 
 
-def _refuse_denied_outcomes(
-    source: Source, columns: Columns, decision: YesNo, labelled: list[_Row]
-) -> None:
-    missing = _is_missing(columns.outcome, MISSING)
-    refused = is_one_of(source, columns.decision, decision.zeros)
-    where = _where(source, labelled, f"{refused} AND NOT {missing}")
+def _refuse_denied_outcomes(source: Source, counted: Counted, labelled: Sequence[Row]) -> None:
+    columns, coding = counted.coding.columns, counted.coding
+    where = _where(source, labelled, _of(columns, labelled))
+    decisions = _texts((row.decision, row.count) for row in counted.rows)
+    coded = {
+        bit: {v: n for v, n in decisions.items() if coding.decision.bit(v) == bit} for bit in (1, 0)
+    }
     raise BadData(
         f"column {columns.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
-        f"found {shown(sorted({row.outcome for row in labelled}), 3)} in {where}; "
-        "denied_outcomes='ignore' (--denied-outcomes ignore) leaves these outcomes out"
+        f"found {shown(sorted({text_of(row.outcome) for row in labelled}), 3)} in {where}. Column "
+        f"{columns.decision!r} was read as approved {with_counts(coded[1])}, denied "
+        f"{with_counts(coded[0])}. If that is right, denied_outcomes='ignore' "
+        "(--denied-outcomes ignore) leaves these outcomes out"
     )
 
 
-def _is_missing(column: str, texts: Iterable[str]) -> str:
-    name = identifier(column)
-    known = ", ".join(literal(text) for text in texts)
-    return f"({name} IS NULL OR TRIM(CAST({name} AS VARCHAR)) IN ({known}))"
+def _of(columns: Columns, rows: Sequence[Row]) -> Condition:
+    return {
+        columns.decision: _distinct(row.decision for row in rows),
+        columns.outcome: _distinct(row.outcome for row in rows),
+    }
 
 
-def _where(source: Source, rows: list[_Row], condition: str) -> str:
-    """Say how many rows there are and where the first of them stand, counted from 1."""
+def _where(source: Source, rows: Sequence[Row], condition: Condition) -> str:
+    """Say how many rows there are and where the first of them stand."""
     count = sum(row.count for row in rows)
-    numbers = source.fetch(
-        f"SELECT number FROM (SELECT *, ROW_NUMBER() OVER () AS number FROM {TABLE}) AS numbered "
-        f"WHERE {condition} LIMIT 3"
-    )
-    places = ", ".join(f"{number:,}" for (number,) in numbers)
-    more = ", …" if count > len(numbers) else ""
-    return f"{count:,} row{'s' if count > 1 else ''} (number {places}{more})"
+    return f"{count:,} row{'s' if count > 1 else ''}{_numbered(source, condition)}"
+
+
+def _numbered(source: Source, condition: Condition) -> str:
+    if not source.ordered:
+        return ""
+    numbers = source.numbers(condition, 4)
+    places = ", ".join(f"{number:,}" for number in numbers[:3])
+    return f" (number {places}{', …' if len(numbers) > 3 else ''})" if numbers else ""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
-from equipoise.history.counting import Columns, Counted, count_rows
+from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
+from equipoise.history.counting import Counted, Said, count_rows
+from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
 from equipoise.history.random_order import RandomOrder
-from equipoise.history.source import open_source
-from equipoise.history.yesno import Positive, require_positive, shown
+from equipoise.history.source import Moment, Source
+from equipoise.history.summary import Summary, summary_of
+from equipoise.history.values import Meaning
 
 __all__ = ["History"]
 
@@ -39,10 +43,20 @@ class History:
     2
     """
 
-    def __init__(self, cells: Cells, notes: Sequence[str], order: TableOrder | CellPast) -> None:
+    def __init__(
+        self,
+        cells: Cells,
+        notes: Sequence[str],
+        order: TableOrder | CellPast,
+        *,
+        coding: Coding | None = None,
+        summary: Summary | None = None,
+    ) -> None:
         self._cells = cells
         self._notes = (*_remarks(cells), *notes)
         self._order = order
+        self._coding = coding
+        self._summary = summary
 
     @classmethod
     def read(
@@ -52,27 +66,67 @@ class History:
         group: str | Sequence[str],
         decision: str,
         outcome: str,
-        positive: Positive = None,
+        positive: Meaning = None,
+        negative: Meaning = None,
+        missing_values: str | Sequence[str] = (),
+        missing_group: str = "refuse",
+        min_group: int = 0,
+        max_groups: int = MOST_VALUES_OF_A_GROUP,
         denied_outcomes: Literal["error", "ignore"] = "error",
+        date: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        order_by: str | None = None,
+        seed: int = 0,
+        table: str | None = None,
+        query: str | None = None,
+        encoding: str | None = None,
     ) -> History:
         """Count a table of past decisions without loading it.
+
+        Values are compared without the blanks around them and without regard to upper and lower
+        case; :attr:`notes` says where that mattered. What is ambiguous is refused.
 
         Parameters
         ----------
         source
-            A path, a glob or a list of them (CSV, Parquet); a pandas, polars or pyarrow table; a
-            mapping of arrays; a DuckDB relation; an ibis table.
+            Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
+            address of a database, a frame, a lazy frame, a connection or an engine:
+            ``docs/sources.md`` lists them all.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
         decision, outcome
             The columns of decisions and outcomes: 0/1 or true/false, or else see ``positive``. An
             outcome must be there for every approved person and for nobody else.
-        positive
-            The value that means 1, where it is not 1 or true: for both columns, or for each as in
-            ``{"decision": "approved", "outcome": "repaid"}``. Every other value then means 0.
+        positive, negative
+            The value or values that mean 1, and those that mean 0: for both columns, or for each
+            as in ``{"decision": "approved", "outcome": ["repaid", "settled"]}``. One of the two is
+            enough where one other value is left.
+        missing_values
+            Further values that mean that a decision or an outcome is not known, beside the usual
+            ``NA``, ``N/A``, ``null`` and the like.
+        missing_group
+            What to call people without a group; ``"refuse"`` refuses them.
+        min_group
+            Count groups of fewer people together, as ``other groups``.
+        max_groups
+            How many different values a group column may have.
         denied_outcomes
             What to do with outcomes of denied people: ``"error"`` or ``"ignore"``.
+        date, since, until
+            Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
+            how long outcomes take, never by what is known of them.
+        order_by
+            The column that gives the order of rows, for the audits that read until a number is
+            reached; rows of one value are ordered at random. Without it files and frames keep
+            their order, and a database or a lazy frame gets a random one.
+        seed
+            Where random orders are drawn from.
+        table, query
+            What to read of a database; ``table`` also names a sheet of an Excel file.
+        encoding
+            Of CSV files, if it is not UTF-8: ``"utf-16"`` or ``"latin-1"``.
 
         Raises
         ------
@@ -81,17 +135,66 @@ class History:
         BadData
             If a row breaks a rule; the message says which rows.
         """
-        require_positive(positive)
         if denied_outcomes not in ("error", "ignore"):
             raise UnknownName("value of 'denied_outcomes'", denied_outcomes, ("error", "ignore"))
-        groups = (group,) if isinstance(group, str) else tuple(group)
-        columns = Columns(groups, decision, outcome)
-        opened = open_source(source, columns.all)
-        counted = count_rows(
-            opened, columns, positive, ignore_denied_outcomes=denied_outcomes == "ignore"
+        said = Said(
+            positive,
+            negative,
+            (missing_values,) if isinstance(missing_values, str) else tuple(missing_values),
+            None if missing_group == "refuse" else missing_group,
+            min_group,
+            max_groups,
         )
-        notes = _reading_notes(columns, counted)
-        return cls(counted.cells, notes, TableOrder(opened, columns, counted))
+        columns = Columns((group,) if isinstance(group, str) else tuple(group), decision, outcome)
+        more = () if order_by is None else (order_by,)
+        opened = open_source(
+            source, (*columns.all, *more), table=table, query=query, encoding=encoding
+        )
+        opened, period = _cut(opened, date, since, until)
+        counted = count_rows(
+            opened, columns, said, ignore_denied_outcomes=denied_outcomes == "ignore"
+        )
+        order, words = _order(opened, counted, order_by, seed)
+        return cls(
+            counted.cells,
+            counted.notes,
+            order,
+            coding=counted.coding,
+            summary=summary_of(opened, counted, period, words),
+        )
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: object, y_pred: object, sensitive_features: object, **options: Any
+    ) -> History:
+        """Read arrays as fairlearn and scikit-learn take them.
+
+        Parameters
+        ----------
+        y_true
+            Outcomes, missing (None or NaN) for the denied.
+        y_pred
+            Decisions.
+        sensitive_features
+            One column of groups, or a frame or mapping of several.
+        **options
+            As for :meth:`read`.
+
+        Examples
+        --------
+        >>> History.from_predictions([1, None, 0], [1, 0, 1], ["a", "a", "b"]).cells["a"]
+        GroupCells(approved_positive=1, approved_negative=0, denied=1)
+        """
+        columns = _feature_columns(sensitive_features)
+        arrays = {"y_true": y_true, "y_pred": y_pred, **columns}
+        named = {name: _array(column) for name, column in arrays.items()}
+        sizes = {name: len(column) for name, column in named.items()}
+        if len(set(sizes.values())) > 1:
+            raise InvalidInput(
+                f"'y_true', 'y_pred' and 'sensitive_features' must be equally long; "
+                f"got {', '.join(f'{n} of {k}' for k, n in sizes.items())}"
+            )
+        return cls.read(named, group=list(columns), decision="y_pred", outcome="y_true", **options)
 
     @classmethod
     def from_cells(
@@ -109,14 +212,8 @@ class History:
         True
         """
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
-        counts = [
-            _whole(count, cell, group)
-            for group, its in cells.items()
-            for cell, count in its.to_dict().items()
-        ]
-        order = RandomOrder(np.random.default_rng(seed), counts=counts)
         notes = [f"Counts only: the order of rows is drawn at random (seed {seed})."]
-        return cls(cells, notes, CellPast(cells, exact=False, order=order))
+        return cls(cells, notes, _random(cells, seed))
 
     @property
     def cells(self) -> Cells:
@@ -129,6 +226,16 @@ class History:
         return False
 
     @property
+    def coding(self) -> Coding | None:
+        """What columns and values of the table mean; None for counts."""
+        return self._coding
+
+    @property
+    def summary(self) -> Summary | None:
+        """What was read and how it was understood; None for counts."""
+        return self._summary
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is remarkable about the data, one sentence each."""
         return self._notes
@@ -138,7 +245,8 @@ class History:
     ) -> int | None:
         """Return how many past people are read until ``tau`` were approved and had the outcome.
 
-        Rows are read in the order of the table. Only the group's rows count if ``within_group``
+        Rows are read in the order that :attr:`summary` names. Only the group's rows count if
+        ``within_group``
         (RS-Audit), all rows otherwise (Baseline). None if there are fewer than ``tau``.
         """
         if tau < 1 or tau != int(tau):
@@ -153,7 +261,67 @@ class History:
         return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"
 
     def __str__(self) -> str:
-        return "\n".join([repr(self)[1:-1], str(self.cells), *(f"- {n}" for n in self.notes)])
+        read = [] if self.summary is None else [str(self.summary)]
+        notes = [f"- {note}" for note in self.notes]
+        return "\n".join([repr(self)[1:-1], *read, str(self.cells), *notes])
+
+
+def _cut(
+    source: Source, date: str | None, since: Moment | None, until: Moment | None
+) -> tuple[Source, str]:
+    """Keep the rows of a period; return what was done in words."""
+    if date is None and since is None and until is None:
+        return source, ""
+    if date is None or (since is None and until is None):
+        raise InvalidInput("'date' (--date) needs 'since' or 'until', and these need 'date'")
+    words = [f"since {since}"] if since is not None else []
+    words += [f"before {until}"] if until is not None else []
+    return source.between(date, since, until), f"{date} {' and '.join(words)}"
+
+
+def _order(
+    source: Source, counted: Counted, order_by: str | None, seed: int
+) -> tuple[TableOrder | CellPast, str]:
+    """Say in which order rows are read."""
+    if order_by is not None:
+        if source.once:
+            raise InvalidInput(f"'order_by': {source.name} can be read once only")
+        words = f"by {order_by}; ties at random (seed {seed})"
+        return TableOrder(source, counted, order_by, seed), words
+    if source.ordered:
+        return TableOrder(source, counted), "as in the table"
+    return _random(counted.cells, seed), f"at random (seed {seed}): {source.engine} promises none"
+
+
+def _random(cells: Cells, seed: int) -> CellPast:
+    counts = [
+        _whole(count, cell, group)
+        for group, its in cells.items()
+        for cell, count in its.counts.items()
+    ]
+    return CellPast(cells, False, RandomOrder(np.random.default_rng(seed), counts=counts))
+
+
+def _feature_columns(features: Any) -> dict[str, Any]:
+    """Return the columns of a frame or a mapping, or a single one."""
+    if isinstance(features, Mapping):
+        return {str(name): column for name, column in features.items()}
+    if getattr(features, "ndim", 1) == 2 or hasattr(features, "columns"):
+        names = getattr(features, "columns", None)
+        if names is None:
+            names = range(features.shape[1])
+            return {f"sensitive_feature_{at}": features[:, at] for at in names}
+        return {str(name): features[name] for name in names}
+    return {str(getattr(features, "name", None) or "sensitive_feature"): features}
+
+
+def _array(column: Any) -> NDArray[np.object_]:
+    if hasattr(column, "to_numpy"):
+        column = column.to_numpy()
+    flat = np.asarray(column, dtype=object).ravel()
+    return np.array(
+        [None if value is None or value != value else str(value) for value in flat], dtype=object
+    )
 
 
 def _whole(count: float, cell: str, group: str) -> int:
@@ -177,21 +345,4 @@ def _remarks(cells: Cells) -> list[str]:
             notes.append(f"No approved person of group {group!r} had outcome {bit}.")
         if c.denied == 0:
             notes.append(f"Nobody in group {group!r} was denied: all of its outcomes are known.")
-    return notes
-
-
-def _reading_notes(columns: Columns, counted: Counted) -> list[str]:
-    """Say what was decided while reading."""
-    notes = []
-    for column, reading in (
-        (columns.decision, counted.decision),
-        (columns.outcome, counted.outcome),
-    ):
-        if len(reading.zeros) > 1:
-            notes.append(f"Column {column!r}: {shown(reading.zeros)} all count as 0.")
-    if counted.ignored:
-        notes.append(
-            f"Column {columns.outcome!r}: the outcomes of {counted.ignored:,} denied rows "
-            "were left out."
-        )
     return notes

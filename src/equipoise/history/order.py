@@ -4,43 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equipoise.history.counting import Columns, Counted, is_one_of
-from equipoise.history.source import TABLE, Source
+import numpy as np
+
+from equipoise.errors import UnknownName
+from equipoise.history.counting import Counted
+from equipoise.history.random_order import RandomOrder
+from equipoise.history.source import Source
 
 __all__ = ["TableOrder"]
 
 
 @dataclass(frozen=True)
 class TableOrder:
-    """The order of a table's rows."""
+    """The order of a table's rows, or the one that a column gives.
+
+    People with the same value of ``order_by`` stand in a random order, drawn from ``seed``.
+    """
 
     source: Source
-    columns: Columns
     counted: Counted
+    order_by: str | None = None
+    seed: int = 0
 
     def rows_until(
         self, tau: int, *, group: str, outcome: int, within_group: bool = True
     ) -> int | None:
-        """Return the place of the tau-th success, None if there are fewer.
-
-        Number the rows as they stream by, keep the successes, take the tau-th. Nothing is sorted
-        or held, and the scan ends there; ``python -m bench history`` compares other ways.
-        """
-        cells = self.counted.cells[group]
-        if tau > (cells.approved_positive if outcome else cells.approved_negative):
+        """Return the place of the tau-th success, None if there are fewer."""
+        cells = self.counted.cells
+        if group not in cells:
+            raise UnknownName("group", group, cells)
+        if tau > (cells[group].approved_positive if outcome else cells[group].approved_negative):
             return None
-        values = self.counted.values[group]
-        in_group = " AND ".join(
-            is_one_of(self.source, column, [value])
-            for column, value in zip(self.columns.groups, values, strict=True)
-        )
-        approved = is_one_of(self.source, self.columns.decision, self.counted.decision.ones)
-        turned_out = is_one_of(
-            self.source, self.columns.outcome, self.counted.outcome.values(outcome)
-        )
-        ((place,),) = self.source.fetch(
-            f"SELECT number FROM (SELECT *, ROW_NUMBER() OVER () AS number FROM {TABLE} "
-            f"WHERE {in_group if within_group else 'TRUE'}) AS numbered "
-            f"WHERE {in_group} AND {approved} AND {turned_out} LIMIT 1 OFFSET {tau - 1}"
-        )
-        return int(place)
+        read = self.counted.values_of(group) if within_group else {}
+        hit = self.counted.successes(group, outcome)
+        if self.order_by is None:
+            return self.source.place(tau, read, hit)
+        block = self.source.block(self.order_by, tau, read, hit)
+        rng = np.random.default_rng([self.seed, block.people_before, outcome])
+        ties = RandomOrder(rng, counts=[block.hits, block.people - block.hits])
+        inside = ties.until(0, tau - block.hits_before)
+        assert inside is not None
+        return block.people_before + int(inside.sum())

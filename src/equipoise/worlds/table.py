@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
-from equipoise.history.counting import name_of
+from equipoise.history.coding import name_of
 from equipoise.history.random_order import RandomOrder
-from equipoise.history.yesno import MISSING, Positive, read_yes_no, require_positive
+from equipoise.history.values import Meaning, is_missing, read_yes_no, require_meaning
 from equipoise.worlds.base import People, as_generator
 from equipoise.worlds.cells import CellWorld
 
@@ -47,7 +47,7 @@ class TableWorld:
         outcome: str,
         decision: str | Callable[[object], ArrayLike],
         features: Sequence[str] = (),
-        positive: Positive = None,
+        positive: Meaning = None,
     ) -> TableWorld:
         """Build a world from a table (pandas, polars, pyarrow, or a mapping of arrays).
 
@@ -75,7 +75,7 @@ class TableWorld:
         >>> world.cells["m"].approved_positive, world.r
         (2, {'f': 1.0, 'm': 0.0})
         """
-        require_positive(positive)
+        require_meaning("positive", positive)
         names = (group,) if isinstance(group, str) else tuple(group)
         columns = [_column(frame, name) for name in names]
         for name, column in zip(names, columns, strict=True):
@@ -217,10 +217,11 @@ def _require_complete(name: str, values: NDArray[np.generic]) -> None:
         raise BadData(f"column {name!r} must name everybody's group; {missing:,} rows have none")
 
 
-def _bits(role: str, column: str, values: NDArray[np.generic], positive: Positive) -> Bits:
+def _bits(role: str, column: str, values: NDArray[np.generic], positive: Meaning) -> Bits:
     texts, inverse = np.unique(values.astype(str), return_inverse=True)
-    if missing := [text for text in texts.tolist() if text.strip() in MISSING]:
+    if missing := [text for text in texts.tolist() if is_missing(text)]:
         count = int(np.isin(texts[inverse], missing).sum())
         raise BadData(f"column {column!r} must hold a value for everybody; {count:,} rows lack one")
-    ones = read_yes_no(role, column, texts.tolist(), positive).ones
-    return np.isin(texts, ones)[inverse].astype(np.int8)
+    found = dict(zip(texts.tolist(), np.bincount(inverse).tolist(), strict=True))
+    reading = read_yes_no(role, column, found, positive)
+    return np.array([reading.bit(text) for text in texts], dtype=np.int8)[inverse]

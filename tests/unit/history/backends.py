@@ -8,14 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
 import ibis
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
+import sqlalchemy
 
 Table = dict[str, list[Any]]
 """Columns of Python values, None where one is missing."""
@@ -102,6 +105,14 @@ def _ibis(table: Table, folder: Path) -> object:
 
 
 def _ibis_sqlite(table: Table, folder: Path) -> object:
+    return ibis.sqlite.connect(_sqlite(table, folder)).table("loans")
+
+
+def _ibis_polars(table: Table, folder: Path) -> object:
+    return ibis.polars.connect({"loans": pl.DataFrame(table)}).table("loans")
+
+
+def _sqlite(table: Table, folder: Path) -> Path:
     columns = ", ".join(f"{name} {_sqlite_type(column)}" for name, column in table.items())
     marks = ", ".join("?" for _ in table)
     path = folder / "past.sqlite"
@@ -110,7 +121,98 @@ def _ibis_sqlite(table: Table, folder: Path) -> object:
         rows = zip(*table.values(), strict=True)
         connection.executemany(f"INSERT INTO loans VALUES ({marks})", rows)
     connection.close()
-    return ibis.sqlite.connect(path).table("loans")
+    return path
+
+
+def _address(table: Table, folder: Path) -> object:
+    return f"sqlite:///{_sqlite(table, folder)}"
+
+
+def _engine(table: Table, folder: Path) -> object:
+    return sqlalchemy.create_engine(
+        f"sqlite:///{_sqlite(table, folder)}", poolclass=sqlalchemy.NullPool
+    )
+
+
+def _duckdb_file(table: Table, folder: Path) -> Path:
+    path, arrow = folder / "past.duckdb", pa.table(table)
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", arrow)
+        connection.execute("CREATE TABLE loans AS FROM given")
+    return path
+
+
+def _duckdb_connection(table: Table, folder: Path) -> object:
+    return duckdb.connect(str(_duckdb_file(table, folder)), read_only=True)
+
+
+def _folder(table: Table, folder: Path) -> object:
+    own = folder / "loans"
+    (own / "2024").mkdir(parents=True)
+    (own / "_SUCCESS").touch()
+    whole, rows = pa.table(table), len(next(iter(table.values())))
+    pyarrow.parquet.write_table(whole.slice(0, rows // 2), own / "2024" / "a.parquet")
+    pyarrow.parquet.write_table(whole.slice(rows // 2), own / "2024" / "b.parquet")
+    return own
+
+
+def _hive(table: Table, folder: Path) -> object:
+    """Write a folder for every group, as Spark and Hive do."""
+    own, race = folder / "hive", table["race"]
+    for at, value in enumerate(dict.fromkeys(race)):
+        part = own / f"race={_quoted(value)}"
+        part.mkdir(parents=True, exist_ok=True)
+        rows = [i for i, v in enumerate(race) if v == value]
+        pyarrow.parquet.write_table(
+            pa.table(table).drop_columns(["race"]).take(rows), part / f"{at}.parquet"
+        )
+    if not race:
+        own.mkdir()
+        pyarrow.parquet.write_table(pa.table(table), own / "0.parquet")
+    return own
+
+
+def _quoted(value: object) -> str:
+    from urllib.parse import quote
+
+    return "__HIVE_DEFAULT_PARTITION__" if value is None else quote(str(value), safe="")
+
+
+def _excel(table: Table, folder: Path) -> object:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("loans")
+    sheet.append(list(table))
+    for row in zip(*table.values(), strict=True):
+        sheet.append(list(row))
+    book.save(folder / "past.xlsx")
+    return folder / "past.xlsx"
+
+
+def _batches(table: Table, folder: Path) -> object:
+    return pa.table(table).to_reader()
+
+
+def _delta(table: Table, folder: Path) -> object:
+    """Write a Delta table of which a row was deleted again; its file is still there."""
+    own, arrow = folder / "delta", _typed(table)
+    deltalake.write_deltalake(own, arrow)
+    if arrow.num_rows:
+        at = arrow.column_names.index("id")
+        twice = arrow.slice(0, 1).set_column(at, "id", pa.array([-1], type=arrow.schema[at].type))
+        deltalake.write_deltalake(own, twice, mode="append")
+        deltalake.DeltaTable(own).delete("id = -1")
+    return own
+
+
+def _delta_table(table: Table, folder: Path) -> object:
+    return deltalake.DeltaTable(str(_delta(table, folder)))
+
+
+def _typed(table: Table) -> pa.Table:
+    """Give a column without values a type, which Delta wants."""
+    arrow = pa.table(table)
+    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in arrow.schema]
+    return arrow.cast(pa.schema(fields))
 
 
 def _sqlite_type(column: list[Any]) -> str:
@@ -124,14 +226,48 @@ BACKENDS: dict[str, Callable[[Table, Path], object]] = {
     "parquet": _parquet,
     "parquet list": _parquet_list,
     "parquet glob": _parquet_glob,
+    "folder": _folder,
+    "hive partitions": _hive,
+    "excel": _excel,
+    "delta folder": _delta,
+    "delta table": _delta_table,
+    "sqlite file": _sqlite,
+    "sqlalchemy address": _address,
+    "sqlalchemy engine": _engine,
+    "duckdb file": _duckdb_file,
+    "duckdb connection": _duckdb_connection,
+    "duckdb": _duckdb,
     "pandas": _pandas,
     "pandas objects": _pandas_object,
     "polars": _polars,
     "polars lazy": _polars_lazy,
     "pyarrow": _pyarrow,
     "pyarrow dataset": _pyarrow_dataset,
+    "record batches": _batches,
     "arrays": _arrays,
-    "duckdb": _duckdb,
     "ibis": _ibis,
     "ibis sqlite": _ibis_sqlite,
+    "ibis polars": _ibis_polars,
 }
+
+TABLES = (
+    "sqlite file",
+    "sqlalchemy address",
+    "sqlalchemy engine",
+    "duckdb file",
+    "duckdb connection",
+)
+UNORDERED = (
+    *TABLES,
+    "duckdb",
+    "polars lazy",
+    "record batches",
+    *(k for k in BACKENDS if "ibis" in k),
+)
+# A partition's column holds the group; rows come partition by partition.
+REGROUPED = ("hive partitions", "delta folder", "delta table")
+
+
+def options(kind: str) -> dict[str, Any]:
+    """Return what has to be said beside the source."""
+    return {"table": "loans"} if kind in TABLES else {}

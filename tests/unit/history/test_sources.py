@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import equipoise as eq
@@ -28,8 +27,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read(str(tmp_path / "*.parquet"))
 
 
-def test_a_directory_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"is a directory; name its files, for example"):
+def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"is a folder without CSV or Parquet files"):
         read(tmp_path)
 
 
@@ -51,7 +50,7 @@ def test_a_header_alone_is_refused(tmp_path: Path) -> None:
     [
         ("past.parquet", b"this is not parquet"),
         ("past.csv", b"g,d,y\n\xff\xfe\xfa,1,1\n" * 3),
-        ("past.csv", GOOD.encode() + b'a,1,1,"' + b"x" * 50),
+        ("past.csv", GOOD.encode() + b'a,1,1,"' + b"x" * 50 + b'"'),
     ],
 )
 def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
@@ -63,7 +62,7 @@ def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) 
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("names", [["past.xlsx"], ["past"], ["a.csv", "b.parquet"]])
+@pytest.mark.parametrize("names", [["past.json"], ["past"], ["a.csv", "b.parquet"]])
 def test_other_kinds_of_file_are_refused(names: list[str], tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text(GOOD)
@@ -73,7 +72,7 @@ def test_other_kinds_of_file_are_refused(names: list[str], tmp_path: Path) -> No
         read([tmp_path / name for name in names])
 
 
-@pytest.mark.parametrize("source", [[], [1, 2], 7, None, pa.table({"g": ["a"]}).to_reader()])
+@pytest.mark.parametrize("source", [[], [1, 2], 7, None])
 def test_other_things_are_refused(source: object) -> None:
     with pytest.raises(InvalidInput, match="'source'"):
         read(source)
@@ -83,17 +82,23 @@ def test_a_late_change_of_type_is_explained(tmp_path: Path) -> None:
     """No type is guessed from the first rows, so row 30,001 is read as it is written."""
     path = tmp_path / "past.csv"
     path.write_text("g,d,y\n" + "a,1,1\nb,1,0\n" * 15_000 + "a,maybe,1\n")
-    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'maybe'"):
+    with pytest.raises(
+        BadData, match=r"'d' must be 0/1 or true/false; found '1' \(30,000\), 'maybe' \(1\)"
+    ):
         read(path)
     objects = [1] * 30_000 + ["maybe"]
     frame = pd.DataFrame({"g": ["a", "b"] * 15_000 + ["a"], "d": objects, "y": [1] * 30_001})
-    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'maybe'"):
+    with pytest.raises(
+        BadData, match=r"'d' must be 0/1 or true/false; found '1' \(30,000\), 'maybe' \(1\)"
+    ):
         read(frame)
 
 
 def test_mixed_values_are_listed() -> None:
     frame = pd.DataFrame({"g": ["a", "b", "a"], "d": [1, "yes", True], "y": [1, 0, 1]})
-    with pytest.raises(BadData, match=r"'d' must be 0/1 or true/false; found '1', 'True', 'yes'"):
+    with pytest.raises(
+        BadData, match=r"'d' must be 0/1 or true/false; found '1' \(1\), 'True' \(1\), 'yes' \(1\)"
+    ):
         read(frame)
 
 

@@ -116,7 +116,7 @@ def test_read_world_counts_what_the_table_holds(tmp_path: Path) -> None:
 def test_read_world_needs_every_outcome(tmp_path: Path) -> None:
     path = tmp_path / "partial.csv"
     FRAME.assign(good=FRAME["good"].where(FRAME["hired"] == 1)).to_csv(path, index=False)
-    with pytest.raises(BadData, match="lacks the outcome of 3 denied people"):
+    with pytest.raises(BadData, match="lacks the outcome of 3 people"):
         read_world(path, group="sex", decision="hired", outcome="good")
 
 

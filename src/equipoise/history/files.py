@@ -1,0 +1,331 @@
+"""Files and folders of past decisions, local or remote."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
+from equipoise.history.database import DatabaseSource, engine_of, require_table
+from equipoise.history.duck import DuckSource, connect, identifier
+from equipoise.history.source import Reading, Source
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["open_connection", "open_delta", "open_files", "require_no_lake"]
+
+CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+PARQUET_ENDINGS = (".parquet", ".pq")
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+REMOTE = (
+    "http://",
+    "https://",
+    "s3://",
+    "gs://",
+    "gcs://",
+    "az://",
+    "abfss://",
+    "hdfs://",
+    "r2://",
+)
+LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+
+
+def open_files(
+    patterns: Sequence[str],
+    columns: Sequence[str],
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    encoding: str | None = None,
+) -> Source:
+    """Open paths, globs, folders, database files or addresses."""
+    if len(patterns) == 1:
+        single = _open_single(patterns[0], columns, table, query)
+        if single is not None:
+            return single
+    if table is not None or query is not None:
+        raise InvalidInput(
+            f"'table' and 'query' belong to databases and Excel files; {patterns[0]!r} is neither"
+        )
+    import duckdb
+
+    paths = [path for pattern in patterns for path in _matches(pattern)]
+    require_no_lake(paths)
+    name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
+    connection = connect()
+    several = len(paths) > 1
+    hive = any("=" in part for path in paths for part in Path(path).parent.parts)
+    if _all_end(paths, PARQUET_ENDINGS):
+        return DuckSource(
+            name,
+            lambda: connection.from_query(
+                f"FROM read_parquet({_listed(paths)}, union_by_name = {several}, "
+                f"hive_partitioning = {hive}, hive_types_autocast = false)"
+            ),
+            columns,
+        )
+    if _all_end(paths, CSV_ENDINGS):
+        # Values stay text: a guessed type would fail on the first row that breaks the guess.
+        for path in paths if encoding is None else []:
+            _require_utf8(path)
+        options = f", encoding = '{encoding}'" if encoding else ""
+        query = (
+            f"FROM read_csv({_listed(paths)}, header = true, skip = 0, all_varchar = true, "
+            f"union_by_name = {several}, hive_partitioning = {hive}, "
+            f"hive_types_autocast = false{options})"
+        )
+        with Reading(name, duckdb.Error):
+            found = connection.from_query(query).columns
+        if len(found) == 1 and len(columns) > 1:
+            raise BadData(
+                f"cannot read {name}: it seems to have the single column {found[0]!r}; every line "
+                "must have as many cells as the first, with the same separator"
+            )
+        return DuckSource(name, lambda: connection.from_query(query), columns)
+    endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
+    raise InvalidInput(
+        f"'source' must be CSV ({', '.join(CSV_ENDINGS[:3])}) or Parquet files "
+        f"({', '.join(PARQUET_ENDINGS)}), one kind at a time, an Excel file (.xlsx), or a database "
+        f"file (.sqlite, .duckdb); got {endings}"
+    )
+
+
+def open_connection(
+    connection: DuckDBPyConnection,
+    name: str,
+    columns: Sequence[str],
+    *,
+    table: str | None,
+    query: str | None,
+) -> Source:
+    """Open a table or a query of a DuckDB connection; no order of rows is taken for granted."""
+    known = [
+        row[0]
+        for row in connection.execute(
+            "SELECT table_name FROM information_schema.tables ORDER BY 1"
+        ).fetchall()
+    ]
+    require_table(table, query, known)
+    if query is not None:
+        said = query
+    else:
+        assert table is not None
+        parts = [table] if table in known else table.split(".")
+        if parts[-1] not in known:
+            raise UnknownName("table", table, known)
+        said = f"FROM {'.'.join(identifier(part) for part in parts)}"
+    return DuckSource(name, lambda: connection.from_query(said), columns, ordered=False)
+
+
+def require_no_lake(paths: Sequence[str]) -> None:
+    """Raise if files belong to a table format that says elsewhere which rows are still there."""
+    seen: set[Path] = set()
+    for path in paths:
+        for folder in Path(os.path.abspath(path)).parents:
+            if folder in seen:
+                break
+            seen.add(folder)
+            kind = _lake(folder)
+            if kind is not None:
+                raise InvalidInput(
+                    f"'source' {path!r} is a file of the {kind} table {str(folder)!r}; read alone "
+                    f"it may hold deleted rows; name the table's folder instead"
+                )
+
+
+def _open_single(
+    place: str, columns: Sequence[str], table: str | None, query: str | None
+) -> Source | None:
+    """Open what is not a set of CSV or Parquet files; None if it is one."""
+    if place.startswith(REMOTE):
+        return _open_remote(place, columns)
+    if "://" in place and not place.startswith("file://"):
+        return DatabaseSource(engine_of(place), columns, table=table, query=query)
+    if os.path.isdir(place):
+        return _open_lake(place, columns)
+    if not os.path.isfile(place):
+        return None
+    start = _first_bytes(place)
+    if start.startswith(b"SQLite format 3\0"):
+        engine = engine_of(f"sqlite:///file:{os.path.abspath(place)}?mode=ro&uri=true")
+        return DatabaseSource(engine, columns, table=table, query=query)
+    if start[8:12] == b"DUCK":
+        connection = connect(place, read_only=True)
+        return open_connection(connection, repr(place), columns, table=table, query=query)
+    if place.lower().endswith(EXCEL_ENDINGS):
+        return _open_excel(place, columns, table)
+    if place.lower().endswith(".xls"):
+        raise InvalidInput(f"'source' {place!r} is an old Excel file; save it as .xlsx")
+    return None
+
+
+def _first_bytes(path: str) -> bytes:
+    if not os.access(path, os.R_OK):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(16)
+
+
+def _open_remote(place: str, columns: Sequence[str]) -> Source:
+    import duckdb
+
+    connection = connect()
+    reader = "read_parquet" if _all_end([place], PARQUET_ENDINGS) else "read_csv"
+    try:
+        connection.execute("LOAD httpfs")
+    except duckdb.Error:
+        raise InvalidInput(
+            f"'source' {place!r} is remote: DuckDB reads it with its extension httpfs, which is "
+            "not installed; where the network may be used, duckdb.sql('INSTALL httpfs') fetches "
+            "it once; or copy the file here"
+        ) from None
+    more = "" if reader == "read_parquet" else ", header = true, all_varchar = true"
+    return DuckSource(
+        repr(place), lambda: connection.from_query(f"FROM {reader}('{place}'{more})"), columns
+    )
+
+
+def _open_lake(folder: str, columns: Sequence[str]) -> Source | None:
+    kind = _lake(Path(folder))
+    if kind is None:
+        return None
+    if kind != "Delta":
+        raise InvalidInput(
+            f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
+            "may hold deleted rows; read it with Spark or its own library and give the frame or "
+            "the record batches, for example pyiceberg's table.scan().to_arrow_batch_reader()"
+        )
+    if importlib.util.find_spec("deltalake") is None:
+        raise MissingExtra("deltalake", extra="lake", purpose="Delta tables")
+    import deltalake
+
+    try:
+        return open_delta(deltalake.DeltaTable(folder), repr(folder), columns)
+    except deltalake.exceptions.DeltaError as error:
+        raise BadData(f"cannot read the Delta table {folder!r}: {error}") from None
+
+
+def open_delta(table: Any, name: str, columns: Sequence[str]) -> Source:
+    """Open a Delta table as its own library reads it: without the rows that were deleted."""
+    dataset, connection = table.to_pyarrow_dataset(), connect()
+    return DuckSource(name, lambda: connection.from_arrow(dataset), columns)
+
+
+def _lake(folder: Path) -> str | None:
+    for mark, kind in LAKES.items():
+        if (folder / mark).is_dir():
+            return kind
+    if next(folder.glob("metadata/*.metadata.json"), None) is not None:
+        return "Iceberg"
+    return None
+
+
+def _open_excel(path: str, columns: Sequence[str], sheet: str | None) -> Source:
+    if importlib.util.find_spec("openpyxl") is None:
+        raise MissingExtra("openpyxl", extra="excel", purpose="Excel files")
+    import zipfile
+
+    import numpy as np
+    import openpyxl
+
+    from equipoise.history.source import require_columns
+
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise BadData(f"cannot read {path!r}: {error}") from None
+    if sheet is None and len(book.sheetnames) > 1:
+        raise InvalidInput(
+            f"'source' {path!r} has several sheets; name one with 'table' (--table): "
+            f"{', '.join(book.sheetnames)}"
+        )
+    if sheet is not None and sheet not in book.sheetnames:
+        raise UnknownName("sheet", sheet, book.sheetnames)
+    rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+    header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
+    require_columns(columns, header)
+    kept = [row for row in rows if any(cell is not None for cell in row)]
+    book.close()
+    arrays = {
+        name: np.array([_cell(row, at) for row in kept], dtype=object)
+        for at, name in enumerate(header)
+        if name
+    }
+    connection = connect()
+    connection.register("arrays", arrays)
+    return DuckSource(repr(path), lambda: connection.table("arrays"), columns)
+
+
+def _cell(row: Sequence[Any], at: int) -> str | None:
+    value = row[at] if at < len(row) else None
+    return None if value is None else str(value)
+
+
+def _matches(pattern: str) -> list[str]:
+    pattern = pattern.removeprefix("file://")
+    if os.path.isdir(pattern):
+        return _inside(pattern)
+    paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        raise InvalidInput(f"'source': no file {pattern!r}")
+    for path in paths:
+        if os.path.isdir(path):
+            raise InvalidInput(f"'source' {pattern!r} matches the folder {path!r}; name files")
+        if not os.access(path, os.R_OK):
+            raise InvalidInput(f"'source' {path!r} may not be read: permission denied")
+        if os.path.getsize(path) == 0:
+            raise BadData(f"'source' {path!r} is an empty file")
+    return paths
+
+
+def _inside(folder: str) -> list[str]:
+    """Return the data files of a folder and of those in it, in the order of their names."""
+    paths = sorted(
+        str(path)
+        for path in Path(folder).rglob("*")
+        if path.is_file()
+        and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+        and _all_end([str(path)], (*PARQUET_ENDINGS, *CSV_ENDINGS))
+    )
+    if not paths:
+        raise InvalidInput(f"'source' {folder!r} is a folder without CSV or Parquet files")
+    return paths
+
+
+def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
+    return all(path.lower().split("?")[0].endswith(endings) for path in paths)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    # Names are taken as they are: a bracket in one would be read as a pattern.
+    return "[" + ", ".join("'" + _escaped(path).replace("'", "''") + "'" for path in paths) + "]"
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _require_utf8(path: str) -> None:
+    """Raise if the file's beginning is in another encoding, and say which."""
+    if path.lower().endswith((".gz", ".zst")):
+        return
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 4:
+        said = "UTF-16"
+    else:
+        try:
+            head[: head.rfind(b"\n") + 1].decode()
+            return
+        except UnicodeDecodeError:
+            said = "not UTF-8, most likely Latin-1 (Windows-1252)"
+    code = "utf-16" if said == "UTF-16" else "latin-1"
+    raise BadData(
+        f"cannot read {path!r}: it is {said}; encoding='{code}' (--encoding {code}) reads it"
+    )
