@@ -17,7 +17,7 @@ from matplotlib.path import Path as Outline
 
 import equipoise as eq
 from equipoise.evidence import Staircase
-from equipoise.metrics import rate_curve
+from equipoise.metrics import RATES
 from equipoise.simulation import run
 
 HERE = Path(__file__).parent / "pictures"
@@ -85,7 +85,7 @@ def rates() -> Figure:
     panels = ((left, "true_positive_rate"), (right, "false_positive_rate"))
     for axis, rate in panels:
         for group, colour in (("A", INK), ("B", UNFAIR)):
-            curve = rate_curve(rate, *WORLD.cells[group].shares)
+            curve = RATES[rate].curve(*WORLD.cells[group].shares)
             assert curve is not None
             axis.plot(r, curve.value(r), color=colour)
             ends = curve.value([0.0, 1.0])
@@ -187,7 +187,7 @@ def order() -> Figure:
 
 def _paint_regions(axis: Axes, *, faint: bool = False) -> None:
     r = np.linspace(0.0, 1.0, 101)
-    curves = [rate_curve("true_positive_rate", *WORLD.cells[g].shares) for g in ("A", "B")]
+    curves = [RATES["true_positive_rate"].curve(*WORLD.cells[g].shares) for g in ("A", "B")]
     assert curves[0] is not None
     assert curves[1] is not None
     gap = np.abs(curves[0].value(r)[:, None] - curves[1].value(r)[None, :])

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.bands import clopper_pearson
-from equipoise.bounds import OUTCOMES, rs_expectation
+from equipoise.bounds import can_answer, rs_expectation
 from equipoise.simulation import Simulation
 from study._beta_mixture import BetaAudit
 from study.bank import GAP, Instance, bank
@@ -98,7 +98,7 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
         float(eq.lower_bound(world, question, costs)),
         simulate("adaptive", options.runs if plain else options.other_runs, None),
         simulate(BetaAudit, options.mixture_runs, MOST_PEOPLE) if compared else None,
-        rs_expectation(world, question, costs).cost if question.metric in OUTCOMES else None,
+        rs_expectation(world, question, costs).cost if can_answer(question) else None,
     )
 
 

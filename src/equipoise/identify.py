@@ -13,8 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Band, Bands, bands_from_cells, bands_from_past
+from equipoise.bands import Bands, bands_from_cells, bands_from_past
 from equipoise.cells import Cells, GroupCells
+from equipoise.curves import Band
 from equipoise.errors import BadData
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
@@ -250,7 +251,7 @@ def _bands(history: Past, question: Question) -> Bands:
 
 def simultaneous(level: float, cells: Cells, metric: str) -> float:
     """Return the level of one bound when all rates of all groups get two at once."""
-    return level / (2.0 * len(cells) * len(METRICS[metric]))
+    return level / (2.0 * len(cells) * len(METRICS[metric].rates))
 
 
 def _naive(cells: Mapping[str, GroupCells], metric: str) -> float | None:
@@ -276,7 +277,7 @@ def _missing(verdict: Verdict, cells: Cells, question: Question, bands: Bands) -
     ]
     if needs_labels:
         return (f"outcomes of denied people in {', '.join(needs_labels)}",)
-    return (f"more past rows: {question.metric.replace('_', ' ')} needs no outcome of the denied",)
+    return (f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied",)
 
 
 def _shown(value: float | None) -> str:

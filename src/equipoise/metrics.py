@@ -1,137 +1,78 @@
-"""Fairness metrics, each as rates that are monotone in one unknown number per group.
+"""The rates and metrics that a question can name: one registry that everything else reads.
 
-For a group with free shares ``p1 = P[f=1,Y=1]``, ``p0 = P[f=1,Y=0]``, ``s = P[f=0]`` the only
-unknown is ``r = P[Y=1 | f=0]``. Every rate below falls in r, rises in r, or does not depend on it,
-so an audit works with curves and need not know which metric it serves.
+A metric is a named set of rates. To add one, :func:`register` it: the free check, the adaptive
+audit, C*, plans, simulations, ledgers and reports work with it from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from equipoise.cells import Cells, GroupCells
+from equipoise.curves import Band, Curve
+from equipoise.errors import BadData, InvalidInput
+from equipoise.rates import CONSTANT, FALLING, RISING, Rate, ShareBounds
 
-from equipoise.cells import Cells
-from equipoise.errors import BadData, UnknownName
+__all__ = ["METRICS", "RATES", "Metric", "difference", "rates", "register"]
 
-__all__ = ["METRICS", "RATES", "Curve", "difference", "rate_curve", "rates"]
+RATES: dict[str, Rate] = {}
+"""Every rate by name."""
 
-Array = NDArray[np.float64]
-
-METRICS: Mapping[str, tuple[str, ...]] = {
-    "equalized_odds": ("true_positive_rate", "false_positive_rate"),
-    "equal_opportunity": ("true_positive_rate",),
-    "predictive_equality": ("false_positive_rate",),
-    "demographic_parity": ("selection_rate",),
-    "false_omission_parity": ("false_omission_rate",),
-    "accuracy_parity": ("accuracy",),
-    "predictive_parity": ("precision",),
-}
-
-RATES: Mapping[str, str] = {
-    "true_positive_rate": "approved share of those with outcome 1",
-    "false_positive_rate": "approved share of those with outcome 0",
-    "selection_rate": "approved share of everybody",
-    "false_omission_rate": "share of outcome 1 among the denied",
-    "accuracy": "share of decisions that agree with the outcome",
-    "precision": "share of outcome 1 among the approved",
-}
+METRICS: dict[str, Metric] = {}
+"""Every metric by name."""
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A rate of one group as a monotone function of ``r`` on [0, 1].
+class Metric:
+    """A named set of rates: groups are compared in each of them.
 
-    Every rate is a fraction ``(a + b r) / (c + d r)`` without a pole in [0, 1]: a hyperbola for TPR
-    (falling) and FPR (rising), a line for the others, a constant where the free data suffice.
-
-    Examples
-    --------
-    >>> tpr = Curve.falling(odds=2.0)  # 1 / (1 + 2 r)
-    >>> float(tpr.value(0.5)), float(tpr.cut(0.5)), tpr.trend
-    (0.5, 0.5, -1)
+    Parameters
+    ----------
+    name
+        How a question calls it, such as ``"equal_opportunity"``.
+    rates
+        One or more.
+    asks
+        The question as somebody would ask it, for the report.
     """
 
-    a: float
-    b: float
-    c: float = 1.0
-    d: float = 0.0
+    name: str
+    rates: tuple[Rate, ...]
+    asks: str
 
-    @classmethod
-    def falling(cls, odds: float) -> Curve:
-        """Return ``1 / (1 + odds r)``."""
-        return cls(1.0, 0.0, 1.0, odds)
-
-    @classmethod
-    def rising(cls, odds: float) -> Curve:
-        """Return ``1 / (1 + odds (1 - r))``."""
-        return cls(1.0, 0.0, 1.0 + odds, -odds)
-
-    @classmethod
-    def constant(cls, value: float) -> Curve:
-        """Return a rate that does not depend on r."""
-        return cls(value, 0.0)
+    def __post_init__(self) -> None:
+        if not self.name or not self.asks:
+            raise InvalidInput(f"a metric needs a name and words; got {self.name!r}, {self.asks!r}")
+        if not self.rates or len({rate.name for rate in self.rates}) < len(self.rates):
+            raise InvalidInput(f"the metric {self.name!r} needs one or more rates, each once")
 
     @property
-    def trend(self) -> int:
-        """+1 if the rate rises in r, -1 if it falls, 0 if it is constant."""
-        slope = self.b * self.c - self.a * self.d
-        return 1 if slope > 0.0 else -1 if slope < 0.0 else 0
+    def words(self) -> str:
+        """The name as people write it."""
+        return self.name.replace("_", " ")
 
-    def value(self, r: ArrayLike) -> Array:
-        """Return the rate at r."""
-        r = np.asarray(r, dtype=float)
-        return np.asarray((self.a + self.b * r) / (self.c + self.d * r))
-
-    def slope_at(self, r: ArrayLike) -> Array:
-        """Return the derivative of the rate at r."""
-        r = np.asarray(r, dtype=float)
-        return np.asarray((self.b * self.c - self.a * self.d) / (self.c + self.d * r) ** 2)
-
-    def cut(self, value: ArrayLike) -> Array:
-        """Return the r at which the rate passes ``value``, -inf or +inf where it never does.
-
-        For a falling curve ``rate(r) >= v`` exactly when ``r <= cut(v)``, for a rising one exactly
-        when ``r >= cut(v)``; a constant counts as falling.
-        """
-        v = np.asarray(value, dtype=float)
-        at_zero, at_one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
-        trend = self.trend
-        if trend == 0:
-            return np.where(at_zero >= v, np.inf, -np.inf)
-        inside = np.minimum(np.maximum(v, min(at_zero, at_one)), max(at_zero, at_one))
-        r = (self.a - inside * self.c) / (inside * self.d - self.b)
-        r = np.minimum(np.maximum(r, 0.0), 1.0)
-        beyond_zero, beyond_one = v > at_zero, v < at_one
-        if trend > 0:
-            beyond_zero, beyond_one = v < at_zero, v > at_one
-        return np.asarray(np.where(beyond_zero, -np.inf, np.where(beyond_one, np.inf, r)))
+    @property
+    def is_free(self) -> bool:
+        """Whether no outcome of a denied person is needed."""
+        return all(rate.trend == CONSTANT for rate in self.rates)
 
 
-def rate_curve(rate: str, p1: float, p0: float, s: float) -> Curve | None:
-    """Return a group's rate as a curve in r, or None if its denominator is empty for every r.
+def register(metric: Metric) -> None:
+    """Make a metric and its rates known by name, in this process.
 
-    Examples
-    --------
-    >>> rate_curve("accuracy", p1=0.25, p0=0.25, s=0.5)
-    Curve(a=0.75, b=-0.5, c=1.0, d=0.0)
+    Raises
+    ------
+    InvalidInput
+        If the metric's name, or one of its rates', stands for something else.
     """
-    if rate == "true_positive_rate":
-        return _hyperbola(p1, s, rising=False)
-    if rate == "false_positive_rate":
-        return _hyperbola(p0, s, rising=True)
-    if rate == "selection_rate":
-        return Curve.constant((p1 + p0) / (p1 + p0 + s))
-    if rate == "false_omission_rate":
-        return Curve(0.0, 1.0) if s > 0.0 else None
-    if rate == "accuracy":
-        total = p1 + p0 + s
-        return Curve((p1 + s) / total, -s / total)
-    if rate == "precision":
-        return Curve.constant(p1 / (p1 + p0)) if p1 + p0 > 0.0 else None
-    raise UnknownName("rate", rate, RATES)
+    if METRICS.get(metric.name, metric) != metric:
+        raise InvalidInput(f"there is another metric called {metric.name!r}; take another name")
+    for rate in metric.rates:
+        if RATES.get(rate.name, rate) != rate:
+            raise InvalidInput(f"there is another rate called {rate.name!r}; take another name")
+    METRICS[metric.name] = metric
+    RATES.update({rate.name: rate for rate in metric.rates})
 
 
 def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[str, float]]:
@@ -143,17 +84,16 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
         If a rate has an empty denominator in some group.
     """
     out: dict[str, dict[str, float]] = {}
-    for rate in METRICS[metric]:
-        out[rate] = {}
+    for rate in METRICS[metric].rates:
+        out[rate.name] = {}
         for group, counts in cells.items():
-            curve = rate_curve(rate, *counts.shares)
-            unknown = r[group]
-            if curve is None or _denominator_is_empty(rate, *counts.shares, unknown):
+            curve = rate.curve(*counts.shares)
+            if curve is None or rate.is_of_nobody(*counts.shares, r[group]):
                 raise BadData(
-                    f"the {rate.replace('_', ' ')} of group {group!r} has an empty denominator; "
+                    f"the {rate.words} of group {group!r} has an empty denominator; "
                     "merge the group with another or leave it out"
                 )
-            out[rate][group] = float(curve.value(unknown))
+            out[rate.name][group] = curve.at(r[group])
     return out
 
 
@@ -162,30 +102,159 @@ def difference(cells: Cells, r: Mapping[str, float], metric: str) -> float:
 
     Examples
     --------
-    >>> from equipoise.cells import GroupCells
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)})
     >>> round(difference(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
     0.1737
     """
     by_rate = rates(cells, r, metric)
-    return max(_spread(list(values.values())) for values in by_rate.values())
+    return max(max(by.values()) - min(by.values()) for by in by_rate.values())
 
 
-def _spread(values: Sequence[float]) -> float:
-    return max(values) - min(values)
+# -- the rates of the confusion matrix -------------------------------------------------------------
+
+Shape = Callable[[float], Curve]
+"""From the odds of denial to a curve."""
 
 
-def _hyperbola(approved: float, denied: float, *, rising: bool) -> Curve | None:
-    if denied == 0.0:
-        return Curve.constant(1.0) if approved > 0.0 else None
-    if approved == 0.0:
-        return Curve.constant(0.0)
-    return Curve.rising(denied / approved) if rising else Curve.falling(denied / approved)
+def _missed(odds: float) -> Curve:
+    """Return ``1 - 1 / (1 + odds r)``."""
+    return Curve(0.0, odds, 1.0, odds)
 
 
-def _denominator_is_empty(rate: str, p1: float, p0: float, s: float, r: float) -> bool:
-    if rate == "true_positive_rate":
-        return p1 + s * r == 0.0
-    if rate == "false_positive_rate":
-        return p0 + s * (1.0 - r) == 0.0
-    return False
+def _spared(odds: float) -> Curve:
+    """Return ``1 - 1 / (1 + odds (1 - r))``."""
+    return Curve(odds, -odds, 1.0 + odds, -odds)
+
+
+def _hyperbola(shape: Shape, denied: float, approved: float) -> Curve:
+    if denied > 0.0 < approved:
+        return shape(denied / approved)
+    nobody_denied = shape(0.0).at(0.0)
+    return Curve.constant(nobody_denied if approved > 0.0 else 1.0 - nobody_denied)
+
+
+def _hyperbola_band(shape: Shape, denied: float, approved: float, share: ShareBounds) -> Band:
+    # Given that a person is denied or approved-with-the-outcome, denied is a coin with odds s/p.
+    few, many = (_hyperbola(shape, x, 1.0 - x) for x in share(denied, denied + approved))
+    return Band(few, many) if shape(0.0).at(0.0) == 0.0 else Band(many, few)
+
+
+def _constant_band(bounds: tuple[float, float]) -> Band:
+    return Band(*(Curve.constant(x) for x in bounds))
+
+
+def _error_band(counts: GroupCells, share: ShareBounds) -> Band:
+    p0 = share(counts.approved_negative, counts.total, parts=2)
+    s = share(counts.denied, counts.total, parts=2)
+    return Band(Curve(p0[0], s[0]), Curve(p0[1], s[1]))
+
+
+def _accuracy_band(counts: GroupCells, share: ShareBounds) -> Band:
+    p0_low, p0_high = share(counts.approved_negative, counts.total, parts=2)
+    s_low, s_high = share(counts.denied, counts.total, parts=2)
+    return Band(Curve(1.0 - p0_high, -s_high), Curve(1.0 - p0_low, -s_low))
+
+
+def _accuracy(p1: float, p0: float, s: float) -> Curve:
+    total = p1 + p0 + s
+    return Curve((p1 + s) / total, -s / total)
+
+
+def _error(p1: float, p0: float, s: float) -> Curve:
+    total = p1 + p0 + s
+    return Curve(p0 / total, s / total)
+
+
+_TRUE_POSITIVE = Rate(
+    name="true_positive_rate",
+    fraction=lambda tp, fp, fn, tn: (tp, tp + fn),
+    curve=lambda p1, p0, s: _hyperbola(Curve.falling, s, p1) if p1 + s > 0.0 else None,
+    trend=FALLING,
+    band=lambda n, share: _hyperbola_band(Curve.falling, n.denied, n.approved_positive, share),
+    phrase="approved share of those with outcome 1",
+    probability="P[f=1 | Y=1, A=a]",
+    formula="p1 / (p1 + s r)",
+)
+_FALSE_POSITIVE = Rate(
+    name="false_positive_rate",
+    fraction=lambda tp, fp, fn, tn: (fp, fp + tn),
+    curve=lambda p1, p0, s: _hyperbola(Curve.rising, s, p0) if p0 + s > 0.0 else None,
+    trend=RISING,
+    band=lambda n, share: _hyperbola_band(Curve.rising, n.denied, n.approved_negative, share),
+    phrase="approved share of those with outcome 0",
+    probability="P[f=1 | Y=0, A=a]",
+    formula="p0 / (p0 + s (1 - r))",
+)
+_SELECTION = Rate(
+    name="selection_rate",
+    fraction=lambda tp, fp, fn, tn: (tp + fp, tp + fp + fn + tn),
+    curve=lambda p1, p0, s: Curve.constant((p1 + p0) / (p1 + p0 + s)),
+    trend=CONSTANT,
+    band=lambda n, share: _constant_band(share(n.approved, n.total)),
+    phrase="approved share of everybody",
+    probability="P[f=1 | A=a]",
+    formula="p1 + p0",
+)
+_FALSE_OMISSION = Rate(
+    name="false_omission_rate",
+    fraction=lambda tp, fp, fn, tn: (fn, fn + tn),
+    curve=lambda p1, p0, s: Curve(0.0, 1.0) if s > 0.0 else None,
+    trend=RISING,
+    band=lambda n, share: Band.exact(Curve(0.0, 1.0)),
+    phrase="share of outcome 1 among the denied",
+    probability="P[Y=1 | f=0, A=a]",
+    formula="r",
+)
+_ACCURACY = Rate(
+    name="accuracy",
+    fraction=lambda tp, fp, fn, tn: (tp + tn, tp + fp + fn + tn),
+    curve=_accuracy,
+    trend=FALLING,
+    band=_accuracy_band,
+    phrase="share of decisions that agree with the outcome",
+    probability="P[f=Y | A=a]",
+    formula="p1 + s (1 - r)",
+)
+_PRECISION = Rate(
+    name="precision",
+    fraction=lambda tp, fp, fn, tn: (tp, tp + fp),
+    curve=lambda p1, p0, s: Curve.constant(p1 / (p1 + p0)) if p1 + p0 > 0.0 else None,
+    trend=CONSTANT,
+    band=lambda n, share: _constant_band(share(n.approved_positive, n.approved)),
+    phrase="share of outcome 1 among the approved",
+    probability="P[Y=1 | f=1, A=a]",
+    formula="p1 / (p1 + p0)",
+)
+
+for _metric in (
+    Metric(
+        "equalized_odds",
+        (_TRUE_POSITIVE, _FALSE_POSITIVE),
+        "Among people who would turn out well, and among people who would turn out badly, is every "
+        "group approved equally often?",
+    ),
+    Metric(
+        "equal_opportunity",
+        (_TRUE_POSITIVE,),
+        "Among people who would turn out well, is every group approved equally often?",
+    ),
+    Metric(
+        "predictive_equality",
+        (_FALSE_POSITIVE,),
+        "Among people who would turn out badly, is every group approved equally often?",
+    ),
+    Metric("demographic_parity", (_SELECTION,), "Is every group approved equally often?"),
+    Metric(
+        "false_omission_parity",
+        (_FALSE_OMISSION,),
+        "Among the people who are turned down, would equally many of every group have turned out "
+        "well?",
+    ),
+    Metric("accuracy_parity", (_ACCURACY,), "Is the decision right equally often in every group?"),
+    Metric(
+        "predictive_parity",
+        (_PRECISION,),
+        "Among the people who are approved, do equally many of every group turn out well?",
+    ),
+):
+    register(_metric)

@@ -13,18 +13,9 @@ from equipoise.errors import (
     require_in_open_unit,
     require_non_negative,
 )
+from equipoise.metrics import METRICS
 
-__all__ = ["METRIC_NAMES", "Costs", "Question", "Ticket", "Verdict", "Want"]
-
-METRIC_NAMES = (
-    "equalized_odds",
-    "equal_opportunity",
-    "predictive_equality",
-    "demographic_parity",
-    "false_omission_parity",
-    "accuracy_parity",
-    "predictive_parity",
-)
+__all__ = ["Costs", "Question", "Ticket", "Verdict", "Want"]
 
 
 class Verdict(StrEnum):
@@ -53,7 +44,7 @@ class Question(JsonValue):
     Parameters
     ----------
     metric
-        One of :data:`METRIC_NAMES`.
+        One of :data:`equipoise.metrics.METRICS`.
     gamma
         The tolerated difference, >= 0.
     epsilon
@@ -78,8 +69,8 @@ class Question(JsonValue):
     delta_wrong_unfair: float | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in METRIC_NAMES:
-            raise UnknownName("metric", self.metric, METRIC_NAMES)
+        if self.metric not in METRICS:
+            raise UnknownName("metric", self.metric, METRICS)
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
         require_in_open_unit("delta", self.delta)

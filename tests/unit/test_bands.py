@@ -11,7 +11,7 @@ import pytest
 from equipoise.bands import bands_from_past, clopper_pearson
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
-from equipoise.metrics import METRICS, rate_curve
+from equipoise.metrics import METRICS
 from equipoise.worlds import CellWorld
 
 GRID = np.linspace(0.0, 1.0, 33)
@@ -28,14 +28,15 @@ def test_each_bound_misses_with_probability_at_most_alpha(trials: int, alpha: fl
         assert max(below, above) <= alpha + 1e-12
 
 
-@pytest.mark.parametrize("metric", ["equalized_odds", "accuracy_parity", "demographic_parity"])
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("shares", [(0.3, 0.2, 0.5), (0.05, 0.15, 0.8), (0.6, 0.0, 0.4)])
 def test_a_curve_of_a_band_fails_with_probability_at_most_alpha(
     metric: str, shares: tuple[float, float, float]
 ) -> None:
     """Over all pasts of 12 people, added up exactly."""
     alpha, people = 0.1, 12
-    missed = {rate: [0.0, 0.0] for rate in METRICS[metric]}
+    rates = {rate.name: rate for rate in METRICS[metric].rates}
+    missed = {rate: [0.0, 0.0] for rate in rates}
     for p1, p0 in product(range(people + 1), repeat=2):
         counts = (p1, p0, people - p1 - p0)
         if counts[2] < 0:
@@ -44,7 +45,7 @@ def test_a_curve_of_a_band_fails_with_probability_at_most_alpha(
         chance = float(ways * np.prod([s**c for s, c in zip(shares, counts, strict=True)]))
         past = History.from_cells(Cells({"A": GroupCells(*counts), "B": GroupCells(1, 1, 1)}))
         for rate, by_group in bands_from_past(past, metric, alpha).items():
-            curve = rate_curve(rate, *shares)
+            curve = rates[rate].curve(*shares)
             assert curve is not None
             truth, band = curve.value(GRID), by_group["A"]
             missed[rate][0] += chance * bool((band.low.value(GRID) > truth + 1e-12).any())
@@ -62,9 +63,9 @@ def test_bands_hold_the_plug_in_curve_and_narrow_with_alpha(
     cells = Cells({"A": GroupCells(*counts), "B": GroupCells(5, 5, 5)})
     past = History.from_cells(cells)
     wide, narrow = (bands_from_past(past, metric, alpha) for alpha in (1e-3, 0.1))
-    for rate in METRICS[metric]:
-        curve = rate_curve(rate, *cells["A"].shares)
-        outer, inner = wide[rate]["A"], narrow[rate]["A"]
+    for rate in METRICS[metric].rates:
+        curve = rate.curve(*cells["A"].shares)
+        outer, inner = wide[rate.name]["A"], narrow[rate.name]["A"]
         low, high = inner.low.value(GRID), inner.high.value(GRID)
         assert (outer.low.value(GRID) <= low + 1e-15).all()
         assert (outer.high.value(GRID) >= high - 1e-15).all()

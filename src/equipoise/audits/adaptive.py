@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.bands import bands_from_past
+from equipoise.curves import Curve
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.weighing import Levels, Weighing
@@ -24,7 +25,7 @@ from equipoise.identify import (
     rate_intervals,
     simultaneous,
 )
-from equipoise.metrics import Curve, rate_curve
+from equipoise.metrics import RATES
 from equipoise.question import Costs, Question, Verdict, Want
 
 __all__ = ["AdaptiveAudit", "Pending"]
@@ -303,7 +304,7 @@ class AdaptiveAudit(Audit):
         for rate, by_group in intervals.items():
             out[rate] = {}
             for i, (group, interval) in enumerate(by_group.items()):
-                curve = rate_curve(rate, *self.cells[group].shares)
+                curve = RATES[rate].curve(*self.cells[group].shares)
                 guess = None if curve is None else self._plug_in(curve, i)
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)

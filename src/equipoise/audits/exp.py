@@ -96,7 +96,7 @@ class ExpAudit(Audit):
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
-        self._outcomes = outcomes_of(question.metric)
+        self._outcomes = outcomes_of(question)
         super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history)
         self.weights = weights

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from equipoise.audits.branch import Branch
-from equipoise.audits.stopping import RATE_OF_OUTCOME, compare_rates, rate_intervals
-from equipoise.bounds.stopping import outcomes_of
+from equipoise.audits.stopping import compare_rates, rate_intervals
+from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
 from equipoise.finding import Finding, Interval
 from equipoise.mixture.model import MixtureModel, SelfCheck
 from equipoise.mixture.weights import Weight
@@ -32,7 +32,7 @@ def finding_from_weights(
     weights
         ``P[Y=1 | a]`` of every group, from features.
     """
-    outcomes = outcomes_of(question.metric)
+    outcomes = outcomes_of(question)
     q = {g: (1.0 - w.estimate, w.estimate) for g, w in weights.items()}
     ratios = np.array([[shares[y, g] / max(q[g][y], 1e-12) for g in groups] for y in outcomes])
     low, high = rate_intervals(ratios, question.epsilon / 12.0)

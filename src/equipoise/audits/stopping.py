@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.bounds import paper_epsilon, paper_tau, relative_error
-from equipoise.bounds.stopping import outcomes_of
+from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
@@ -38,8 +38,6 @@ __all__ = [
 Array = NDArray[np.float64]
 Goal = tuple[int, str]
 """An outcome y and a group a: tau people with both are waited for."""
-
-RATE_OF_OUTCOME = {1: "true_positive_rate", 0: "false_positive_rate"}
 
 
 class Online:
@@ -106,7 +104,7 @@ class StoppingAudit(Audit):
         reuse_labels: bool = False,
         budget: float | None = None,
     ) -> None:
-        self._outcomes = outcomes_of(question.metric)
+        self._outcomes = outcomes_of(question)
         super().__init__(history, question, costs, budget=budget)
         self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
         self.reuse_labels = reuse_labels

@@ -3,15 +3,15 @@
 from equipoise.bounds.expected import baseline_expectation, rs_expectation
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.price import Price
-from equipoise.bounds.stopping import OUTCOMES, paper_epsilon, paper_tau, relative_error
+from equipoise.bounds.stopping import can_answer, paper_epsilon, paper_tau, relative_error
 from equipoise.bounds.theorems import baseline_bound, exp_bound, family_bound, rs_bound
 
 __all__ = [
-    "OUTCOMES",
     "LowerBound",
     "Price",
     "baseline_bound",
     "baseline_expectation",
+    "can_answer",
     "exp_bound",
     "family_bound",
     "lower_bound",

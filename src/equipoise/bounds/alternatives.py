@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.metrics import Curve
+from equipoise.curves import Curve
 
 __all__ = ["Alternatives", "Cover", "FairSet", "RateOfGroups", "UnfairSet"]
 

@@ -38,7 +38,7 @@ def baseline_expectation(
     13,056.2 for 15,232.2 labels and 0 feature vectors
     """
     tau = paper_tau(question, len(world.cells)) if tau is None else tau
-    q = shares_of_outcomes(world)[list(outcomes_of(question.metric))]
+    q = shares_of_outcomes(world)[list(outcomes_of(question))]
     arrivals = _arrivals(q.ravel(), tau, reuse_labels)
     return arrivals * sum(per_arrival(world, costs), Price())
 
@@ -63,7 +63,7 @@ def rs_expectation(
     6,848.49 for 7,883.11 labels and 0 feature vectors
     """
     tau = paper_tau(question, len(world.cells)) if tau is None else tau
-    q = shares_of_outcomes(world)[list(outcomes_of(question.metric))]
+    q = shares_of_outcomes(world)[list(outcomes_of(question))]
     total = Price()
     for a, price in enumerate(per_arrival(world, costs)):
         # Arrivals of other groups are passed over: both q and the price are per arrival of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
-from equipoise.metrics import METRICS, rate_curve
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import World
 
@@ -122,8 +122,8 @@ def _mean_costs(world: World, costs: Costs) -> Array:
 
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
     rates = []
-    for rate in METRICS[metric]:
-        curves = [rate_curve(rate, *counts.shares) for counts in cells.values()]
+    for rate in METRICS[metric].rates:
+        curves = [rate.curve(*counts.shares) for counts in cells.values()]
         rates.append(RateOfGroups([curve for curve in curves if curve is not None]))
     return rates
 

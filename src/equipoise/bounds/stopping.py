@@ -9,30 +9,47 @@ Waiting for tau successes takes ``N`` people with ``|N q / tau - 1| <= e`` excep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from equipoise.errors import InvalidInput
+from equipoise.metrics import METRICS
 from equipoise.question import Question
 
-__all__ = ["OUTCOMES", "level_of", "outcomes_of", "paper_epsilon", "paper_tau", "relative_error"]
+__all__ = [
+    "RATE_OF_OUTCOME",
+    "can_answer",
+    "level_of",
+    "outcomes_of",
+    "paper_epsilon",
+    "paper_tau",
+    "relative_error",
+]
 
-OUTCOMES: Mapping[str, tuple[int, ...]] = {
-    "equalized_odds": (0, 1),
-    "equal_opportunity": (1,),
-    "predictive_equality": (0,),
-    "demographic_parity": (),
-}
-"""The outcomes y whose ``P[f=1 | Y=y, A=a]`` a metric compares: the phases that have to be run."""
+RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
+"""``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
 
 
-def outcomes_of(metric: str) -> tuple[int, ...]:
-    """Return the outcomes whose rates the metric compares, in the order of the algorithms."""
-    if metric not in OUTCOMES:
+def can_answer(question: Question) -> bool:
+    """Say whether Baseline, RS-Audit and Exp-Audit can answer a question."""
+    metric = METRICS[question.metric]
+    return metric.is_free or {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
+
+
+def outcomes_of(question: Question) -> tuple[int, ...]:
+    """Return the outcomes y whose ``P[f=1 | Y=y, A=a]`` have to be estimated, a phase for each.
+
+    None of them for a metric that needs no outcome of the denied: the free check answers it.
+    """
+    if not can_answer(question):
         raise InvalidInput(
             f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
-            f"'metric' {metric!r}; use one of {', '.join(OUTCOMES)}, or another audit"
+            f"'metric' {question.metric!r}; use one of {', '.join(_answered())}, or another audit"
         )
-    return OUTCOMES[metric]
+    names = {rate.name for rate in METRICS[question.metric].rates}
+    return tuple(y for y, name in RATE_OF_OUTCOME.items() if name in names)
+
+
+def _answered() -> list[str]:
+    return [name for name in METRICS if can_answer(Question(name))]
 
 
 def level_of(question: Question) -> float:

@@ -31,7 +31,7 @@ def baseline_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
     >>> print(baseline_bound(world, Question(epsilon=0.1), Costs()))
     4.69949e+06 for 5.48273e+06 labels and 0 feature vectors
     """
-    q = shares_of_outcomes(world)[list(outcomes_of(question.metric))]
+    q = shares_of_outcomes(world)[list(outcomes_of(question))]
     arrivals = _inverse_sum(q) * _numerator(question, len(world.cells))
     return arrivals * sum(per_arrival(world, costs), Price())
 
@@ -48,7 +48,7 @@ def rs_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
     >>> print(rs_bound(world, Question(epsilon=0.1), Costs()))
     2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     """
-    q = shares_of_outcomes(world)[list(outcomes_of(question.metric))]
+    q = shares_of_outcomes(world)[list(outcomes_of(question))]
     total = Price()
     for a, price in enumerate(per_arrival(world, costs)):
         total += (_inverse_sum(q[:, a]) * _numerator(question, len(world.cells))) * price
@@ -68,7 +68,7 @@ def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
     >>> print(exp_bound(world, Question(epsilon=0.1), Costs()))
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    outcomes_of(question.metric)
+    outcomes_of(question)
     q = shares_of_outcomes(world)
     log_term = math.log(14.0 * len(world.cells) / level_of(question))
     total = Price()

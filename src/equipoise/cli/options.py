@@ -9,7 +9,7 @@ import typer
 
 from equipoise.cli.console import working
 from equipoise.errors import InvalidInput
-from equipoise.question import METRIC_NAMES
+from equipoise.metrics import METRICS
 
 if TYPE_CHECKING:
     from equipoise.history import History
@@ -92,7 +92,7 @@ DeniedOutcomes = Annotated[
 Metric = Annotated[
     str,
     typer.Option(
-        "--metric", metavar="NAME", help=", ".join(METRIC_NAMES) + ".", rich_help_panel=QUESTION
+        "--metric", metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION
     ),
 ]
 Gamma = Annotated[

@@ -15,15 +15,14 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Band, Bands
-from equipoise.metrics import Curve
+from equipoise.bands import Bands
+from equipoise.curves import Band, Curve
+from equipoise.metrics import RATES
 
 __all__ = ["Frontier", "Pair", "fair_pairs", "grid", "unfair_pairs"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
-_FALLING = frozenset({"true_positive_rate", "accuracy"})
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ class Pair:
     def unfair_below(self, lam_b: Array, gap: float) -> Frontier:
         """Return u: where ``T_a - T_b >= gap`` or ``F_b - F_a >= gap``, lam_a is at most u."""
         bounds = [
-            _highest(a.high, b.low.value(lam_b) + gap, falling)
+            a.high.until(b.low.value(lam_b) + gap, falling=True)
             if falling
-            else _highest(a.low, b.high.value(lam_b) - gap, falling)
+            else a.low.until(b.high.value(lam_b) - gap, falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=True)
@@ -57,9 +56,9 @@ class Pair:
     def fair_from(self, lam_b: Array, gap: float) -> Frontier:
         """Return L: the points whose rates differ by at most ``gap`` have lam_a >= L."""
         bounds = [
-            _lowest(a.low, b.high.value(lam_b) + gap, falling)
+            a.low.since(b.high.value(lam_b) + gap, falling=True)
             if falling
-            else _lowest(a.high, b.low.value(lam_b) - gap, falling)
+            else a.high.since(b.low.value(lam_b) - gap, falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=True)
@@ -67,9 +66,9 @@ class Pair:
     def fair_to(self, lam_b: Array, gap: float) -> Frontier:
         """Return U: the points whose rates differ by at most ``gap`` have lam_a <= U."""
         bounds = [
-            _highest(a.high, b.low.value(lam_b) - gap, falling)
+            a.high.until(b.low.value(lam_b) - gap, falling=True)
             if falling
-            else _highest(a.low, b.high.value(lam_b) + gap, falling)
+            else a.low.until(b.high.value(lam_b) + gap, falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=False)
@@ -112,26 +111,10 @@ def _pair(bands: Bands, a: int, b: int) -> Pair:
     return Pair(
         a,
         b,
-        tuple(rate in _FALLING for rate in bands),
+        tuple(RATES[rate].falls for rate in bands),
         tuple(by_group[names[a]] for by_group in bands.values()),
         tuple(by_group[names[b]] for by_group in bands.values()),
     )
-
-
-def _highest(curve: Curve, value: Array, falling: bool) -> Array:
-    """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate)."""
-    if curve.trend != 0:
-        return curve.cut(value)
-    holds = curve.value(0.0) >= value if falling else curve.value(0.0) <= value
-    return np.where(holds, np.inf, -np.inf)
-
-
-def _lowest(curve: Curve, value: Array, falling: bool) -> Array:
-    """Return the smallest r with rate <= value (falling rate) or rate >= value (rising rate)."""
-    if curve.trend != 0:
-        return curve.cut(value)
-    holds = curve.value(0.0) <= value if falling else curve.value(0.0) >= value
-    return np.where(holds, -np.inf, np.inf)
 
 
 def _pick(bounds: list[Array], *, largest: bool) -> Frontier:

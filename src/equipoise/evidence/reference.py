@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from equipoise.bands import Band
+from equipoise.curves import Band, Curve
 from equipoise.evidence.geometry import Pair
-from equipoise.metrics import Curve
 
 __all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "unfair_box"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from equipoise.audits.branch import Branch, ExpConstants, choose_branch
-from equipoise.bounds import OUTCOMES, Price, exp_bound, rs_expectation
+from equipoise.bounds import Price, can_answer, exp_bound, rs_expectation
 from equipoise.bounds.price import per_arrival, shares_of_outcomes
 from equipoise.bounds.stopping import level_of
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
+from equipoise.metrics import METRICS
 from equipoise.mixture.model import MixtureModel
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.stopping import guess_r, price_range
@@ -29,7 +30,7 @@ def forecast_exp(
     With a model of the past's features (``history.model``) the way it would take is tested at the
     guess; without one the forecast is that of MAP counts, and the row says what is missing.
     """
-    if not OUTCOMES.get(question.metric):
+    if not can_answer(question) or METRICS[question.metric].is_free:
         return None
     guess = CellWorld(history.cells, guess_r(history.cells))
     model = history.model if isinstance(history, ModelledPast) else None

@@ -10,14 +10,15 @@ from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.stopping import StoppingAudit, rows_missing
 from equipoise.bounds import (
-    OUTCOMES,
     Price,
     baseline_bound,
     baseline_expectation,
+    can_answer,
     paper_tau,
     rs_bound,
     rs_expectation,
 )
+from equipoise.bounds.stopping import outcomes_of
 from equipoise.cells import Cells
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast
@@ -52,7 +53,7 @@ def _forecast(
     question: Question,
     costs: Costs,
 ) -> Forecast | None:
-    if question.metric not in OUTCOMES:
+    if not can_answer(question):
         return None
     guess = CellWorld(history.cells, guess_r(history.cells))
     least, most = price_range(
@@ -68,7 +69,7 @@ def _forecast(
         assumes=("everybody comes from one population, past and present, independently",),
         missing=rows_missing(
             history,
-            [(y, a) for y in OUTCOMES[question.metric] for a in history.cells],
+            [(y, a) for y in outcomes_of(question) for a in history.cells],
             paper_tau(question, len(history.cells)),
             audit.within_group,
         ),
@@ -136,7 +137,7 @@ def _extreme(
 
 
 def _promise(audit: type[StoppingAudit], question: Question) -> str:
-    if not OUTCOMES[question.metric]:
+    if not outcomes_of(question):
         return "the free answer: this metric needs no outcome of the denied"
     theorem = "Theorem 2" if audit.within_group else "Theorem 1"
     level = min(question.level_wrong_fair, question.level_wrong_unfair)

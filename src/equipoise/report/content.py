@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.bands import bands_from_past
-from equipoise.bounds import OUTCOMES, baseline_expectation, rs_expectation
+from equipoise.bounds import baseline_expectation, can_answer, rs_expectation
 from equipoise.errors import EquipoiseError
 from equipoise.finding import Finding, Interval
 from equipoise.identify import check, difference_bounds
@@ -173,7 +173,7 @@ def _groups(
     cells = settings.past.cells
     selection = {g: c.approved / c.total for g, c in cells.items()}
     largest = max(selection.values())
-    rates = METRICS[settings.question.metric]
+    rates = [rate.name for rate in METRICS[settings.question.metric].rates]
     rows = []
     for group, c in cells.items():
         own = status.groups[group]
@@ -204,7 +204,8 @@ def _groups(
 
 
 def _comparisons(settings: Settings, status: Status) -> list[Comparison]:
-    if not OUTCOMES.get(settings.question.metric):
+    metric = METRICS[settings.question.metric]
+    if metric.is_free or not can_answer(settings.question):
         return []
     world = CellWorld(settings.past.cells, _shares_good(settings, status))
     rows = []

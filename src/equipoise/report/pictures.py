@@ -90,7 +90,7 @@ def evidence(report: Report) -> Markup | None:
 def rates(report: Report, rate: str) -> Markup:
     """Draw a rate of every group, before and after."""
     groups = report.groups
-    picture = Picture(WIDTH, 46 + 44 * len(groups) + 44, RATES[rate])
+    picture = Picture(WIDTH, 46 + 44 * len(groups) + 44, RATES[rate].phrase)
     x = linear(0.0, 1.0, LEFT, WIDTH - RIGHT)
     _legend(picture, (("before, for free", PALE), ("after the audit", BLUE)))
     bottom = 40 + 44.0 * len(groups)
@@ -109,7 +109,7 @@ def rates(report: Report, rate: str) -> Markup:
         after = group.after.get(rate)
         if after is not None and after.estimate is not None:
             picture.dot(x(after.estimate), y + 6, 6, INK)
-    _axis(picture, x, 1.0, bottom, RATES[rate], percent=True)
+    _axis(picture, x, 1.0, bottom, RATES[rate].phrase, percent=True)
     return picture.done()
 
 

@@ -10,25 +10,10 @@ from equipoise.report.content import Report
 
 __all__ = ["formula", "guarantee", "headline", "in_words", "quoted", "reading", "reason"]
 
-_METRIC_WORDS = {
-    "equalized_odds": "Among people who would turn out well, and among people who would turn out "
-    "badly, is every group approved equally often?",
-    "equal_opportunity": "Among people who would turn out well, is every group approved equally "
-    "often?",
-    "predictive_equality": "Among people who would turn out badly, is every group approved "
-    "equally often?",
-    "demographic_parity": "Is every group approved equally often?",
-    "false_omission_parity": "Among the people who are turned down, would equally many of every "
-    "group have turned out well?",
-    "accuracy_parity": "Is the decision right equally often in every group?",
-    "predictive_parity": "Among the people who are approved, do equally many of every group turn "
-    "out well?",
-}
-
 
 def in_words(question: Question) -> str:
     """Return the question as somebody would ask it."""
-    return _METRIC_WORDS[question.metric]
+    return METRICS[question.metric].asks
 
 
 def guarantee(report: Report) -> str:
@@ -51,16 +36,7 @@ def guarantee(report: Report) -> str:
 
 def formula(question: Question) -> str:
     """Return the difference as a formula, in plain text."""
-    rates = {
-        "true_positive_rate": "P[f=1 | Y=1, A=a]",
-        "false_positive_rate": "P[f=1 | Y=0, A=a]",
-        "selection_rate": "P[f=1 | A=a]",
-        "false_omission_rate": "P[Y=1 | f=0, A=a]",
-        "accuracy": "P[f=Y | A=a]",
-        "precision": "P[Y=1 | f=1, A=a]",
-    }
-    names = METRICS[question.metric]
-    listed = " and ".join(rates[name] for name in names)
+    listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
     return f"Δ = largest difference over groups a, b of {listed}"
 
 
@@ -93,7 +69,7 @@ def quoted(name: str) -> str:
 
 def reading(rate: str) -> str:
     """Return what a rate means."""
-    return f"{rate.replace('_', ' ').capitalize()}: {RATES[rate]}."
+    return f"{RATES[rate].words.capitalize()}: {RATES[rate].phrase}."
 
 
 def reason(report: Report) -> str:

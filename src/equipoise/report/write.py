@@ -56,7 +56,7 @@ def _render(template: str, report: Report, *, autoescape: bool) -> str:
         finding=report.finding,
         status=report.status,
         question=report.question,
-        rates=METRICS[report.question.metric],
+        rates=[rate.name for rate in METRICS[report.question.metric].rates],
         pictures=pictures,
         words=words,
     )

@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 
 def draw(setting: Setting) -> Draws | None:
     """Draw every repeat of Baseline or RS-Audit; None if answers are late, short or not needed."""
-    outcomes = outcomes_of(setting.question.metric)
+    outcomes = outcomes_of(setting.question)
     simple = setting.delay is None and setting.people is None and bool(outcomes)
     if not simple or not set(setting.options) <= {"tau", "reuse_labels"}:
         return None

@@ -7,44 +7,31 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
+from equipoise.rates import Rate
 from equipoise.worlds import CellWorld
 
-__all__ = ["FALLS", "brute_force", "deltas", "kl"]
+__all__ = ["brute_force", "deltas", "kl"]
 
 Array = NDArray[np.float64]
-Rate = Callable[[Array], Array]
-
-FALLS = {"tpr": True, "fpr": False, "for": False, "acc": True}
-RATES = {
-    "equalized_odds": ("tpr", "fpr"),
-    "equal_opportunity": ("tpr",),
-    "predictive_equality": ("fpr",),
-    "false_omission_parity": ("for",),
-    "accuracy_parity": ("acc",),
-    "demographic_parity": ("sel",),
-    "predictive_parity": ("ppv",),
-}
+Values = Callable[[Array], Array]
+ENDS = np.array([0.0, 1.0])
 
 
-def rate(name: str, p1: float, p0: float, s: float, lam: Array) -> Array:
-    values = {
-        "tpr": lambda: p1 / (p1 + s * lam),
-        "fpr": lambda: p0 / (p0 + s * (1 - lam)),
-        "for": lambda: lam,
-        "acc": lambda: p1 + s * (1 - lam),
-        "sel": lambda: np.full_like(lam, p1 + p0),
-        "ppv": lambda: np.full_like(lam, p1 / (p1 + p0)),
-    }
-    return np.asarray(values[name](), dtype=float)
+def rate_at(rate: Rate, shares: tuple[float, float, float], lam: Array) -> Array:
+    """The rate by its definition as a fraction of cells."""
+    p1, p0, s = shares
+    part, whole = rate.fraction(p1, p0, s * lam, s * (1 - lam))  # type: ignore[arg-type]
+    return np.asarray(np.broadcast_to(np.divide(part, whole), lam.shape), dtype=float)
 
 
 def deltas(world: CellWorld, metric: str, lam: Array) -> Array:
     """Delta at rows of unknowns."""
     worst = np.zeros(len(lam))
-    for name in RATES[metric]:
+    for rate in METRICS[metric].rates:
         by_group = [
-            rate(name, *cells.shares, lam[:, i]) for i, cells in enumerate(world.cells.values())
+            rate_at(rate, cells.shares, lam[:, i]) for i, cells in enumerate(world.cells.values())
         ]
         worst = np.maximum(worst, np.max(by_group, axis=0) - np.min(by_group, axis=0))
     return worst
@@ -65,11 +52,11 @@ def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
     near_b = kl(r_b, lam_b)
     rates = [
         (
-            FALLS[name],
-            lambda lam, name=name: rate(name, *cells_a.shares, lam),
-            rate(name, *cells_b.shares, lam_b),
+            bool(rate_at(rate, cells_a.shares, ENDS)[1] < rate_at(rate, cells_a.shares, ENDS)[0]),
+            lambda lam, rate=rate: rate_at(rate, cells_a.shares, lam),
+            rate_at(rate, cells_b.shares, lam_b),
         )
-        for name in RATES[question.metric]
+        for rate in METRICS[question.metric].rates
     ]
     if world.difference(question.metric) <= question.gamma:
         gap, pieces = question.gamma + question.epsilon, []
@@ -98,7 +85,7 @@ def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
     return float(kl(d, np.array([1 - d]))[0]) / speed
 
 
-def _cross(of_a: Rate, value: Array, falls: bool) -> Array:
+def _cross(of_a: Values, value: Array, falls: bool) -> Array:
     """The lam where the rate passes the value; -1 if it is past it at 0, 2 if never."""
     low, high = np.zeros_like(value), np.ones_like(value)
     for _ in range(60):
@@ -112,7 +99,7 @@ def _cross(of_a: Rate, value: Array, falls: bool) -> Array:
 
 
 def _towards(
-    of_a: Rate, value: Array, falls: bool, r: float, *, above: bool
+    of_a: Values, value: Array, falls: bool, r: float, *, above: bool
 ) -> tuple[Array, NDArray[np.bool_]]:
     """The lam nearest to r whose rate is at least (above) or at most the value, if any is."""
     cross = _cross(of_a, value, falls)

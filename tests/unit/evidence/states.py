@@ -17,18 +17,8 @@ from equipoise.history import History
 from equipoise.history.cell_past import CellPast
 from equipoise.history.past import Past
 from equipoise.history.random_order import RandomOrder
+from equipoise.metrics import METRICS
 
-METRICS = (
-    "equalized_odds",
-    "equalized_odds",
-    "equalized_odds",
-    "equal_opportunity",
-    "predictive_equality",
-    "false_omission_parity",
-    "accuracy_parity",
-    "demographic_parity",
-    "predictive_parity",
-)
 NEVER = 1e-250  # an error level at which no cell is ever refuted
 
 
@@ -95,7 +85,7 @@ def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
     r = np.where(rng.random(k) < 0.2, rng.integers(0, 2, size=k), rng.random(k))
     return Setup(
         past=History.from_cells(cells) if rng.random() < 0.5 else exact_past(cells),
-        metric=str(rng.choice(METRICS)),
+        metric=str(rng.choice(["equalized_odds", "equalized_odds", *METRICS])),
         gamma=float(rng.choice([0.0, 0.02, 0.1, 0.3])),
         epsilon=float(rng.choice([0.05, 0.1, 0.3])),
         r=tuple(r.tolist()),

@@ -42,7 +42,7 @@ def test_the_numbers_add_up(report: Report) -> None:
 
 def test_after_is_inside_before_as_far_as_labels_say(report: Report) -> None:
     for group in report.groups:
-        for rate in METRICS["equal_opportunity"]:
+        for rate in ("true_positive_rate",):
             before, after = group.before[rate], group.after[rate]
             assert after.upper - after.lower <= before.upper - before.lower + 0.05
 
