@@ -14,6 +14,7 @@ from bench.measure import measure, table
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.question import Want
 from equipoise.simulation import run as run_audit
+from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import CellWorld
 
 SHARES = {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.25, 0.12, 0.63, 0.32)}
@@ -83,8 +84,7 @@ def late_labels(labels: int) -> Callable[[], object]:
         return asked
 
     r = np.array(list(TWO.r.values()))
-    while audit.labels < labels and audit.finding is None:
-        audit.label_at_once(np.ones(2), lambda g: (rng.random(len(g)) < r[g]).astype(np.intp), rng)
+    let_come(InBlocks(audit, np.ones(2), r, rng), labels)
 
     def task() -> float:
         times = []

@@ -107,7 +107,7 @@ def _rows(name, world, question, costs, options):  # type: ignore[no-untyped-def
             costs,
             repeats=runs,
             seed=options.seed,
-            jobs=options.jobs,
+            n_jobs=options.jobs,
             **extra,
         )
         mean, spread = sim.cost.mean(), sim.cost.std(ddof=1) / math.sqrt(runs)

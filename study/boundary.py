@@ -90,7 +90,7 @@ class Row:
             history_size=None if self.past is None else self.past * len(world.groups),
             delay=delay,
             people=None if delay is None else MOST_PEOPLE,
-            jobs=jobs,
+            n_jobs=jobs,
             pending=self.pending or "prefix",
         )
 

@@ -54,7 +54,7 @@ def _cell(chosen: list[Instance], past: int, share: float, options: argparse.Nam
             repeats=options.runs,
             seed=options.seed,
             history_size=past * instance.groups,
-            jobs=options.jobs,
+            n_jobs=options.jobs,
             free_share=share,
         )
         multiples.append(sim.cost.mean() / float(instance.bound))

@@ -87,7 +87,7 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
             repeats=runs,
             seed=options.seed,
             people=people,
-            jobs=options.jobs,
+            n_jobs=options.jobs,
         )
 
     plain = instance.groups == 2 and instance.kind != GAP

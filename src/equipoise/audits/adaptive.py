@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import ClassVar, Literal
 
@@ -132,20 +132,20 @@ class AdaptiveAudit(Audit):
 
     # -- many labels at once --------------------------------------------------------------------
 
-    def label_at_once(
-        self, arrivals: Array, answer: Callable[[Ints], Ints], rng: np.random.Generator
-    ) -> None:
-        """Request and count a block of labels, all known at once: what a simulation can do.
+    # A simulation may label all the people at once whom ask and tell would label one by one until
+    # the plan changes: choose_block says of which groups they are, count_block counts them.
 
-        The labels are those that :meth:`ask` and :meth:`tell` would have gathered before the next
-        change of plan. It is for an audit under way, without a budget and with no label out.
+    def choose_block(self, arrivals: Array, most: int | None, rng: np.random.Generator) -> Ints:
+        """Return the groups, by position, of the people to label until the plan changes.
+
+        It is for an audit under way, without a budget and with no label out.
 
         Parameters
         ----------
         arrivals
             How often a denied person of each group comes, in the order of the past data's groups.
-        answer
-            From groups, by position, to the outcomes of people of theirs.
+        most
+            At most so many people; None without a limit.
         """
         if self._finding is not None or self._order or self.budget is not None:
             raise ProtocolError(
@@ -155,12 +155,11 @@ class AdaptiveAudit(Audit):
         weighing = self._evidence()
         until_doubt = np.ceil(self._next_doubt - weighing.counts.sum())
         count = max(1, int(min(weighing.labels_until_change, until_doubt)))
-        groups = weighing.choose(arrivals, count, rng)
-        if not len(groups):
-            self.conclude("nobody else is to come")
-            return
-        outcomes = answer(groups)
-        taken = weighing.count_block(groups, outcomes)
+        return weighing.choose(arrivals, count if most is None else min(count, most), rng)
+
+    def count_block(self, groups: Ints, outcomes: Ints) -> int:
+        """Count the outcomes of chosen people; return how many were needed for the finding."""
+        taken = self._evidence().count_block(groups, outcomes)
         groups, outcomes = groups[:taken], outcomes[:taken]
         np.add.at(self._requested, groups, 1)
         for group, spending in self._spending.items():
@@ -168,6 +167,7 @@ class AdaptiveAudit(Audit):
             spending.labels += len(mine)
             spending.failures += int((mine == 0).sum())
         self._finding = self._after_labels()
+        return taken
 
     # -- the protocol's inside ------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli.console import console, print_json, working
+from equipoise.cli.console import bar, console, print_json, working
 from equipoise.cli.options import (
     Delta,
     Epsilon,
@@ -138,7 +138,9 @@ def simulate(
     budget: Annotated[
         float | None, typer.Option(help="Never spend more than this.", rich_help_panel=RUNS)
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.", rich_help_panel=RUNS)] = 1,
+    n_jobs: Annotated[
+        int | None, typer.Option(help="Processes, -1 for all.", rich_help_panel=RUNS)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run audits many times in a world whose every outcome is known.
@@ -155,27 +157,27 @@ def simulate(
     names = [*(audits or []), *(audit or [])] or ["rs", "baseline"]
     given = {"tau": tau, "reuse_labels": reuse_labels, "pending": pending, "budget": budget}
     options = _options(names, given)
-    summaries = [
-        run_simulation(
-            name,
-            place,
-            question,
-            costs,
-            repeats=repeats,
-            seed=seed,
-            history_size=history_size,
-            delay=waits,
-            jobs=jobs,
-            progress=True,
-            **options[name],  # type: ignore[arg-type]
-        ).summary()
-        for name in names
-    ]
+    summaries = []
+    for name in names:
+        with bar(f"simulating {name}") as progress:
+            runs = run_simulation(
+                name,
+                place,
+                question,
+                costs,
+                repeats=repeats,
+                seed=seed,
+                history_size=history_size,
+                delay=waits,
+                n_jobs=n_jobs,
+                progress=progress,
+                **options[name],  # type: ignore[arg-type]
+            )
+        summaries.append(runs.summary())
     with working("Computing the least cost …"):
         least = lower_bound(place, question, costs)
     if json:
-        runs = [one.to_dict() for one in summaries]
-        print_json({"world": world, "runs": runs, "lower_bound": asdict(least)})
+        print_json({"world": world, "runs": summaries, "lower_bound": asdict(least)})
     else:
         _show(console(), world, summaries, least)
 

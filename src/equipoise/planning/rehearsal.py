@@ -20,6 +20,7 @@ from equipoise.cells import Cells
 from equipoise.planning.forecast import Outlook
 from equipoise.planning.stopping import guess_r
 from equipoise.progress import Progress, silent
+from equipoise.simulation.loop import InBlocks, let_come
 
 __all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
 
@@ -107,25 +108,21 @@ def rehearse(
 
 
 def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
-    """Label denied people as they come, without the paperwork of a real audit."""
+    """Run a copy of the audit until it ends or has its last label."""
     if audit.evidence is None:
         verdict = audit.finding.verdict.value if audit.finding else None
         return Trial(verdict, np.zeros(len(r)), 0.0)
-    prices = [audit.costs.of(group) for group in audit.cells]
-    feature, label = np.array([(p.feature, p.label) for p in prices]).T
-    evidence = deepcopy(audit.evidence)
+    copy = deepcopy(audit, {id(audit.history): audit.history})
     denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
-    while evidence.verdict is None and (left := CAP - int(evidence.counts.sum())) > 0:
-        groups = evidence.choose(denied, min(left, evidence.labels_until_change), rng)
-        evidence.count_block(groups, (rng.random(len(groups)) < r[groups]).astype(np.intp))
-    asked, failed = evidence.counts, evidence.zeros
-    cost = float(feature @ asked + label @ failed)
+    let_come(InBlocks(copy, denied, r, rng), CAP)
+    evidence = copy.evidence
+    assert evidence is not None
     if evidence.verdict is not None:
-        return Trial(evidence.verdict.value, asked, cost)
+        return Trial(evidence.verdict.value, evidence.counts, copy.cost)
     to_go = evidence.labels_to_go()
-    prices = feature + label * (1.0 - r)
+    prices = np.array([audit.costs.of(g).expected(x) for g, x in zip(audit.cells, r, strict=True)])
     rest = np.where(prices > 0.0, prices, 1.0) * to_go  # what is free stays free, however long
-    return Trial(None, asked + to_go, cost + float(rest[prices > 0.0].sum()))
+    return Trial(None, evidence.counts + to_go, copy.cost + float(rest[prices > 0.0].sum()))
 
 
 def _quantile(trials: Sequence[Trial], level: float) -> Price:

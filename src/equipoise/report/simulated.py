@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
+from equipoise.simulation.loop import let_come
 from equipoise.worlds import World
 
 __all__ = ["simulate_live"]
@@ -36,18 +40,36 @@ def simulate_live(
     live = LiveAudit.create(
         ledger, name, past, question, costs, simulated=True, seed=f"{seed:064x}", **settings
     )
-    drawn = list(world.draw(people, seed + 1))
-    for start in range(0, people, AT_ONCE):
-        part = drawn[start : start + AT_ONCE]
-        rows = [(f"{start + i}", p.group, p.decision) for i, p in enumerate(part)]
-        replies = live.ask_many(rows)
-        told = [
-            (reply.person, person.outcome)
-            for reply, person in zip(replies, part, strict=True)
-            if reply.want is Want.LABEL or person.decision == 1
-        ]
-        live.tell_many(told)
-        if live.status().finding is not None:
-            return live
-    live.close("the simulated people are used up")
+    let_come(_Applicants(live, world, np.random.default_rng(seed + 1)), people)
+    if live.finding is None:
+        live.close("the simulated people are used up")
     return live
+
+
+class _Applicants:
+    """People of a world who come to a live audit, some at a time."""
+
+    def __init__(self, live: LiveAudit, world: World, rng: np.random.Generator) -> None:
+        self._live = live
+        self._world = world
+        self._rng = rng
+        self._came = 0
+
+    @property
+    def finding(self) -> Finding | None:
+        return self._live.finding
+
+    def come(self, most: int | None) -> int:
+        people = list(self._world.draw(AT_ONCE if most is None else min(AT_ONCE, most), self._rng))
+        names = [str(self._came + i) for i in range(len(people))]
+        replies = self._live.ask_many(
+            (name, person.group, person.decision)
+            for name, person in zip(names, people, strict=True)
+        )
+        self._live.tell_many(
+            (reply.person, person.outcome)
+            for reply, person in zip(replies, people, strict=True)
+            if reply.want is Want.LABEL or person.decision == 1
+        )
+        self._came += len(people)
+        return len(people)

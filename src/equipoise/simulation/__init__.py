@@ -1,7 +1,8 @@
 """Simulation: any audit in any world, many times over."""
 
-from equipoise.simulation.engine import simulate
+from equipoise.simulation.loop import run
 from equipoise.simulation.result import Simulation, Summary
-from equipoise.simulation.runner import Delay, run
+from equipoise.simulation.setting import Delay
+from equipoise.simulation.simulate import simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]

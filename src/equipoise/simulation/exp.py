@@ -21,8 +21,8 @@ from equipoise.mixture.quadratic import map_share
 from equipoise.mixture.tally import FeatureTally
 from equipoise.mixture.weights import SUBSAMPLE, log_ratio
 from equipoise.simulation.race import endless_counts
-from equipoise.simulation.result import Draws
-from equipoise.simulation.runner import run_repeats
+from equipoise.simulation.repeats import run_repeats
+from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting, draw_at_once
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
@@ -171,32 +171,8 @@ def _features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generat
 def _collect(
     setting: Setting, world: MixtureWorld | TableWorld, runs: list[ExpAudit | None]
 ) -> Draws:
-    n = len(runs)
-    draws = Draws(
-        verdict=np.full(n, "INCONCLUSIVE", dtype="<U12"),
-        cost=np.zeros(n),
-        labels=np.zeros(n, np.int64),
-        features=np.zeros(n, np.int64),
-        estimate=np.full(n, np.nan),
-        lower=np.zeros(n),
-        upper=np.ones(n),
-    )
-    open_ended = []
-    for i, audit in enumerate(runs):
-        if audit is None:
-            continue
-        draws.cost[i], draws.labels[i], draws.features[i] = (
-            audit.cost,
-            audit.labels,
-            audit.features,
-        )
-        finding = audit.finding
-        if finding is None:
-            open_ended.append(i)
-            continue
-        draws.verdict[i] = finding.verdict.value
-        draws.estimate[i] = np.nan if finding.estimate is None else finding.estimate
-        draws.lower[i], draws.upper[i] = finding.lower, finding.upper
+    draws = Draws.of([Run() if audit is None else Run.of(audit) for audit in runs])
+    open_ended = [i for i, a in enumerate(runs) if a is not None and a.finding is None]
     if open_ended:
         _run_fallbacks(setting, world, runs, open_ended, draws)
     return draws

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue, plain
+from equipoise.audits.base import Audit
 from equipoise.bands import clopper_pearson
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
 
-__all__ = ["Draws", "Simulation", "Summary"]
+__all__ = ["Draws", "Run", "Simulation", "Summary"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """One run of an audit; as it stands here, one that established nothing at no cost."""
+
+    verdict: str = Verdict.INCONCLUSIVE.value
+    cost: float = 0.0
+    labels: int = 0
+    features: int = 0
+    estimate: float = math.nan
+    lower: float = 0.0
+    upper: float = 1.0
+
+    @classmethod
+    def of(cls, audit: Audit) -> Self:
+        """Return what an audit spent and found."""
+        # The audit's own books, not the finding's: labels still out at the verdict cost money too.
+        books = (audit.cost, audit.labels, audit.features)
+        if (found := audit.finding) is None:
+            return cls(Verdict.INCONCLUSIVE.value, *books)
+        estimate = math.nan if found.estimate is None else found.estimate
+        return cls(found.verdict.value, *books, estimate, found.lower, found.upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +56,17 @@ class Draws:
     estimate: Floats
     lower: Floats
     upper: Floats
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Draws:
+        """Put runs side by side."""
+        columns = zip(Run(), zip(*runs, strict=True), strict=True)
+        return cls(*(np.array(values, dtype=type(default)) for default, values in columns))
+
+    @classmethod
+    def undecided(cls, repeats: int) -> Draws:
+        """Return runs that established nothing, to be filled in."""
+        return cls(*(np.full(repeats, default) for default in Run()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def draw(setting: Setting) -> Draws | None:
     )
     rows, drawn = _past(case)
     dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
-    draws = _undecided(setting.repeats)
+    draws = Draws.undecided(setting.repeats)
     if dry.any():
         _fill_dry(case, drawn, dry, draws)
     if not dry.all():  # then every outcome has a positive share, and every phase ends
@@ -140,18 +140,6 @@ def _online(case: _Case, block: list[int], repeats: int) -> tuple[Floats, Ints, 
         at_end = counts.max(axis=1).reshape(repeats, 2, width)  # counts only grow
         labels += case.rng.binomial(at_end, np.clip(denied, 0.0, 1.0))
     return lengths, labels.sum(axis=1), labels[:, 0]
-
-
-def _undecided(repeats: int) -> Draws:
-    return Draws(
-        verdict=np.full(repeats, Verdict.INCONCLUSIVE.value, dtype="<U12"),
-        cost=np.zeros(repeats),
-        labels=np.zeros(repeats, np.int64),
-        features=np.zeros(repeats, np.int64),
-        estimate=np.full(repeats, np.nan),
-        lower=np.zeros(repeats),
-        upper=np.ones(repeats),
-    )
 
 
 def _fill_dry(case: _Case, drawn: Ints | None, dry: NDArray[np.bool_], draws: Draws) -> None:

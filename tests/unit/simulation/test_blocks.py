@@ -14,7 +14,7 @@ from equipoise.errors import ProtocolError
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import simulate
-from equipoise.simulation.blocks import run_by_blocks
+from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import CellWorld
 from tests.profiles import examples
 
@@ -30,13 +30,9 @@ ONE_WITHOUT_DENIALS = CellWorld.from_shares(
 class Recording(AdaptiveAudit):
     """Writes down the labels of its blocks."""
 
-    def label_at_once(self, arrivals, answer, rng):  # type: ignore[no-untyped-def]
-        def noted(groups: Ints) -> Ints:
-            outcomes = answer(groups)
-            self.log.append((groups, outcomes))
-            return outcomes
-
-        super().label_at_once(arrivals, noted, rng)
+    def count_block(self, groups: Ints, outcomes: Ints) -> int:
+        self.log.append((groups, outcomes))
+        return super().count_block(groups, outcomes)
 
     def __init__(self, *args: object, **options: object) -> None:
         self.log: list[tuple[Ints, Ints]] = []
@@ -63,7 +59,8 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)
     block = Recording(past, question, costs)
-    finding = run_by_blocks(block, world, np.random.default_rng(seed))
+    let_come(InBlocks.of(block, world, np.random.default_rng(seed)))
+    finding = block.conclude()
     single = AdaptiveAudit(past, question, costs)
     names, labels = past.cells.groups, block.labels
     for groups, outcomes in block.log:
@@ -87,7 +84,7 @@ def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
 def test_groups_may_come_in_another_order_than_the_worlds() -> None:
     turned = CellWorld.from_shares({"B": (0.1, 0.1, 0.8, 0.4), "A": (0.3, 0.1, 0.6, 0.5)})
     audit = AdaptiveAudit(turned.past(), QUESTION, Costs())
-    run_by_blocks(audit, WORLD, np.random.default_rng(0))
+    let_come(InBlocks.of(audit, WORLD, np.random.default_rng(0)))
     for group, spending in audit.spending.items():
         failed = spending.failures / spending.labels
         assert abs(failed - (1.0 - WORLD.r[group])) < 4.0 * 0.5 / spending.labels**0.5
@@ -119,7 +116,7 @@ def test_what_is_missing_names_only_groups_with_denied_people() -> None:
 
 def test_blocks_are_refused_where_they_would_break_a_promise() -> None:
     def label(audit: AdaptiveAudit) -> None:
-        audit.label_at_once(np.ones(2), lambda groups: groups * 0, np.random.default_rng(0))
+        audit.choose_block(np.ones(2), None, np.random.default_rng(0))
 
     ended = AdaptiveAudit(WORLD.past(), QUESTION, Costs())
     ended.conclude()

@@ -36,7 +36,7 @@ def test_arrays_have_one_entry_per_repeat_and_follow_the_seed() -> None:
 
 def test_person_by_person_follows_the_seed_however_many_jobs() -> None:
     one = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5)
-    two = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5, jobs=2)
+    two = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5, n_jobs=2)
     assert np.array_equal(one.cost, two.cost)
     assert np.array_equal(one.estimate, two.estimate)
 

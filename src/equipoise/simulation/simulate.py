@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class
+from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
+from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Simulation
-from equipoise.simulation.runner import run_repeats
 from equipoise.simulation.setting import Delay, Setting, draw_at_once
 from equipoise.worlds import World
 
@@ -28,8 +27,8 @@ def simulate(
     history_size: int | None = None,
     delay: Delay | None = None,
     people: int | None = None,
-    jobs: int = 1,
-    progress: bool = False,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
     **options: object,
 ) -> Simulation:
     """Run an audit many times in a world whose truth is known.
@@ -53,10 +52,11 @@ def simulate(
         for somebody who vanishes.
     people
         How many people arrive at most.
-    jobs
-        Processes to spread the runs over.
+    n_jobs
+        Processes to spread the runs over, as in joblib: -1 for all processors, None for what
+        :func:`joblib.parallel_config` says, else one.
     progress
-        Show a progress bar.
+        Is called with the share of the runs that are done.
     options
         What the audit takes besides question, costs and history: ``tau``, ``reuse_labels``,
         ``budget`` …
@@ -81,7 +81,7 @@ def simulate(
         people,
         options,
     )
-    draws = _draw(setting, jobs, progress)
+    draws = draw_at_once(setting) or run_repeats(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
         **{f.name: getattr(draws, f.name) for f in fields(Draws)},
         audit=setting.audit.name,
@@ -89,25 +89,3 @@ def simulate(
         costs=costs,
         difference=world.difference(question.metric),
     )
-
-
-def _draw(setting: Setting, jobs: int, progress: bool) -> Draws:
-    draws = draw_at_once(setting)
-    if draws is not None:
-        return draws
-    with _bar(setting, progress) as advance:
-        return run_repeats(setting, jobs=jobs, on_done=advance)
-
-
-@contextmanager
-def _bar(setting: Setting, progress: bool) -> Iterator[Callable[[], object]]:
-    if not progress:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"simulating {setting.audit.name}", total=setting.repeats)
-        yield lambda: bar.advance(task)

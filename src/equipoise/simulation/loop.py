@@ -1,0 +1,189 @@
+"""One loop that runs an audit, at two speeds: person by person, or in blocks of labels.
+
+Whatever is run, the loop is :func:`let_come`: a crowd lets people come to its audit until there is
+a finding, nobody comes any more, or enough have come. A crowd that comes person by person
+(:class:`PersonByPerson`) works for every audit and lets outcomes come at once, late, out of order,
+or never. A crowd that comes in blocks (:class:`InBlocks`) is the same audit far sooner, for those
+that can say whom they would label until their plan changes and count these labels together.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.base import Audit, Features
+from equipoise.finding import Finding
+from equipoise.question import Ticket, Want
+from equipoise.simulation.setting import Delay
+from equipoise.worlds import CellWorld, World
+from equipoise.worlds.base import as_generator
+
+__all__ = ["Crowd", "InBlocks", "PersonByPerson", "let_come", "run"]
+
+Floats = NDArray[np.float64]
+
+
+class Crowd(Protocol):
+    """People who come to an audit."""
+
+    @property
+    def finding(self) -> Finding | None:
+        """The audit's answer, None while it goes on."""
+        ...
+
+    def come(self, most: int | None) -> int:
+        """Let some more people come, at most so many; return how many came."""
+        ...
+
+
+def let_come(crowd: Crowd, most: int | None = None) -> None:
+    """Let people come until the audit has a finding, nobody comes, or ``most`` have come."""
+    came = 0
+    while crowd.finding is None and (most is None or came < most):
+        more = crowd.come(None if most is None else most - came)
+        if more == 0:
+            return
+        came += more
+
+
+def run(
+    audit: Audit,
+    world: World,
+    seed: np.random.Generator | int = 0,
+    *,
+    delay: Delay | None = None,
+    people: int | None = None,
+) -> Finding:
+    """Let people arrive one by one until the audit has a finding; return it.
+
+    Parameters
+    ----------
+    delay
+        From an outcome and a generator to the number of further arrivals after which that outcome
+        is told; None for somebody who vanishes. At once if left out.
+    people
+        How many people will ever come; the audit has to conclude with them.
+
+    Examples
+    --------
+    >>> from equipoise.audits.rs import RSAudit
+    >>> from equipoise.question import Costs, Question
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> audit = RSAudit(world.past(), Question(), Costs(), tau=100)
+    >>> run(audit, world, delay=lambda outcome, rng: 50 if outcome else 5).verdict
+    <Verdict.UNFAIR: 'UNFAIR'>
+    """
+    crowd = PersonByPerson(audit, world, as_generator(seed), delay)
+    let_come(crowd, people)
+    crowd.tell_until(None)
+    return audit.conclude()
+
+
+class InBlocks:
+    """Denied people who come to an adaptive audit in blocks, their outcomes known at once.
+
+    Parameters
+    ----------
+    denied
+        How often a denied person of each group comes, in the order of the audit's groups.
+    r
+        The share of outcome 1 among the denied of each group.
+    """
+
+    def __init__(
+        self, audit: AdaptiveAudit, denied: Floats, r: Floats, rng: np.random.Generator
+    ) -> None:
+        self._audit = audit
+        self._denied = denied
+        self._r = r
+        self._rng = rng
+
+    @classmethod
+    def of(cls, audit: AdaptiveAudit, world: World, rng: np.random.Generator) -> Self:
+        """Return the denied people of a world."""
+        cells = CellWorld(world.cells, world.r)
+        order = [cells.groups.index(group) for group in audit.cells.groups]
+        r = np.array([world.r[group] for group in audit.cells.groups])
+        return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng)
+
+    @property
+    def finding(self) -> Finding | None:
+        """The audit's answer, None while it goes on."""
+        return self._audit.finding
+
+    def come(self, most: int | None) -> int:
+        """Label the people up to the audit's next change of plan; return how many were."""
+        groups = self._audit.choose_block(self._denied, most, self._rng)
+        outcomes = (self._rng.random(len(groups)) < self._r[groups]).astype(np.intp)
+        return self._audit.count_block(groups, outcomes)
+
+
+class PersonByPerson:
+    """People of a world who come to an audit one by one."""
+
+    def __init__(
+        self, audit: Audit, world: World, rng: np.random.Generator, delay: Delay | None = None
+    ) -> None:
+        self._audit = audit
+        self._world = world
+        self._rng = rng
+        self._delay = delay
+        self._clock, self._batch = 0, 256
+        self._due: list[tuple[int, int, _Letter]] = []
+
+    @property
+    def finding(self) -> Finding | None:
+        """The audit's answer, None while it goes on."""
+        return self._audit.finding
+
+    def come(self, most: int | None) -> int:
+        """Let a batch of people arrive, larger every time."""
+        size = self._batch if most is None else min(self._batch, most)
+        people = self._world.draw(size, self._rng)
+        groups, decisions = people.group.tolist(), people.decision.tolist()
+        for i in range(size):
+            if decisions[i] and not self._audit.looks_at_approved:
+                continue
+            self.tell_until(self._clock + i)
+            ticket = self._audit.ask(people.groups[groups[i]], decisions[i])
+            if ticket.want is not Want.NOTHING:
+                features = None if people.features is None else people.features[i]
+                self._answer(_Letter(ticket, int(people.outcome[i]), features), self._clock + i)
+            elif self._audit.finding is not None:
+                break
+        self._clock, self._batch = self._clock + size, min(2 * self._batch, 65_536)
+        return size
+
+    def tell_until(self, now: int | None) -> None:
+        """Tell the outcomes that are due before ``now``, all of them if it is None."""
+        while self._due and (now is None or self._due[0][0] < now):
+            self._tell(heapq.heappop(self._due)[2])
+
+    def _answer(self, letter: _Letter, now: int) -> None:
+        if letter.ticket.want is Want.FEATURES:
+            self._audit.tell(letter.ticket, features=letter.features)
+        elif self._delay is None:
+            self._tell(letter)
+        elif (wait := self._delay(letter.outcome, self._rng)) is None:
+            self._audit.withdraw(letter.ticket)
+        else:
+            heapq.heappush(self._due, (now + wait, letter.ticket.number, letter))
+
+    def _tell(self, letter: _Letter) -> None:
+        self._audit.tell(letter.ticket, letter.outcome, letter.features)
+
+
+@dataclass(frozen=True)
+class _Letter:
+    """What a ticket asked for."""
+
+    ticket: Ticket
+    outcome: int
+    features: Features | None

@@ -1,0 +1,46 @@
+"""Run a setting's audit once per repeat, over as many processes as wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.errors import BadData
+from equipoise.progress import Progress, silent
+from equipoise.simulation.loop import InBlocks, let_come, run
+from equipoise.simulation.result import Draws, Run
+from equipoise.simulation.setting import Setting
+
+__all__ = ["run_repeats"]
+
+
+def run_repeats(
+    setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
+) -> Draws:
+    """Run a setting's audit once per repeat, in blocks where it can, else person by person."""
+    from joblib import Parallel, delayed
+
+    seeds = SeedSequence(setting.seed).spawn(setting.repeats)
+    work = (delayed(_run_once)(setting, seed) for seed in seeds)
+    runs = []
+    for one in Parallel(n_jobs=n_jobs, return_as="generator")(work):
+        runs.append(one)
+        progress(len(runs) / setting.repeats)
+    return Draws.of(runs)
+
+
+def _run_once(setting: Setting, seed: SeedSequence) -> Run:
+    rng = np.random.default_rng(seed)
+    try:
+        past = setting.world.past(setting.history_size, rng)
+    except BadData:  # a past without one of the groups: nothing can be said
+        return Run()
+    audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
+    at_once = setting.delay is None and setting.people is None and audit.budget is None
+    if type(audit) is AdaptiveAudit and at_once:
+        let_come(InBlocks.of(audit, setting.world, rng))
+        audit.conclude()
+    else:
+        run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
+    return Run.of(audit)
