@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from equipoise.cli.batches import BatchResult, carry_out, whole_number
+from equipoise.cli.run_file import BatchResult, carry_out, whole_number
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask
 from equipoise.question import Costs, Question

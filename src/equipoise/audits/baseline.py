@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from equipoise.audits.stopping import Online, StoppingAudit
+from equipoise.audits.tau_audit import Online, TauAudit
 
 __all__ = ["BaselineAudit"]
 
 
-class BaselineAudit(StoppingAudit):
+class BaselineAudit(TauAudit):
     """Label everybody until tau people of group a with outcome y have arrived, for each (y, a).
 
     The phases follow one another, each with a fresh start, unless ``reuse_labels`` lets one

@@ -48,12 +48,12 @@ class Entry:
 AUDITS: dict[str, Entry] = {
     "adaptive": Entry(
         audit="equipoise.audits.adaptive:AdaptiveAudit",
-        forecast="equipoise.planning.adaptive:forecast_adaptive",
+        forecast="equipoise.planning.adaptive_forecast:forecast_adaptive",
     ),
     "baseline": Entry(
         audit="equipoise.audits.baseline:BaselineAudit",
-        forecast="equipoise.planning.stopping:forecast_baseline",
-        draws="equipoise.simulation.stopping:draw",
+        forecast="equipoise.planning.tau_audit_forecast:forecast_baseline",
+        draws="equipoise.simulation.tau_audit_draws:draw",
     ),
     "exp": Entry(
         audit="equipoise.audits.exp:ExpAudit",
@@ -62,8 +62,8 @@ AUDITS: dict[str, Entry] = {
     ),
     "rs": Entry(
         audit="equipoise.audits.rs:RSAudit",
-        forecast="equipoise.planning.stopping:forecast_rs",
-        draws="equipoise.simulation.stopping:draw",
+        forecast="equipoise.planning.tau_audit_forecast:forecast_rs",
+        draws="equipoise.simulation.tau_audit_draws:draw",
     ),
 }
 

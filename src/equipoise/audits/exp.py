@@ -14,7 +14,7 @@ from equipoise.audits.exp_finding import assumptions, finding_from_weights
 from equipoise.audits.fallback import Fallback
 from equipoise.audits.phases import PhaseBooks
 from equipoise.audits.rs import RSAudit
-from equipoise.audits.stopping import Online, checked_tau, rows_missing
+from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.audits.trust import Trust
 from equipoise.bounds.stopping import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName

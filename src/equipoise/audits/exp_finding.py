@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from equipoise.audits.branch import Branch
-from equipoise.audits.stopping import compare_rates, rate_intervals
+from equipoise.audits.tau_audit import compare_rates, rate_intervals
 from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
 from equipoise.finding import Finding, Interval
 from equipoise.mixture.model import MixtureModel, SelfCheck

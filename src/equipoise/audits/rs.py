@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from equipoise.audits.stopping import Online, StoppingAudit
+from equipoise.audits.tau_audit import Online, TauAudit
 
 __all__ = ["RSAudit"]
 
 
-class RSAudit(StoppingAudit):
+class RSAudit(TauAudit):
     """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
 
     Groups are seen without cost, so the people of other groups are passed over (rejection

@@ -46,7 +46,7 @@ def ask(
     json: Json = False,
 ) -> None:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
-    from equipoise.cli.batches import whole_number
+    from equipoise.cli.run_file import whole_number
     from equipoise.ledger.commands import Ask
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -74,7 +74,7 @@ def tell(
     json: Json = False,
 ) -> None:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
-    from equipoise.cli.batches import whole_number
+    from equipoise.cli.run_file import whole_number
     from equipoise.ledger.commands import Tell
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -185,7 +185,7 @@ def _do(
         show_reply(one(live, person), json)
         return
     assert file is not None
-    from equipoise.cli.batches import carry_out
+    from equipoise.cli.run_file import carry_out
 
     columns = {meaning: meaning for meaning in names} | dict(pairs("--column", column))
     done = carry_out(live, file, columns, make, results=results)

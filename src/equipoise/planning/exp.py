@@ -13,7 +13,7 @@ from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.mixture.model import MixtureModel
 from equipoise.planning.forecast import Forecast
-from equipoise.planning.stopping import guess_r, price_range
+from equipoise.planning.guessing import guess_r, price_range
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

@@ -18,7 +18,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.planning.forecast import Outlook
-from equipoise.planning.stopping import guess_r
+from equipoise.planning.guessing import guess_r
 from equipoise.progress import Progress, silent
 from equipoise.simulation.loop import InBlocks, let_come
 

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from equipoise.errors import UnknownName
 from equipoise.metrics import METRICS
-from equipoise.report import pictures, words
+from equipoise.report import pictures, sentences
 from equipoise.report.content import Report
 
 __all__ = ["to_html", "to_markdown", "write_report"]
@@ -58,5 +58,5 @@ def _render(template: str, report: Report, *, autoescape: bool) -> str:
         question=report.question,
         rates=[rate.name for rate in METRICS[report.question.metric].rates],
         pictures=pictures,
-        words=words,
+        words=sentences,
     )

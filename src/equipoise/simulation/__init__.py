@@ -3,6 +3,6 @@
 from equipoise.simulation.loop import run
 from equipoise.simulation.result import Simulation, Summary
 from equipoise.simulation.setting import Delay
-from equipoise.simulation.simulate import simulate
+from equipoise.simulation.simulate_audit import simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]

@@ -20,7 +20,7 @@ from equipoise.errors import BadData
 from equipoise.mixture.quadratic import map_share
 from equipoise.mixture.tally import FeatureTally
 from equipoise.mixture.weights import SUBSAMPLE, log_ratio
-from equipoise.simulation.race import endless_counts
+from equipoise.simulation.counts_at_tau import endless_counts
 from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting, draw_at_once

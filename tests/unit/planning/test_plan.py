@@ -9,7 +9,7 @@ from equipoise.bounds import rs_expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.planning import Plan, plan
-from equipoise.planning.stopping import guess_r, price_range
+from equipoise.planning.guessing import guess_r, price_range
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 
@@ -22,7 +22,7 @@ COSTS = Costs(feature=0.1, label=1.0)
 def black_box_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan with Baseline and RS-Audit, whatever other audits there are."""
     known = {name: AUDITS[name] for name in ("baseline", "rs")}
-    monkeypatch.setattr("equipoise.planning.plans.AUDITS", known)
+    monkeypatch.setattr("equipoise.planning.make_plan.AUDITS", known)
 
 
 def test_a_row_per_audit_cheapest_first() -> None:

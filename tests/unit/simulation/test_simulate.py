@@ -10,7 +10,7 @@ from equipoise.audits.rs import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
-from equipoise.simulation.race import endless_counts, finite_counts
+from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.worlds import CellWorld, Person, TableWorld
 
 WORLD = CellWorld.from_shares(

@@ -10,8 +10,8 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast
+from equipoise.planning.guessing import guess_r
 from equipoise.planning.rehearsal import ASSUMED_R, outlook, rehearse
-from equipoise.planning.stopping import guess_r
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 

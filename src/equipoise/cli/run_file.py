@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
 from equipoise.cli.console import fail, working
-from equipoise.cli.rows import Row, read_rows
+from equipoise.cli.read_rows import Row, read_rows
 from equipoise.errors import InvalidInput
 from equipoise.ledger.commands import Command, Reply
 

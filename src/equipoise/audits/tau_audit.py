@@ -28,7 +28,7 @@ from equipoise.question import Costs, Question, Verdict, Want
 __all__ = [
     "Goal",
     "Online",
-    "StoppingAudit",
+    "TauAudit",
     "checked_tau",
     "compare_rates",
     "rate_intervals",
@@ -77,7 +77,7 @@ class Online:
         self._open = set(self.phases[0]) if self.phases else set()
 
 
-class StoppingAudit(Audit):
+class TauAudit(Audit):
     """Base of Baseline and RS-Audit.
 
     Parameters

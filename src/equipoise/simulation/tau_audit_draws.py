@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.stopping import (
-    StoppingAudit,
+from equipoise.audits.tau_audit import (
+    TauAudit,
     checked_tau,
     compare_rates,
     rate_intervals,
@@ -20,7 +20,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.identify import free_interval
 from equipoise.question import Verdict
-from equipoise.simulation.race import endless_counts, finite_counts
+from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.simulation.result import Draws
 from equipoise.simulation.setting import Setting
 from equipoise.worlds import CellWorld
@@ -37,7 +37,7 @@ def draw(setting: Setting) -> Draws | None:
     simple = setting.delay is None and setting.people is None and bool(outcomes)
     if not simple or not set(setting.options) <= {"tau", "reuse_labels"}:
         return None
-    assert issubclass(setting.audit, StoppingAudit)
+    assert issubclass(setting.audit, TauAudit)
     world = CellWorld(setting.world.cells, setting.world.r)
     tau = setting.options.get("tau")
     case = _Case(

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs import RSAudit
-from equipoise.audits.stopping import Online, StoppingAudit, compare_rates, rate_intervals
+from equipoise.audits.tau_audit import Online, TauAudit, compare_rates, rate_intervals
 from equipoise.bounds import can_answer, paper_tau
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
@@ -45,7 +45,7 @@ ROWS: dict[tuple[int, str], int | None] = {
 }
 
 
-def feed(audit: StoppingAudit, people: str) -> None:
+def feed(audit: TauAudit, people: str) -> None:
     """Tell people such as ``A10``: group A, decision 1, outcome 0."""
     for person in people.split():
         group, decision, outcome = person[0], int(person[1]), int(person[2])
