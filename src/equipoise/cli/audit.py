@@ -12,19 +12,13 @@ from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
 from equipoise.cli.audit_options import LEDGER, LIMITS, MONEY, Ledger, Name, open_audit, pairs, show
 from equipoise.cli.options import (
-    Decision,
     Delta,
-    DeniedOutcomes,
     Epsilon,
     Gamma,
-    Group,
     Json,
     Metric,
-    Outcome,
-    Positive,
-    Source,
-    read_history,
 )
+from equipoise.cli.past import Read, with_history
 from equipoise.question import Costs, Question
 
 __all__ = ["app"]
@@ -35,14 +29,10 @@ app = typer.Typer(
 
 
 @app.command()
+@with_history
 def new(
     name: Name,
-    source: Source,
-    group: Group,
-    decision: Decision,
-    outcome: Outcome,
-    positive: Positive = None,
-    denied_outcomes: DeniedOutcomes = "error",
+    read: Read,
     metric: Metric = "equalized_odds",
     gamma: Gamma = 0.05,
     epsilon: Epsilon = 0.05,
@@ -92,7 +82,7 @@ def new(
     Example: equipoise audit new loans past.csv -g race -d approved -o repaid --budget 500000
     """
     question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
-    history = read_history(source, group, decision, outcome, positive, denied_outcomes)
+    history = read()
     from equipoise.ledger import LiveAudit
 
     live = LiveAudit.create(

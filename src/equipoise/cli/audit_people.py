@@ -26,6 +26,7 @@ from equipoise.cli.options import Json
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from equipoise.cli.coded import CodedRows
     from equipoise.ledger import LiveAudit, Reply
     from equipoise.ledger.commands import Command
 
@@ -46,7 +47,6 @@ def ask(
     json: Json = False,
 ) -> None:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
-    from equipoise.cli.run_file import whole_number
     from equipoise.ledger.commands import Ask
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -54,8 +54,8 @@ def ask(
             raise InvalidInput("'GROUP' and 'DECISION' are needed after 'PERSON'")
         return live.ask(who, group, decision)
 
-    def make(row: Any) -> Command:
-        return Ask(row["person"], str(row["group"]), whole_number(row["decision"]))
+    def make(row: Any, coded: CodedRows) -> Command:
+        return Ask(row["person"], coded.group(row), coded.bit("decision", row))
 
     names = ("person", "group", "decision")
     _do(ledger, name, person, one, file, column, names, make, results, json)
@@ -74,7 +74,6 @@ def tell(
     json: Json = False,
 ) -> None:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
-    from equipoise.cli.run_file import whole_number
     from equipoise.ledger.commands import Tell
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -82,8 +81,8 @@ def tell(
             raise InvalidInput("'OUTCOME' is needed after 'PERSON'")
         return live.tell(who, outcome)
 
-    def make(row: Any) -> Command:
-        return Tell(row["person"], whole_number(row["outcome"]))
+    def make(row: Any, coded: CodedRows) -> Command:
+        return Tell(row["person"], coded.bit("outcome", row))
 
     _do(ledger, name, person, one, file, column, ("person", "outcome"), make, results, json)
 
@@ -100,7 +99,7 @@ def executed(
     """Say that an override was carried out."""
     from equipoise.ledger.commands import Execute
 
-    def make(row: Any) -> Command:
+    def make(row: Any, coded: CodedRows) -> Command:
         return Execute(row["person"])
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -121,7 +120,7 @@ def withdraw(
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     from equipoise.ledger.commands import Withdraw
 
-    def make(row: Any) -> Command:
+    def make(row: Any, coded: CodedRows) -> Command:
         return Withdraw(row["person"])
 
     def one(live: LiveAudit, who: str) -> Reply:
@@ -173,7 +172,7 @@ def _do(
     file: Path | None,
     column: Sequence[str] | None,
     names: Sequence[str],
-    make: Callable[[Any], Command],
+    make: Callable[[Any, CodedRows], Command],
     results: Path | None,
     json: bool,
 ) -> None:
@@ -185,10 +184,13 @@ def _do(
         show_reply(one(live, person), json)
         return
     assert file is not None
+    from equipoise.cli.coded import CodedRows
+    from equipoise.cli.read_rows import header_of
     from equipoise.cli.run_file import carry_out
 
-    columns = {meaning: meaning for meaning in names} | dict(pairs("--column", column))
-    done = carry_out(live, file, columns, make, results=results)
+    given = dict(pairs("--column", column))
+    coded = CodedRows(live.settings.coding, names, given, header_of(file))
+    done = carry_out(live, file, coded.columns, lambda row: make(row, coded), results=results)
     if json:
         print_json(done.to_dict())
     else:

@@ -8,19 +8,13 @@ import typer
 
 from equipoise.cli.console import console, print_json
 from equipoise.cli.options import (
-    Decision,
     Delta,
-    DeniedOutcomes,
     Epsilon,
     Gamma,
-    Group,
     Json,
     Metric,
-    Outcome,
-    Positive,
-    Source,
-    read_history,
 )
+from equipoise.cli.past import Read, with_history
 from equipoise.question import Question
 
 if TYPE_CHECKING:
@@ -36,13 +30,9 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@with_history
 def check(
-    source: Source,
-    group: Group,
-    decision: Decision,
-    outcome: Outcome,
-    positive: Positive = None,
-    denied_outcomes: DeniedOutcomes = "error",
+    read: Read,
     metric: Metric = "equalized_odds",
     gamma: Gamma = 0.05,
     epsilon: Epsilon = 0.05,
@@ -54,12 +44,14 @@ def check(
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
     question = Question(metric, gamma, epsilon, delta)
-    history = read_history(source, group, decision, outcome, positive, denied_outcomes)
+    history = read()
     from equipoise.identify import check as check_free
 
     finding = check_free(history, question)
     if json:
         past = {"cells": history.cells.to_dict(), "notes": history.notes}
+        if history.summary is not None:
+            past["read"] = history.summary.to_dict()
         print_json({**finding.to_dict(), "history": past})
     else:
         show_check(console(), history, finding)
@@ -72,6 +64,8 @@ def show_check(to: Console, history: History, finding: Check) -> None:
 
     from equipoise.cli.tables import colour_of, past_table, rates_table
 
+    if history.summary is not None:
+        to.print(f"{history.summary}\n", markup=False, highlight=False)
     to.print(past_table(history.cells))
     for note in history.notes:
         to.print(Padding(Text(f"note: {note}", style="yellow"), (0, 2)))

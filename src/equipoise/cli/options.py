@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import working
-from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
 
-if TYPE_CHECKING:
-    from equipoise.history import History
-
 __all__ = [
+    "DATA",
     "Decision",
     "Delta",
     "DeniedOutcomes",
@@ -28,15 +23,17 @@ __all__ = [
     "Outcome",
     "Positive",
     "Source",
-    "read_history",
-    "read_positive",
 ]
 
 DATA, QUESTION, PRICES = "Past decisions", "Question", "Prices"
 
 Source = Annotated[
     list[str],
-    typer.Argument(metavar="FILE", help="CSV or Parquet files, or a glob.", show_default=False),
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, Parquet or Excel files, a glob, a folder, a database or its address.",
+        show_default=False,
+    ),
 ]
 Group = Annotated[
     list[str],
@@ -122,42 +119,3 @@ LabelCost = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
-
-
-def read_history(
-    source: Sequence[str],
-    group: Sequence[str],
-    decision: str,
-    outcome: str,
-    positive: Sequence[str] | None,
-    denied_outcomes: Literal["error", "ignore"],
-) -> History:
-    """Read past decisions as the options say."""
-    from equipoise.history import History
-
-    with working("Reading past decisions …"):
-        return History.read(
-            list(source),
-            group=list(group),
-            decision=decision,
-            outcome=outcome,
-            positive=read_positive(positive or []),
-            denied_outcomes=denied_outcomes,
-        )
-
-
-def read_positive(values: Sequence[str]) -> str | dict[str, str] | None:
-    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it."""
-    by_role = {
-        role: value
-        for role, mark, value in (text.partition("=") for text in values)
-        if mark and role in ("decision", "outcome")
-    }
-    if by_role and len(by_role) == len(values):
-        return by_role
-    if len(values) > 1:
-        raise InvalidInput(
-            "'--positive' must be one value, or decision=VALUE and outcome=VALUE; "
-            f"got {', '.join(values)}"
-        )
-    return values[0] if values else None

@@ -11,21 +11,15 @@ import typer
 
 from equipoise.cli.console import bar, console, print_json
 from equipoise.cli.options import (
-    Decision,
     Delta,
-    DeniedOutcomes,
     Epsilon,
     FeatureCost,
     Gamma,
-    Group,
     Json,
     LabelCost,
     Metric,
-    Outcome,
-    Positive,
-    Source,
-    read_history,
 )
+from equipoise.cli.past import Read, with_history
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -40,13 +34,9 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@with_history
 def plan(
-    source: Source,
-    group: Group,
-    decision: Decision,
-    outcome: Outcome,
-    positive: Positive = None,
-    denied_outcomes: DeniedOutcomes = "error",
+    read: Read,
     metric: Metric = "equalized_odds",
     gamma: Gamma = 0.05,
     epsilon: Epsilon = 0.05,
@@ -70,7 +60,7 @@ def plan(
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
     question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
-    history = read_history(source, group, decision, outcome, positive, denied_outcomes)
+    history = read()
     from equipoise.cli.plan_picture import draw_plan, require_drawable
     from equipoise.planning import plan as make_plan
     from equipoise.planning import what_if as vary

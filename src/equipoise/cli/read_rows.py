@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 
-__all__ = ["Row", "read_rows"]
+__all__ = ["Row", "header_of", "read_rows"]
 
 Row = tuple[int, Mapping[str, object] | str]
 """A line number with the row, or with what is wrong with it."""
@@ -41,6 +42,25 @@ def read_rows(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
     if not path.is_file():
         raise InvalidInput(f"no such file: {path}")
     return readers[path.suffix](path, columns)
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the names of a file's columns, none where it cannot be read."""
+    if not path.is_file():
+        return []
+    if path.suffix == ".parquet":
+        import duckdb
+
+        with duckdb.connect() as database, suppress(duckdb.Error):
+            answer = database.execute("SELECT * FROM read_parquet(?) LIMIT 0", [str(path)])
+            return [column[0] for column in answer.description or ()]
+        return []
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        if path.suffix == ".csv":
+            return next(csv.reader(file), [])
+        with suppress(ValueError):
+            return list(json.loads(file.readline()))
+    return []
 
 
 def _csv(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:

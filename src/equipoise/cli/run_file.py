@@ -109,7 +109,11 @@ def _store(live: LiveAudit, rows: Sequence[Row], make: Make) -> Iterator[tuple[i
         if not isinstance(person, str | int):
             slots.append(Reply("", problem=f"'person' must be a text; got {person!r}"))
             continue
-        commands.append(make({**row, "person": str(person)}))
+        try:
+            commands.append(make({**row, "person": str(person)}))
+        except InvalidInput as error:  # a value that nobody explained
+            slots.append(Reply(str(person), problem=str(error)))
+            continue
         slots.append(None)
     stored = iter(live.run(commands))
     for (line, _), slot in zip(rows, slots, strict=True):

@@ -19,8 +19,8 @@ from equipoise.cli.options import (
     LabelCost,
     Metric,
     Positive,
-    read_positive,
 )
+from equipoise.cli.past import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
@@ -205,7 +205,7 @@ def find_world(
         group=list(group),
         decision=decision,
         outcome=outcome,
-        positive=read_positive(positive or []),
+        positive=read_meaning("--positive", positive),
     )
 
 

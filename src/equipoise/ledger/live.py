@@ -132,6 +132,7 @@ class LiveAudit:
             decimals=decimals,
             simulated=simulated,
             options=options or {},
+            coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
         data = settings.to_data()
         rehearse(settings)

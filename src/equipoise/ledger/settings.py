@@ -121,6 +121,8 @@ class Settings:
         them approval rates cannot be compared with the past.
     options
         Further arguments of the audit.
+    coding
+        What columns and values of the past decisions mean, for tables that come later.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Settings:
     decimals: int = 0
     simulated: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    coding: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > 200 or not self.name.isprintable():
@@ -183,6 +186,7 @@ class Settings:
             "past": self.past.to_dict(),
             "max_in_flight_groups": dict(self.max_in_flight_groups),
             "options": dict(self.options),
+            "coding": dict(self.coding),
         }
         return data
 

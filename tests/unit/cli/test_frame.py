@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
 from equipoise.cli.console import fail, print_json
-from equipoise.cli.options import read_positive
+from equipoise.cli.past import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.finding import Interval
 
@@ -31,13 +31,14 @@ def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_value_that_means_one() -> None:
-    assert read_positive([]) is None
-    assert read_positive(["yes"]) == "yes"
-    assert read_positive(["a=b"]) == "a=b"
-    both = {"decision": "granted", "outcome": "paid=off"}
-    assert read_positive(["decision=granted", "outcome=paid=off"]) == both
-    with pytest.raises(InvalidInput, match="'--positive' must be one value"):
-        read_positive(["yes", "outcome=paid"])
+    assert read_meaning("--positive", []) is None
+    assert read_meaning("--positive", ["yes", "Y"]) == ["yes", "Y"]
+    assert read_meaning("--positive", ["a=b"]) == ["a=b"]
+    both = {"decision": ["granted"], "outcome": ["paid=off", "settled"]}
+    said = ["decision=granted", "outcome=paid=off", "outcome=settled"]
+    assert read_meaning("--positive", said) == both
+    with pytest.raises(InvalidInput, match="'--positive' must be values, or decision=VALUE"):
+        read_meaning("--positive", ["yes", "outcome=paid"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

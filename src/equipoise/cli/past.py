@@ -1,0 +1,151 @@
+"""Options that say where past decisions are and how to read them, the same for every command."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from equipoise.cli.console import working
+from equipoise.cli.options import DATA, Decision, DeniedOutcomes, Group, Outcome, Positive, Source
+from equipoise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from equipoise.history import History
+
+__all__ = ["Read", "read_meaning", "with_history"]
+
+Read = Callable[[], "History"]
+"""What a command gets in place of the options."""
+
+VALUES, PLACES = "Values in the past decisions", "Where and when"
+
+
+def _option(*names: str, what: str, panel: str, metavar: str | None = None) -> Any:
+    return typer.Option(
+        *names, help=what, metavar=metavar, rich_help_panel=panel, show_default=False
+    )
+
+
+def _past(
+    source: Source,
+    group: Group,
+    decision: Decision,
+    outcome: Outcome,
+    positive: Positive = None,
+    negative: Annotated[
+        list[str] | None,
+        _option("--negative", what="Value that means 0.", panel=DATA, metavar="VALUE"),
+    ] = None,
+    denied_outcomes: DeniedOutcomes = "error",
+    missing_value: Annotated[
+        list[str] | None,
+        _option("--missing-value", what="Value that means none.", panel=VALUES, metavar="VALUE"),
+    ] = None,
+    missing_group: Annotated[
+        str,
+        _option(
+            "--missing-group",
+            what="What to call people without a group; 'refuse' refuses them.",
+            panel=VALUES,
+            metavar="NAME",
+        ),
+    ] = "refuse",
+    min_group: Annotated[
+        int, _option("--min-group", what="Count groups of fewer people together.", panel=VALUES)
+    ] = 0,
+    max_groups: Annotated[
+        int, _option("--max-groups", what="Most values of a group column (50).", panel=VALUES)
+    ] = 50,
+    table: Annotated[
+        str | None,
+        _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
+    ] = None,
+    query: Annotated[
+        str | None, _option("--query", what="Query to a database.", panel=PLACES, metavar="SQL")
+    ] = None,
+    encoding: Annotated[
+        str | None, _option("--encoding", what="Of CSV files, as in utf-16.", panel=PLACES)
+    ] = None,
+    order_by: Annotated[
+        str | None,
+        _option("--order-by", what="Column that orders rows.", panel=PLACES, metavar="COLUMN"),
+    ] = None,
+    date: Annotated[
+        str | None,
+        _option("--date", what="Column to cut by.", panel=PLACES, metavar="COLUMN"),
+    ] = None,
+    since: Annotated[
+        str | None, _option("--since", what="From this date on.", panel=PLACES, metavar="DATE")
+    ] = None,
+    until: Annotated[
+        str | None, _option("--until", what="Before this date.", panel=PLACES, metavar="DATE")
+    ] = None,
+) -> History:
+    """Read past decisions as the options say."""
+    from equipoise.history import History
+
+    with working("Reading past decisions …"):
+        return History.read(
+            list(source),
+            group=list(group),
+            decision=decision,
+            outcome=outcome,
+            positive=read_meaning("--positive", positive),
+            negative=read_meaning("--negative", negative),
+            missing_values=missing_value or (),
+            missing_group=missing_group,
+            min_group=min_group,
+            max_groups=max_groups,
+            denied_outcomes=denied_outcomes,
+            table=table,
+            query=query,
+            encoding=encoding,
+            order_by=order_by,
+            date=date,
+            since=since,
+            until=until,
+        )
+
+
+def with_history(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of past decisions; its argument ``read`` reads them."""
+    options = inspect.signature(_past, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True).parameters
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        past = {name: values.pop(name) for name in options}
+        command(**values, read=partial(_past, **past))
+
+    merged: list[inspect.Parameter] = []
+    for name, parameter in own.items():
+        merged += options.values() if name == "read" else [parameter]
+    kinds = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in merged]
+    run.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    return run
+
+
+def read_meaning(
+    option: Literal["--positive", "--negative"], values: Sequence[str] | None
+) -> str | list[str] | dict[str, list[str]] | None:
+    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it."""
+    values = values or []
+    by_role: dict[str, list[str]] = {}
+    for text in values:
+        role, mark, value = text.partition("=")
+        if mark and role in ("decision", "outcome"):
+            by_role.setdefault(role, []).append(value)
+    said = sum(len(of_role) for of_role in by_role.values())
+    if said and said == len(values):
+        return by_role
+    if said:
+        raise InvalidInput(
+            f"{option!r} must be values, or decision=VALUE and outcome=VALUE, not both; "
+            f"got {', '.join(values)}"
+        )
+    return list(values) or None
