@@ -191,3 +191,49 @@ def test_a_column_that_is_missing_is_named(ledger: str, tmp_path: Path) -> None:
     done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger)
     assert done.returncode == 2
     assert "unknown column of asks.csv 'group'. Did you mean 'grup'?" in done.stderr
+
+
+def test_files_of_people_are_read_as_the_past_was(tmp_path: Path) -> None:
+    """Words, columns and spellings are said once, when the audit begins."""
+    words = ["applicant,Race,Decision,Status"]
+    for at, person in enumerate(WORLD.draw(3000, 2)):
+        told = ("lost", "Repaid")[person.outcome] if person.decision else ""
+        words.append(f"x{at},{person.group},{('denied', 'Approved ')[person.decision]},{told}")
+    past = tmp_path / "past.csv"
+    past.write_text("\n".join(words) + "\n")
+    ledger = tmp_path / "ledger.db"
+    said = ("-g", "Race", "-d", "Decision", "-o", "Status", "--positive", "decision=approved")
+    question = ("--metric", "equal_opportunity", "--epsilon", 0.2, "--gamma", 0.1)
+    begun = equipoise(
+        "audit",
+        "new",
+        "loans",
+        past,
+        *said,
+        "--positive",
+        "outcome=repaid",
+        *question,
+        "-l",
+        ledger,
+    )
+    assert (begun.returncode, begun.stderr) == (0, "")
+    rows = [
+        (f"p{i}", f" {p.group.lower()}", ("DENIED", "approved")[p.decision])
+        for i, p in enumerate(WORLD.draw(200, 3))
+    ]
+    file = write_csv(tmp_path / "arrived.csv", "applicant,Race,Decision", rows)
+    asked = equipoise(
+        "audit", "ask", "loans", "-f", file, "--column", "person=applicant", "-l", ledger
+    )
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert "200 rows: 200 new, 0 known before, 0 refused" in asked.stdout
+    wanted = [row for row in rows if row[2] == "DENIED"][:1]
+    told = write_csv(tmp_path / "told.csv", "person,Status", [(wanted[0][0], "REPAID")])
+    assert equipoise("audit", "tell", "loans", "-f", told, "-l", ledger).returncode == 0
+    odd = write_csv(
+        tmp_path / "odd.csv", "person,Race,Decision", [("q1", "A", "maybe"), ("q2", "C", "denied")]
+    )
+    refused = equipoise("audit", "ask", "loans", "-f", odd, "-l", ledger)
+    assert refused.returncode == 2
+    assert "unknown decision (column 'Decision') 'maybe'" in refused.stdout
+    assert "unknown group 'C'" in refused.stdout

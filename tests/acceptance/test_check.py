@@ -40,6 +40,7 @@ def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
     assert answer.pop("history") == {
         "cells": history.cells.to_dict(),
         "notes": list(history.notes),
+        "read": history.summary.to_dict() if history.summary else None,
     }
     assert answer == json.loads(finding.to_json())
 
@@ -75,7 +76,10 @@ def test_intersections_words_and_prices(tmp_path: Path) -> None:
         ([*COLUMNS, "--gamma", "-0.1"], "'gamma' must be a finite number >= 0"),
         ([*COLUMNS, "--gamma", "wide"], "'--gamma'"),
         ([*COLUMNS, "--metric", "equal_odds"], "Did you mean 'equalized_odds'?"),
-        ([*COLUMNS, "--positive", "a", "--positive", "b"], "'--positive' must be one value"),
+        (
+            [*COLUMNS, "--positive", "a", "--positive", "b"],
+            "unknown value of 'positive' 'a, b'. Known: 0, 1",
+        ),
         (COLUMNS[:4], "Missing option '--outcome'"),
     ],
 )

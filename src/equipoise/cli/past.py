@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Read", "read_meaning", "with_history"]
 
-Read = Callable[[], "History"]
-"""What a command gets in place of the options."""
+if TYPE_CHECKING:
+    Read = Callable[[], History]
+else:
+    Read = Callable
+    """What a command gets in place of the options."""
 
 VALUES, PLACES = "Values in the past decisions", "Where and when"
 
@@ -84,7 +87,7 @@ def _past(
     until: Annotated[
         str | None, _option("--until", what="Before this date.", panel=PLACES, metavar="DATE")
     ] = None,
-) -> History:
+) -> Any:
     """Read past decisions as the options say."""
     from equipoise.history import History
 

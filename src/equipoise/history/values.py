@@ -134,12 +134,16 @@ def read_yes_no(
         )
     for argument, meaning, said in (("positive", positive, ones), ("negative", negative, zeros)):
         other = zeros if argument == "positive" else ones
-        if isinstance(meaning, Mapping) and said and not keys & set(said) and not other:
+        in_vain = said and not keys & set(said) and not (standard and set(said) <= set(STANDARD))
+        if isinstance(meaning, Mapping) and in_vain and not other:
             raise UnknownName(
                 f"value of {argument!r} for column {column!r}", shown_said(meaning, role), found
             )
-    if not keys & {*ones, *zeros} and standard:
-        return YesNo(("1", "true"), ("0", "false"))
+    if standard and {*ones, *zeros} <= set(STANDARD):
+        turned = "0" in ones or "1" in zeros
+        return (
+            YesNo(("0", "false"), ("1", "true")) if turned else YesNo(("1", "true"), ("0", "false"))
+        )
     if not ones and not zeros:
         raise BadData(_nobody_said(role, column, found))
     rest = keys - {*ones, *zeros}
@@ -176,7 +180,8 @@ def require_used(
     wanted = {key_of(value) for value in _listed(positive)}
     if not any(wanted & {*r.ones, *r.zeros} for r in readings.values()):
         known = [value for values in found.values() for value in values]
-        raise UnknownName("value of 'positive'", shown(map(str, _listed(positive))), known)
+        said = ", ".join(map(text_of, _listed(positive)))
+        raise UnknownName("value of 'positive'", said, dict.fromkeys(known))
     turned = [role for role, reading in readings.items() if {"0", "false"} <= set(reading.ones)]
     if len(turned) == len(ROLES):
         raise InvalidInput(

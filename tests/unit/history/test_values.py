@@ -1,0 +1,221 @@
+"""Values as people write them: understood, or refused with the values shown, never guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equipoise as eq
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.coding import Coding
+
+COLUMNS = {"group": "race", "decision": "decision", "outcome": "status"}
+
+
+def frame(size: int = 2_000) -> pd.DataFrame:
+    """Return loans of which 80% are repaid, spelled as several clerks would."""
+    rng = np.random.default_rng(0)
+    approved = rng.random(size) < 0.5
+    repaid = rng.random(size) < 0.8
+    return pd.DataFrame(
+        {
+            "race": rng.choice(["White", "white", "  white", "Black", "Black", "BLACK "], size),
+            "decision": np.where(
+                approved, rng.choice(["approved", "Approved ", "APPROVED"], size), "denied"
+            ),
+            "status": np.where(
+                approved,
+                np.where(
+                    repaid, rng.choice(["repaid", "Repaid", "repaid ", "REPAID"], size), "lost"
+                ),
+                None,
+            ),
+        }
+    )
+
+
+def test_spellings_of_one_value_are_one_value() -> None:
+    """Three in four of those who repaid used to be counted as failures, and as denied."""
+    history = eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"])
+    assert history.cells.groups == ("Black", "white")
+    approved = sum(c.approved for c in history.cells.values())
+    good = sum(c.approved_positive for c in history.cells.values())
+    assert approved == frame().decision.str.strip().str.lower().eq("approved").sum()
+    assert good == frame().status.str.strip().str.lower().eq("repaid").sum()
+    assert 0.75 < good / approved < 0.85
+    notes = " ".join(history.notes)
+    assert "Column 'race'" in notes
+    assert "Column 'status'" in notes
+    assert "are read as" in notes
+
+
+def test_a_list_of_values_means_one() -> None:
+    data = frame().replace({"status": {"Repaid": "settled"}})
+    read = eq.History.read(
+        data, **COLUMNS, positive={"decision": "approved", "outcome": ["repaid", "settled"]}
+    )
+    assert read.cells == eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"]).cells
+
+
+def test_what_nobody_explained_is_refused_with_its_numbers() -> None:
+    """A loan that is still running is no failure, and a withdrawn application is no denial."""
+    data = frame()
+    data.loc[data.status == "REPAID", "status"] = "current"
+    count = (data.status == "current").sum()
+    with pytest.raises(BadData) as caught:
+        eq.History.read(data, **COLUMNS, positive=["approved", "repaid"])
+    assert f"'current' ({count:,})" in str(caught.value)
+    assert "nobody said what they mean" in str(caught.value)
+    said = {"positive": ["approved", "repaid"], "negative": {"outcome": ["lost", "current"]}}
+    counted = eq.History.read(data, **COLUMNS, **said)
+    assert sum(c.approved_negative for c in counted.cells.values()) > count
+
+
+@pytest.mark.parametrize(
+    ("decisions", "value"),
+    [(["Y", "N"], "Y"), (["denied", "Approved"], "Approved"), (["no", "yes "], "yes")],
+)
+def test_the_hint_names_the_value_that_means_one(decisions: list[str], value: str) -> None:
+    data = pd.DataFrame({"race": ["a", "b"] * 4, "decision": decisions * 4, "status": [None] * 8})
+    data.loc[data.decision.str.strip() == value, "status"] = 1
+    with pytest.raises(BadData) as caught:
+        eq.History.read(data, **COLUMNS)
+    assert f"positive={{'decision': {value!r}}} (--positive decision={value})" in str(caught.value)
+    followed = eq.History.read(data, **COLUMNS, positive={"decision": value})
+    assert sum(c.approved for c in followed.cells.values()) == 4
+
+
+def test_no_hint_where_no_value_surely_means_one() -> None:
+    data = pd.DataFrame(
+        {"race": ["a", "b", "a"], "decision": [1, "yes", True], "status": [1, 0, 1]}
+    )
+    with pytest.raises(BadData, match=r"as in positive=\{'decision': VALUE\}"):
+        eq.History.read(data, **COLUMNS)
+    with pytest.raises(BadData, match=r"nobody said what they mean: '1' \(1\), 'True' \(1\)"):
+        eq.History.read(data, **COLUMNS, positive={"decision": "yes"})
+    everybody = eq.History.read(data, **COLUMNS, positive={"decision": ["yes", 1, True]})
+    assert all(c.denied == 0 for c in everybody.cells.values())
+
+
+def test_a_value_for_columns_that_lack_it_is_refused() -> None:
+    data = pd.DataFrame({"race": ["a", "b"], "decision": [1, 1], "status": [1, 0]})
+    with pytest.raises(UnknownName, match="unknown value of 'positive'"):
+        eq.History.read(data, **COLUMNS, positive="repaid")
+    with pytest.raises(UnknownName, match="for column 'status' 'repaid'"):
+        eq.History.read(data, **COLUMNS, positive={"outcome": "repaid"})
+    with pytest.raises(InvalidInput, match="would turn both columns round"):
+        eq.History.read(data, **COLUMNS, positive=0)
+    with pytest.raises(InvalidInput, match="cannot be both"):
+        eq.History.read(data, **COLUMNS, positive={"outcome": 0}, negative={"outcome": 0})
+    assert eq.History.read(data, **COLUMNS, positive=1).cells["a"].approved_positive == 1
+
+
+def test_people_without_a_group_need_a_name() -> None:
+    data = pd.DataFrame(
+        {
+            "race": ["a", "b", "N/A", "", None, "n/a "] * 10,
+            "decision": [1, 0] * 30,
+            "status": [1, None] * 30,
+        }
+    )
+    with pytest.raises(BadData, match=r"empty in 40 rows .*'N/A' \(10\).*--missing-group"):
+        eq.History.read(data, **COLUMNS)
+    named = eq.History.read(data, **COLUMNS, missing_group="not stated")
+    assert named.cells["not stated"].total == 40
+    assert any("40 rows without a group" in note for note in named.notes)
+    with pytest.raises(InvalidInput, match="'missing_group' 'A' is a group"):
+        eq.History.read(data, **COLUMNS, missing_group="A")
+
+
+def test_a_score_is_no_group() -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"race": rng.integers(300, 360, 500), "decision": 1, "status": 1})
+    with pytest.raises(BadData, match=r"is it a score or an identifier\? .*--max-groups 60"):
+        eq.History.read(data, **COLUMNS)
+    assert len(eq.History.read(data, **COLUMNS, max_groups=60).cells) == 60
+    few = data.assign(race=rng.choice([0.25, 0.5, 0.75], 500))
+    with pytest.raises(BadData, match="is it a score"):
+        eq.History.read(few, **COLUMNS)
+
+
+def test_small_groups_are_folded_only_when_asked() -> None:
+    data = pd.DataFrame(
+        {"race": ["a"] * 40 + ["b"] * 40 + ["c"] * 3 + ["d"] * 2, "decision": 1, "status": 1}
+    )
+    assert len(eq.History.read(data, **COLUMNS).cells) == 4
+    folded = eq.History.read(data, **COLUMNS, min_group=10)
+    assert folded.cells.groups == ("a", "b", "other groups")
+    assert folded.cells["other groups"].total == 5
+    assert folded.rows_until(5, group="other groups", outcome=1, within_group=False) == 85
+
+
+def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
+    text = "race,decision,status\nGrün,1,1\nblau,0,\nblau,1,0\nGrün,0,\n"
+    for code, said in (("utf-16", "it is UTF-16"), ("latin-1", "most likely Latin-1")):
+        path = tmp_path / f"{code}.csv"
+        path.write_bytes(text.encode(code))
+        with pytest.raises(BadData, match=f"{said}.*--encoding {code}"):
+            eq.History.read(path, **COLUMNS)
+        assert eq.History.read(path, **COLUMNS, encoding=code).cells.groups == ("Grün", "blau")
+
+
+def test_it_says_what_it_understood() -> None:
+    history = eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"])
+    said = str(history)
+    assert "2,000 rows counted by DuckDB" in said
+    assert "decision  decision: 1 = " in said
+    assert "0 = 'denied' (" in said
+    assert "order     as in the table" in said
+    assert history.summary is not None
+    assert history.summary.outcome["0"] == {"lost": (frame().status == "lost").sum()}
+
+
+def test_the_coding_reads_later_rows() -> None:
+    history = eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"])
+    assert history.coding is not None
+    coding = Coding.from_dict(history.coding.to_dict())
+    assert coding.group_of([" WHITE"]) == "white"
+    assert coding.bit_of("decision", "Approved") == 1
+    assert coding.bit_of("outcome", "LOST ") == 0
+    with pytest.raises(UnknownName, match="unknown outcome"):
+        coding.bit_of("outcome", "current")
+    with pytest.raises(UnknownName, match="unknown group"):
+        coding.group_of(["green"])
+
+
+def test_predictions_come_as_fairlearn_has_them() -> None:
+    data = frame()
+    truth = data.status.str.strip().str.lower().map({"repaid": 1.0, "lost": 0.0})
+    decided = data.decision.str.strip().str.lower().eq("approved")
+    history = eq.History.from_predictions(truth, decided, data.race)
+    assert history.cells == eq.History.read(data, **COLUMNS, positive=["approved", "repaid"]).cells
+    both = eq.History.from_predictions(
+        truth.to_numpy(), decided.to_numpy(), data[["race", "decision"]].replace("denied", "x")
+    )
+    assert "Black & x" in both.cells.groups
+    with pytest.raises(InvalidInput, match="must be equally long"):
+        eq.History.from_predictions(truth[:5], decided, data.race)
+
+
+@pytest.mark.parametrize("kind", ["table", "random"])
+def test_the_same_answer_twice(kind: str) -> None:
+    """Rows of one value of order_by stand in a random order, the same one every time."""
+    rng = np.random.default_rng(2)
+    size = 4_000
+    data = pd.DataFrame(
+        {"race": rng.choice(["a", "b"], size), "decision": 1, "status": rng.integers(0, 2, size)}
+    )
+    data["year"] = np.sort(rng.integers(2000, 2010, size))
+    options = {"order_by": "year"} if kind == "table" else {}
+    source = data if kind == "table" else __import__("polars").from_pandas(data).lazy()
+    places = [
+        eq.History.read(source, **COLUMNS, seed=seed, **options).rows_until(
+            700, group="a", outcome=1
+        )
+        for seed in (1, 1, 2)
+    ]
+    assert places[0] == places[1] != places[2]
+    assert all(1_250 < place < 1_550 for place in places if place is not None)
