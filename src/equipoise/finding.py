@@ -45,6 +45,9 @@ class Finding(JsonValue):
         Money spent, labels requested of denied people, feature vectors requested of denied people.
     reason
         One sentence: why this verdict.
+    guaranteed
+        Whether the question's error probability is proven for this verdict; not so where a
+        threshold below the proof's was given.
     missing
         For INCONCLUSIVE: what would decide, one line each.
     assumptions
@@ -63,6 +66,7 @@ class Finding(JsonValue):
     cost: float = 0.0
     labels: int = 0
     features: int = 0
+    guaranteed: bool = True
     missing: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -272,7 +272,7 @@ class Audit(ABC):
 
     def _give_up_if_broke(self) -> None:
         if self.budget is not None and not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
+            self._finding = self._conclude("the budget is spent")
 
     def _require_open(self, ticket: Ticket) -> None:
         if self._open.get(ticket.number) == ticket:

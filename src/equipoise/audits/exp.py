@@ -191,7 +191,7 @@ class ExpAudit(Audit):
 
     def _give_up_if_broke(self) -> None:
         if not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude(f"the budget of {self.budget:,.10g} is spent")
+            self._finding = self._conclude("the budget is spent")
 
     def _settle(self, answer: Answer) -> None:
         self.books.settle(answer.ticket, answer.outcome)
@@ -319,6 +319,7 @@ class ExpAudit(Audit):
             replace(
                 finding,
                 reason=f"{finding.reason} (weights from features, {ways})",
+                guaranteed=self._thresholds_proven(),
                 assumptions=assumptions(
                     self.model,
                     self.branches,

@@ -181,6 +181,7 @@ class TauAudit(Audit):
             },
             cost=self.cost,
             labels=self.labels,
+            guaranteed=self._is_proven(),
             assumptions=self._assumptions(),
         )
 
@@ -220,11 +221,14 @@ class TauAudit(Audit):
             if goal not in s.lengths
         )
 
+    def _is_proven(self) -> bool:
+        return self.tau >= paper_tau(self.question, len(self.cells))
+
     def _assumptions(self) -> tuple[str, ...]:
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
         asked = self.question.epsilon
         lines = ["everybody comes from one population, past and present, independently"]
-        if self.tau < paper_tau(self.question, len(self.cells)):
+        if not self._is_proven():
             lines.append(
                 f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "
                 f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"

@@ -156,11 +156,6 @@ class Report(JsonValue):
             ),
         )
 
-    @property
-    def proven(self) -> bool:
-        """Whether a theorem stands behind the error probability."""
-        return not any("no proven error" in line for line in self.finding.assumptions)
-
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
         unit = f" {self.currency}" if self.currency else ""

@@ -19,7 +19,7 @@ def in_words(question: Question) -> str:
 def guarantee(report: Report) -> str:
     """Return what the verdict promises."""
     question = report.question
-    if not report.proven:
+    if not report.finding.guaranteed:
         return (
             "This audit was run with a smaller threshold than its theorem asks for. Its answer "
             "is the published algorithm's, but no error probability is proven for it."
@@ -49,7 +49,7 @@ def headline(report: Report) -> str:
         return f"The audit goes on. The difference is {span} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
         return f"The audit ended without an answer: the difference is {span}."
-    if not report.proven:
+    if not report.finding.guaranteed:
         return (
             f"The difference between groups is estimated to be {_points(finding.estimate or 0.0)}; "
             "no error probability is proven for this answer."
@@ -73,10 +73,8 @@ def reading(rate: str) -> str:
 
 
 def reason(report: Report) -> str:
-    """Return why the verdict is what it is, with money as people read it."""
+    """Return why the verdict is what it is, as a sentence begins."""
     text = report.finding.reason
-    if report.status.cap is not None:
-        text = text.replace(f"{float(report.status.cap):,.10g}", report.money(report.status.cap))
     return text[:1].upper() + text[1:]
 
 

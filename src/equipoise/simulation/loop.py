@@ -22,7 +22,7 @@ from equipoise.finding import Finding
 from equipoise.question import Ticket, Want
 from equipoise.simulation.setting import Delay
 from equipoise.worlds import CellWorld, World
-from equipoise.worlds.base import as_generator
+from equipoise.worlds.base import Seed
 
 __all__ = ["Crowd", "InBlocks", "PersonByPerson", "let_come", "run"]
 
@@ -55,7 +55,7 @@ def let_come(crowd: Crowd, most: int | None = None) -> None:
 def run(
     audit: Audit,
     world: World,
-    seed: np.random.Generator | int = 0,
+    seed: Seed = 0,
     *,
     delay: Delay | None = None,
     people: int | None = None,
@@ -80,7 +80,7 @@ def run(
     >>> run(audit, world, delay=lambda outcome, rng: 50 if outcome else 5).verdict
     <Verdict.UNFAIR: 'UNFAIR'>
     """
-    crowd = PersonByPerson(audit, world, as_generator(seed), delay)
+    crowd = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
     let_come(crowd, people)
     crowd.tell_until(None)
     return audit.conclude()

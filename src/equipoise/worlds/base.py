@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from equipoise.cells import Cells
 from equipoise.history.past import Past
 
-__all__ = ["People", "Person", "World", "as_generator"]
+__all__ = ["People", "Person", "Seed", "World"]
+
+Seed = int | np.random.Generator
+"""Where randomness starts: a number, or a generator that goes on from where it is."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,10 @@ class World(Protocol):
         """Return the true Delta."""
         ...
 
-    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> Past:
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return the past decisions on ``size`` people, or unlimited ones."""
         ...
 
-    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+    def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive."""
         ...
-
-
-def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
-    """Return a generator from a generator or a seed."""
-    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)

@@ -13,7 +13,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
 from equipoise.history.random_order import RandomOrder
-from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.base import People, Seed
 
 __all__ = ["COUNT_NAMES", "CellWorld"]
 
@@ -139,7 +139,7 @@ class CellWorld:
         """Return the true Delta."""
         return metrics.difference(self.cells, self.r, metric)
 
-    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> CellPast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.
 
         Raises
@@ -147,7 +147,7 @@ class CellWorld:
         BadData
             If ``size`` random people do not include every group.
         """
-        generator = as_generator(rng)
+        generator = np.random.default_rng(seed)
         free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
         if size is None:
             order = RandomOrder(generator, shares=free.ravel().tolist())
@@ -167,10 +167,12 @@ class CellWorld:
         order = RandomOrder(generator, counts=drawn.ravel().tolist())
         return CellPast(cells, exact=False, order=order)
 
-    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+    def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
         joint = self.joint.ravel()
-        kind = np.searchsorted(np.cumsum(joint)[:-1], as_generator(rng).random(size), side="right")
+        kind = np.searchsorted(
+            np.cumsum(joint)[:-1], np.random.default_rng(seed).random(size), side="right"
+        )
         cell = kind % 4
         return People(
             self.groups,

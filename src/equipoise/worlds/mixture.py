@@ -21,7 +21,7 @@ from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, fit_model
 from equipoise.mixture.oracle import Accepts, HalfSpace
 from equipoise.mixture.theory import separation_needed
-from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
 __all__ = ["GroupMixture", "MixturePast", "MixtureWorld", "ModelledPast"]
@@ -216,9 +216,9 @@ class MixtureWorld:
         """Return the true Delta."""
         return self._cells.difference(metric)
 
-    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> MixturePast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> MixturePast:
         """Return past decisions with a model of the approved people's features."""
-        generator = as_generator(rng)
+        generator = np.random.default_rng(seed)
         if size is None:
             counts = self._cells.past(None, generator)
             if self.feature_rows is None:
@@ -234,9 +234,9 @@ class MixtureWorld:
         order = RandomOrder(generator, counts=table.ravel().tolist())
         return MixturePast(CellPast(Cells(cells), exact=False, order=order), self._fit(people))
 
-    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+    def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
-        generator = as_generator(rng)
+        generator = np.random.default_rng(seed)
         shares = np.array([m.share for m in self.mixtures.values()])
         group = generator.choice(len(shares), size=size, p=shares / shares.sum())
         outcome = np.zeros(size, dtype=np.int8)

@@ -16,7 +16,7 @@ from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import name_of
 from equipoise.history.random_order import RandomOrder
 from equipoise.history.values import Meaning, is_missing, read_yes_no, require_meaning
-from equipoise.worlds.base import People, as_generator
+from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
 __all__ = ["TablePast", "TableWorld"]
@@ -138,17 +138,17 @@ class TableWorld:
         """Return the true Delta."""
         return self.as_cells.difference(metric)
 
-    def draw(self, size: int, rng: np.random.Generator | int = 0) -> People:
+    def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
-        rows = as_generator(rng).integers(len(self), size=size)
+        rows = np.random.default_rng(seed).integers(len(self), size=size)
         features = None if self.features is None else self.features[rows]
         return People(
             self.groups, self.group[rows], self.decision[rows], self.outcome[rows], features
         )
 
-    def past(self, size: int | None = None, rng: np.random.Generator | int = 0) -> TablePast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> TablePast:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
-        generator = as_generator(rng)
+        generator = np.random.default_rng(seed)
         if size is None:
             order = self.as_cells.past(None, generator).order
             return TablePast(self.cells, True, order, self, np.arange(len(self)))

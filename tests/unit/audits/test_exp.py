@@ -54,7 +54,7 @@ def test_separated_laws_are_counted_close_ones_weighed() -> None:
 
 
 def test_uncertain_laws_fall_back_and_say_what_is_missing() -> None:
-    model = CLOSE.with_feature_rows(20_000).past(rng=0).model
+    model = CLOSE.with_feature_rows(20_000).past(seed=0).model
     branch = choose_branch(model.of("1"), (0.3, 0.7), ExpConstants(0.1, 0.025, 2))
     assert branch.way == "fallback"
     assert "times as many past approved people would do" in branch.why
@@ -101,7 +101,7 @@ def test_cost_by_phase_recounted_from_the_log(
     world: MixtureWorld, weights: str, phases: set[str]
 ) -> None:
     costs = replace(COSTS, groups={"0": Costs(0.25, 1.0)})
-    audit = ExpAudit(world.past(rng=1), QUESTION, costs, weights=weights, **SMALL)
+    audit = ExpAudit(world.past(seed=1), QUESTION, costs, weights=weights, **SMALL)
     totals = recounted(audit, world, seed=1)
     assert {phase for phase, cost in totals.items() if cost > 0.0} == phases
     for phase in ("coarse", "features", "fallback"):
@@ -121,6 +121,7 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
     assert "weights from features, 1: map, 0: map" in text
     assert "follow the Gaussian family" in text
     assert "no proven error probability" in text
+    assert not finding.guaranteed
     assert "self-check" in text
     published = run(ExpAudit(APART.past(), QUESTION, COSTS, weights="map", **SMALL), APART, 0)
     assert any("were not asked to pass" in line for line in published.assumptions)
@@ -134,7 +135,7 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
 def test_the_adaptive_audit_can_take_over() -> None:
     world = MixtureWorld.synthetic(2.0, approval={"1": 0.6, "0": 0.5}, feature_rows=3_000)
     question = Question(gamma=0.05, epsilon=0.25, delta=0.1)
-    audit = ExpAudit(world.past(rng=1), question, COSTS, fallback="adaptive", **SMALL)
+    audit = ExpAudit(world.past(seed=1), question, COSTS, fallback="adaptive", **SMALL)
     totals = recounted(audit, world, seed=2)
     finding = audit.conclude()
     assert finding.verdict in question.truth(world.difference("equalized_odds"))

@@ -106,7 +106,7 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
             live.tell(f"p{number}", person.outcome)
     made = Report.of(live)
     assert made.decided
-    assert not made.proven
+    assert not made.finding.guaranteed
     assert "no error probability is proven" in to_markdown(made)
 
 

@@ -44,7 +44,7 @@ def test_a_classifier_across_the_separation_gives_the_rates_asked_for() -> None:
 def test_the_past_brings_a_model() -> None:
     world = MixtureWorld.synthetic(6.0, dimension=2)
     assert world.past().model is world.model
-    estimated = world.with_feature_rows(20_000).past(rng=1)
+    estimated = world.with_feature_rows(20_000).past(seed=1)
     assert estimated.exact
     assert estimated.model.of("1")[0].size > 1_000
     finite = world.past(20_000, 1)
