@@ -85,7 +85,7 @@ def _coverage(runs: int) -> Table:
                     x = rng.normal(mean, 1.0, 40_000)[:, None]
                     fits.append(mixture.fit_truncated(x[cut(x)][:5_000], cut, FAMILY))
                 weight = mixture.likelihood_weight(
-                    _people(q, separation, 20_000, rng), (fits[0], fits[1]), seed=seed
+                    _people(q, separation, 20_000, rng), (fits[0], fits[1])
                 )
                 low, high = weight.interval(0.95)
                 estimates.append(weight.estimate)

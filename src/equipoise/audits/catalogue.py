@@ -57,8 +57,8 @@ AUDITS: dict[str, Entry] = {
     ),
     "exp": Entry(
         audit="equipoise.audits.exp:ExpAudit",
-        forecast="equipoise.planning.exp:forecast_exp",
-        draws="equipoise.simulation.exp:draw",
+        forecast="equipoise.planning.exp_forecast:forecast_exp",
+        draws="equipoise.simulation.exp_draws:draw",
     ),
     "rs": Entry(
         audit="equipoise.audits.rs:RSAudit",

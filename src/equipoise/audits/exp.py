@@ -9,23 +9,24 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise.audits.base import Answer, Audit, Features
-from equipoise.audits.branch import Branch, ExpConstants, choose_branch
-from equipoise.audits.exp_finding import assumptions, finding_from_weights
 from equipoise.audits.fallback import Fallback
-from equipoise.audits.phases import PhaseBooks
+from equipoise.audits.phase_spending import PhaseBooks
+from equipoise.audits.rate_findings import finding_from_rates, inconclusive
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
-from equipoise.audits.trust import Trust
+from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.bounds.stopping import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
-from equipoise.mixture.model import MixtureModel
-from equipoise.mixture.tally import FeatureTally
+from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
+from equipoise.mixture.feature_counts import FeatureCounts
+from equipoise.mixture.model import MixtureModel, ModelledPast
+from equipoise.mixture.self_checks import ModelChecks
 from equipoise.mixture.weights import Weight
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
-from equipoise.worlds.mixture import ModelledPast
+from equipoise.question import Costs, Question, Ticket, Want
+from equipoise.worlds import CellWorld
 
 __all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 
@@ -50,10 +51,13 @@ class ExpAudit(Audit):
         The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
         offers one.
     weights
-        "map": Algorithm 2 as published, constants of the proof, no test of its assumptions.
-        "likelihood": maximum likelihood weights. "auto": whichever a test of separation and of
-        the model itself supports, else labels (``fallback``); the error probability is then
+        "map": Algorithm 2 as published, constants of the proof, separation not tested.
+        "likelihood": maximum likelihood weights. "auto": the cheapest of what tests of separation
+        and of the model support, labels (``fallback``) included; the error probability is then
         split evenly between the two ways of ending.
+    trust_model
+        With "map" or "likelihood", decide even if the model fails its self-checks, which the
+        finding then says first. Otherwise such a model gives INCONCLUSIVE.
     fallback
         "rs" (the paper's) or "adaptive".
     tau, coarse_tau, features
@@ -72,7 +76,7 @@ class ExpAudit(Audit):
     >>> audit = ExpAudit(world.past(), question, Costs(), coarse_tau=50, features=500)
     >>> finding = run(audit, world, 0)
     >>> finding.verdict, audit.branches["1"].way, audit.cost_of("features")
-    (<Verdict.UNFAIR: 'UNFAIR'>, 'map', 0.0)
+    (<Verdict.UNFAIR: 'UNFAIR'>, 'likelihood', 0.0)
     """
 
     name: ClassVar[str] = "exp"
@@ -86,6 +90,7 @@ class ExpAudit(Audit):
         model: MixtureModel | None = None,
         weights: str = "auto",
         fallback: str = "rs",
+        trust_model: bool = False,
         tau: int | None = None,
         coarse_tau: int | None = None,
         features: int | None = None,
@@ -113,12 +118,13 @@ class ExpAudit(Audit):
         self.feature_cap = None if features is None else checked_tau(features)
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
-        self.trust = Trust(self.model, history, question.epsilon)
+        self.trust_model = trust_model
+        self.checks = ModelChecks(self.model, history, question.epsilon)
         self.books = PhaseBooks(PHASES, self.cells)
         self._fallback_kind = fallback
         self._fallback: Fallback | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
-        self._tallies: dict[str, FeatureTally] = {}
+        self._counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self._rows: dict[tuple[int, str], int] = {}
         self._finding = self._before_start()
@@ -212,8 +218,8 @@ class ExpAudit(Audit):
             return self._choose() if all(c.done for c in self._coarse.values()) else None
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
-        self._tallies[group].add(answer.features)
-        complete = all(self._tallies[g].size >= self.branches[g].features for g in self.cells)
+        self._counts[group].add(answer.features)
+        complete = all(self._counts[g].size >= self.branches[g].features for g in self.cells)
         return self._weigh() if complete else None
 
     def _conclude(self, why: str) -> Finding:
@@ -221,12 +227,12 @@ class ExpAudit(Audit):
             inner = self._fallback.conclude()
             return self._booked(replace(inner, reason=f"{why}: {inner.reason}"))
         if self.stage == "coarse":
-            return self._inconclusive(why, ("labels for the coarse weights, then features",))
-        left = {g: b.features - self._tallies[g].size for g, b in self.branches.items()}
+            return inconclusive(self, why, ("labels for the coarse weights, then features",))
+        left = {g: b.features - self._counts[g].size for g, b in self.branches.items()}
         missing = tuple(
             f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n
         )
-        return self._inconclusive(why, missing)
+        return inconclusive(self, why, missing)
 
     # -- many people at once, for simulations ----------------------------------------------------
 
@@ -237,14 +243,14 @@ class ExpAudit(Audit):
             self._coarse[group].phases = []
         self._finding = self._choose()
 
-    def take_features(self, tallies: Mapping[str, FeatureTally]) -> None:
-        """Take in finished tallies of the features of every group."""
-        self._tallies = dict(tallies)
+    def take_features(self, counts: Mapping[str, FeatureCounts]) -> None:
+        """Take in finished counts of the features of every group."""
+        self._counts = dict(counts)
         self._finding = self._weigh()
 
-    def tally(self, group: str) -> FeatureTally:
-        """Return the tally of a group's features so far."""
-        return self._tallies[group]
+    def counts(self, group: str) -> FeatureCounts:
+        """Return the counts of a group's features so far."""
+        return self._counts[group]
 
     def book(self, phase: str, group: str, *, labels: int, failures: int, features: int) -> None:
         """Book requests to denied people that were made elsewhere."""
@@ -265,19 +271,27 @@ class ExpAudit(Audit):
             if rows is not None:
                 self._rows[y, group] = rows
         dry = len(self._rows) < len(goals)
-        problem = self.trust.missing
+        problem = self.checks.missing
         if problem is not None and self.weights != "auto":
             raise BadData(problem)
         if problem is None:
-            self.trust.check_for_free()
-            problem = self.trust.broken
-        if self.weights != "auto":
-            if not dry:
-                return None
-            missing = rows_missing(self.history, goals, self.tau, within_group=True)
-            return self._inconclusive("the past data run dry", missing)
-        problem = "the past data run dry" if dry else problem
-        return None if problem is None else self._fall_back(problem)
+            self.checks.check_for_free()
+            problem = self.checks.broken
+        if self.weights == "auto":
+            problem = "the past data run dry" if dry else problem
+            return None if problem is None else self._fall_back(problem)
+        if not dry:
+            return self._refused()
+        missing = rows_missing(self.history, goals, self.tau, within_group=True)
+        return inconclusive(self, "the past data run dry", missing)
+
+    def _refused(self) -> Finding | None:
+        """Return the finding where the model must be believed, and is not to be."""
+        problem = self.checks.broken
+        if problem is None or self.trust_model:
+            return None
+        remedy = "a model that fits these people, or labels: weights='auto' goes over to them"
+        return inconclusive(self, problem, (remedy,))
 
     def _choose(self) -> Finding | None:
         for group, coarse in self._coarse.items():
@@ -289,46 +303,114 @@ class ExpAudit(Audit):
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
             self.branches[group] = branch
-            self._tallies[group] = FeatureTally(fits, one / zero)
+            self._counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
+        if self.weights == "auto":
+            by_features, by_labels = self._price_of_features(), self._price_of_labels()
+            if by_labels < by_features:
+                return self._fall_back(
+                    "labels are cheaper than the features that the weights would take"
+                )
         self.stage = "features"
         return None
+
+    def _price_of_features(self) -> float:
+        return sum(
+            branch.features * self.cells[g].shares[2] * self.costs.of(g).feature
+            for g, branch in self.branches.items()
+        )
+
+    def _price_of_labels(self) -> float:
+        """Return what the fall-back would cost if the coarse weights are right."""
+        r = {}
+        for group, coarse in self._coarse.items():
+            p1, _, s = self.cells[group].shares
+            ahead = self.coarse_tau / coarse.lengths[1, group] - p1
+            r[group] = float(np.clip(ahead / s, 0.0, 1.0)) if s > 0.0 else 0.0
+        world = CellWorld(self.cells, r)
+        if self._fallback_kind == "adaptive":  # twice its bound is what it costs on average
+            return 2.0 * float(lower_bound(world, self.fallback_question, self.costs))
+        return rs_expectation(world, self.fallback_question, self.costs, tau=self._own_tau).cost
 
     def _weigh(self) -> Finding | None:
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
-            tally = self._tallies[group]
+            counts = self._counts[group]
             by_map = branch.way == "map"
-            weight = tally.map_weight() if by_map else tally.likelihood_weight(self.seed)
+            weight = counts.map_weight() if by_map else counts.likelihood_weight()
             found[group] = weight
-            self.trust.check_weight(group, tally, weight, self.seed)
+            self.checks.check_weight(group, counts, weight)
             allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
             reached = self.constants.z * weight.standard_error
-            if self.weights == "auto" and not by_map and reached > 1.1 * allowed:
+            capped = branch.features == self.feature_cap
+            if self.weights == "auto" and not by_map and not capped and reached > 1.1 * allowed:
                 return self._fall_back(
                     f"group {group!r}: the weight is known to within {reached:.2g} only, where "
                     f"{allowed:.2g} is needed"
                 )
-        if self.weights == "auto" and (problem := self.trust.broken):
+        problem = self.checks.broken
+        if self.weights == "auto" and problem is not None:
             return self._fall_back(problem)
-        shares = {goal: self.tau / rows for goal, rows in self._rows.items()}
-        finding = finding_from_weights(self.question, self.cells.groups, shares, found)
+        refused = self._refused()
+        return self._finding_from(found, problem) if refused is None else refused
+
+    def _finding_from(self, weights: Mapping[str, Weight], problem: str | None) -> Finding:
+        ratios, low, high = (np.empty((len(self._outcomes), len(self.cells))) for _ in range(3))
+        past = self.question.epsilon / 12.0 * np.sqrt(self.constants.tau / self.tau)
+        for j, (group, weight) in enumerate(weights.items()):
+            for i, y in enumerate(self._outcomes):
+                q = max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
+                online = self._weight_error(group, weight, q)
+                ratio = self.tau / self._rows[y, group] / q
+                ratios[i, j] = min(ratio, 1.0)
+                low[i, j] = min(ratio * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
+                high[i, j] = min(ratio * (1.0 + past) / (1.0 - online), 1.0) if online < 1 else 1.0
+        finding = finding_from_rates(self.question, self.cells.groups, ratios, low, high)
         ways = ", ".join(f"{g}: {b.way}" for g, b in self.branches.items())
+        headline = "" if problem is None else f"the model was believed although {problem}: "
         return self._booked(
             replace(
                 finding,
-                reason=f"{finding.reason} (weights from features, {ways})",
-                guaranteed=self._thresholds_proven(),
-                assumptions=assumptions(
-                    self.model,
-                    self.branches,
-                    self.trust.checks,
-                    tested=self.weights == "auto",
-                    proven=self._thresholds_proven(),
-                ),
+                reason=f"{headline}{finding.reason} (weights from features, {ways})",
+                guaranteed=problem is None and self._thresholds_proven(),
+                assumptions=self._assumptions(),
+                warnings=() if problem is None else (problem,),
             )
         )
+
+    def _weight_error(self, group: str, weight: Weight, q: float) -> float:
+        """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
+        epsilon = self.question.epsilon
+        bias = epsilon / 36.0 if self.branches[group].way == "map" else 0.0
+        chance = self.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
+        return max(epsilon / 12.0, bias + chance)
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """Return what the answer rests on, one line each."""
+        fits = [fit for pair in self.model.fits.values() for fit in pair]
+        families = " or ".join(dict.fromkeys(fit.family.name for fit in fits))
+        lines = [
+            "everybody comes from one population, past and present, independently",
+            f"the features of each outcome in each group follow the {families} family, also where "
+            "nobody was approved, and 'accepts' is the decision-maker that was used",
+        ]
+        lines += [
+            f"group {group!r}: {branch.way} weights from features: {branch.why}"
+            for group, branch in self.branches.items()
+        ]
+        estimated = any(fit.theta_covariance.any() for fit in fits)
+        if estimated or any(b.way == "likelihood" for b in self.branches.values()):
+            lines.append("normal approximation of the error of estimated laws and weights")
+        if self.weights == "map":
+            lines.append("separation was not tested: MAP counts are biased where laws overlap")
+        lines += [f"self-check: {check}" for check in self.checks.made]
+        if not self._thresholds_proven():
+            lines.append(
+                "thresholds below the proof's were given: the verdict has no proven error "
+                "probability"
+            )
+        return tuple(lines)
 
     def _fall_back(self, why: str) -> Finding | None:
         self.stage = "fallback"
@@ -360,21 +442,6 @@ class ExpAudit(Audit):
             cost=self.cost,
             labels=self.labels,
             features=self.features,
-        )
-
-    def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
-        free = check(self.history, self.question)
-        return self._booked(
-            Finding(
-                question=self.question,
-                verdict=Verdict.INCONCLUSIVE,
-                lower=free.lower,
-                upper=free.upper,
-                reason=f"{why}; {free.reason}",
-                rates=free.rates,
-                missing=missing,
-                assumptions=free.assumptions,
-            )
         )
 
 

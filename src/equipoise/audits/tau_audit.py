@@ -11,31 +11,29 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
+from equipoise.audits.rate_findings import finding_from_rates, inconclusive, rate_intervals
 from equipoise.bounds import paper_epsilon, paper_tau, relative_error
-from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
+from equipoise.bounds.stopping import outcomes_of
 from equipoise.errors import InvalidInput
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.question import Costs, Question, Want
 
 __all__ = [
     "Goal",
     "Online",
     "TauAudit",
     "checked_tau",
-    "compare_rates",
-    "rate_intervals",
     "rows_missing",
 ]
 
-Array = NDArray[np.float64]
 Goal = tuple[int, str]
 """An outcome y and a group a: tau people with both are waited for."""
 
@@ -150,7 +148,7 @@ class TauAudit(Audit):
         return self._decide() if all(s.done for s in self._streams.values()) else None
 
     def _conclude(self, why: str) -> Finding:
-        return self._inconclusive(f"{why}, and the counts are not complete", self._goals_missed())
+        return inconclusive(self, f"{why}, and the counts are not complete", self._goals_missed())
 
     # -- findings --------------------------------------------------------------------------------
 
@@ -160,25 +158,11 @@ class TauAudit(Audit):
             [[lengths[y, a] / self._rows[y, a] for a in self.cells] for y in self._outcomes]
         )
         error = relative_error(self.tau, self.question, len(self.cells))
-        low, high = rate_intervals(ratios, error)
-        estimate, lower, upper = (float(x) for x in compare_rates(ratios, low, high))
-        limit = self.question.gamma + self.question.epsilon / 2.0
-        verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
-        return Finding(
-            question=self.question,
-            verdict=verdict,
-            estimate=estimate,
-            lower=lower,
-            upper=upper,
-            reason=f"the estimated difference {estimate:.4g} is "
-            f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
-            rates={
-                RATE_OF_OUTCOME[y]: {
-                    a: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
-                    for j, a in enumerate(self.cells)
-                }
-                for i, y in enumerate(self._outcomes)
-            },
+        finding = finding_from_rates(
+            self.question, self.cells.groups, ratios, *rate_intervals(ratios, error)
+        )
+        return replace(
+            finding,
             cost=self.cost,
             labels=self.labels,
             guaranteed=self._is_proven(),
@@ -190,24 +174,10 @@ class TauAudit(Audit):
             return check(self.history, self.question)
         if len(self._rows) == len(self._goals):
             return None
-        return self._inconclusive(
+        return inconclusive(
+            self,
             "the past data run dry before the audit can start",
             rows_missing(self.history, self._goals, self.tau, self.within_group),
-        )
-
-    def _inconclusive(self, why: str, missing: tuple[str, ...]) -> Finding:
-        free = check(self.history, self.question)
-        return Finding(
-            question=self.question,
-            verdict=Verdict.INCONCLUSIVE,
-            lower=free.lower,
-            upper=free.upper,
-            reason=f"{why}; {free.reason}",
-            rates=free.rates,
-            cost=self.cost,
-            labels=self.labels,
-            missing=missing,
-            assumptions=free.assumptions,
         )
 
     def _goals_missed(self) -> tuple[str, ...]:
@@ -267,37 +237,6 @@ def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_grou
     kind = f"of group {group!r}" if within_group else "of any group"
     more = read * (tau / found - 1.0)
     return f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, and {tau:,} are needed"
-
-
-def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
-    """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
-
-    Examples
-    --------
-    >>> low, high = rate_intervals(np.array([0.5, 1.1]), 0.1)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.409, 0.9], [0.611, 1.0])
-    """
-    if error >= 1.0:
-        return np.zeros_like(ratios), np.ones_like(ratios)
-    factor = (1.0 + error) / (1.0 - error)
-    return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
-
-
-def compare_rates(ratios: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
-
-    Examples
-    --------
-    >>> rates = np.array([[0.5, 0.8]])
-    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1)]
-    [0.3, 0.1, 0.5]
-    """
-    estimate = (ratios.max(axis=-1) - ratios.min(axis=-1)).max(axis=-1)
-    lower = np.maximum((low.max(axis=-1) - high.min(axis=-1)).max(axis=-1), 0.0)
-    gaps = high[..., :, None] - low[..., None, :]
-    gaps[..., np.arange(ratios.shape[-1]), np.arange(ratios.shape[-1])] = 0.0  # nobody vs itself
-    return estimate, lower, gaps.max(axis=(-3, -2, -1))
 
 
 def checked_tau(tau: object) -> int:

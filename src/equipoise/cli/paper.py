@@ -16,7 +16,7 @@ from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.paper import Edition
-    from equipoise.paper.parts import Done
+    from equipoise.paper.kept_work import Done
 
 __all__ = ["app"]
 

@@ -146,11 +146,6 @@ def fit_line(frame: Frame, points: Array, oracle: Oracle) -> tuple[Solution, flo
         # half of the scan where the sample is, so that a wide range does not coarsen it there
         grid = np.union1d(np.linspace(low, high, 2048), np.linspace(z.min(), z.max(), 2048))
         pieces = _accepted_pieces(lambda x: oracle(frame.outside(x[:, None])), grid)
-        if pieces == [(low, high)]:
-            raise BadData(
-                f"'accepts' lets the whole of [{low:.4g}, {high:.4g}] (standardised) through: "
-                "nothing is truncated; use family.fit(X), the ordinary estimate"
-            )
         integral = _PanelIntegral(family, pieces)
         solution = newton(theta, target, integral, family.project)
         iterations += solution.iterations

@@ -63,6 +63,8 @@ class Family(ABC):
     """
 
     name: ClassVar[str]
+    support: ClassVar[str]
+    """The support in words."""
 
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
@@ -114,11 +116,6 @@ class Family(ABC):
         return Frame(self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p))
 
     # -- what a family provides ------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def support(self) -> str:
-        """The support in words."""
 
     @abstractmethod
     def in_support(self, X: Array) -> NDArray[np.bool_]:

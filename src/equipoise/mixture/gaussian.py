@@ -48,6 +48,7 @@ class Gaussian(Family):
     """
 
     name: ClassVar[str] = "Gaussian"
+    support: ClassVar[str] = "finite numbers"
     covariance: str | ArrayLike = "full"
     variances: tuple[float, float] = (1e-12, 1e12)
     longest: float = 1e15
@@ -103,11 +104,6 @@ class Gaussian(Family):
         return eta, precision
 
     # -- the interface ---------------------------------------------------------------------------
-
-    @property
-    def support(self) -> str:
-        """All of the space."""
-        return "finite numbers"
 
     def in_support(self, X: Array) -> NDArray[np.bool_]:
         """Return True."""

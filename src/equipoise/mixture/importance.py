@@ -18,7 +18,7 @@ PILOT = 2**14
 LARGEST = 2**25  # numbers in the table of statistics, a quarter of a gigabyte
 CHUNK = 2**13
 MOST = 2**20  # points altogether
-SEARCH = 2**17  # points before it is concluded that (almost) all or none are let through
+SEARCH = 2**17  # points before it is concluded that all or (almost) none are let through
 PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
 
 
@@ -42,11 +42,9 @@ def fit_importance(frame: Frame, points: Array, oracle: Oracle, seed: int) -> So
         solution = replace(again, iterations=solution.iterations + again.iterations)
     elif integral.refused == 0:
         integral.extend(min(SEARCH, most))
-    if integral.refused == 0:
-        raise BadData(
-            f"'accepts' lets all of {integral.asked:,} points around the sample through: nothing "
-            "is truncated; use family.fit(X), the ordinary estimate"
-        )
+    if integral.refused == 0:  # nothing is truncated: the ordinary estimate, which is exact
+        theta = family.theta_from_mean(target)
+        return Solution(theta, integral.moments(theta)[1], np.inf, solution.iterations)
     warnings = []
     if integral.ess < len(points):
         warnings.append(

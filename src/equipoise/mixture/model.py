@@ -5,46 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from equipoise.cells import GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.family import Array, Family
 from equipoise.mixture.fitted import TruncatedFit
 from equipoise.mixture.oracle import Accepts
 from equipoise.mixture.truncated import fit_truncated
 
-__all__ = ["GroupAccepts", "MixtureModel", "SelfCheck", "accepts_of", "fit_model"]
+__all__ = ["GroupAccepts", "MixtureModel", "ModelledPast", "accepts_of", "fit_model"]
 
 GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
 
 Pair = tuple[TruncatedFit, TruncatedFit]
-
-
-@dataclass(frozen=True)
-class SelfCheck:
-    """Whether quantities that the model makes equal are equal: ``residual`` should be 0."""
-
-    what: str
-    residual: float
-    standard_error: float
-    slack: float
-    level: float
-
-    @property
-    def passed(self) -> bool:
-        """Whether the residual is within chance, or too small to matter (``slack``)."""
-        reach = float(ndtri(1.0 - self.level / 2.0)) * self.standard_error
-        return abs(self.residual) <= reach + self.slack
-
-    def __str__(self) -> str:
-        word = "holds" if self.passed else "FAILS"
-        return f"{self.what}: off by {self.residual:+.4f} ± {self.standard_error:.4f}, {word}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,38 +55,6 @@ class MixtureModel:
         zero, one = self.of(group)
         return zero.acceptance, one.acceptance
 
-    def self_check(
-        self, group: str, cells: GroupCells, *, exact: bool, level: float, slack: float
-    ) -> SelfCheck:
-        """Check ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1``, which costs nothing.
-
-        Parameters
-        ----------
-        cells, exact
-            The group's past counts, and whether they are the population.
-        level
-            False alarm probability.
-        slack
-            A deviation that does not matter.
-        """
-        p = np.array([cells.shares[1], cells.shares[0]])
-        alpha = np.array([max(fit.acceptance, 1e-9) for fit in self.of(group)])
-        errors = np.array([fit.acceptance_error for fit in self.of(group)])
-        terms = p / alpha
-        variance = float(((terms * errors / alpha) ** 2).sum())
-        if not exact:
-            # the two counts are one multinomial sample
-            variance += float((terms**2 / np.maximum(p, 1e-300)).sum() - terms.sum() ** 2) / (
-                cells.total
-            )
-        return SelfCheck(
-            f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1",
-            float(terms.sum() - 1.0),
-            float(np.sqrt(max(variance, 0.0))),
-            slack,
-            level,
-        )
-
     def __str__(self) -> str:
         lines = []
         for group, pair in self.fits.items():
@@ -117,6 +62,16 @@ class MixtureModel:
                 lines.append(f"group {group}, outcome {outcome}: {fit}")
         lines += [f"group {group}: no model, {why}" for group, why in self.problems.items()]
         return "\n".join(lines)
+
+
+@runtime_checkable
+class ModelledPast(Protocol):
+    """A past that also offers a mixture model of its features."""
+
+    @property
+    def model(self) -> MixtureModel:
+        """The model."""
+        ...
 
 
 def fit_model(
@@ -140,7 +95,7 @@ def fit_model(
     family, method, seed
         As for :func:`fit_truncated`.
 
-    A group whose data do not support a fit (too few people, singular, nothing truncated …) is
+    A group whose data do not support a fit (too few people, singular …) is
     listed in ``problems`` of the result, with the reason.
     """
     points = family.points(X)

@@ -3,7 +3,8 @@
 Everybody's features follow ``q E_1(x) + (1 - q) E_0(x)`` with both laws known up to the estimate's
 uncertainty. Two ways to q: count where the more likely outcome is 1 (the paper's MAP counts,
 biased when the laws overlap), or solve the likelihood's monotone score equation. The laws are
-estimates, so their uncertainty goes into the interval: the plain one covers far too little.
+estimates, so their uncertainty goes into the interval, through the derivative of q in theta: the
+plain interval covers far too little.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.family import Array
 from equipoise.mixture.fitted import TruncatedFit
 
-__all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "solve_weights"]
+__all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "solve_weight"]
 
-DRAWS = 200
 SUBSAMPLE = 4_096
 
 
@@ -78,12 +78,8 @@ def map_weight(ratio: Array, prior: float) -> Weight:
     return Weight(share, error, 0.0, len(ratio))
 
 
-def likelihood_weight(
-    X: ArrayLike, fits: tuple[TruncatedFit, TruncatedFit], *, seed: int = 0
-) -> Weight:
+def likelihood_weight(X: ArrayLike, fits: tuple[TruncatedFit, TruncatedFit]) -> Weight:
     """Return the maximum likelihood q with the laws' uncertainty propagated.
-
-    Parameters from the normal approximation of both fits are drawn and q solved again for each.
 
     Examples
     --------
@@ -99,81 +95,74 @@ def likelihood_weight(
     points = fits[0].family.points(X)
     if len(points) < 2:
         raise InvalidInput(f"'X' must hold at least 2 feature vectors; got {len(points)}")
-    return weight_from(log_ratio(fits, points), points, fits, seed=seed)
+    return weight_from(log_ratio(fits, points), points, fits)
 
 
-def weight_from(
-    ratio: Array, some: Array, fits: tuple[TruncatedFit, TruncatedFit], *, seed: int = 0
-) -> Weight:
+def weight_from(ratio: Array, some: Array, fits: tuple[TruncatedFit, TruncatedFit]) -> Weight:
     """Return the likelihood weight of all log ratios; ``some`` people carry the propagation."""
-    estimate = float(solve_weights(ratio[:, None])[0])
-    score = _score(ratio, estimate)
-    information = float(np.mean(score**2))
-    thetas = draw_weights(some[:SUBSAMPLE], fits, seed=seed)[0]
+    q = solve_weight(ratio)
+    information = information_at(ratio, q)
     return Weight(
-        estimate,
+        q,
         sampling_error=float(1.0 / np.sqrt(max(information, 1e-300) * len(ratio))),
-        theta_error=float(np.std(thetas)),
+        theta_error=theta_error(slopes_in_theta(some, fits, q), fits),
         size=len(ratio),
         information=information,
     )
 
 
-def draw_weights(
-    points: Array, fits: tuple[TruncatedFit, TruncatedFit], *, draws: int = DRAWS, seed: int = 0
-) -> tuple[Array, Array, Array]:
-    """Return q solved at drawn parameters, and the parameters drawn for outcomes 0 and 1."""
-    rng = np.random.default_rng(seed)
-    zero, one = fits
-    if not (zero.theta_covariance.any() or one.theta_covariance.any()):
-        draws = 1  # known laws: every draw would be the same
-    theta_0, theta_1 = zero.draw_thetas(draws, rng), one.draw_thetas(draws, rng)
-    log_1 = one.family.statistics(points) @ theta_1.T - one.family.log_partition(theta_1)
-    log_0 = zero.family.statistics(points) @ theta_0.T - zero.family.log_partition(theta_0)
-    base = np.zeros((1, 1))
-    if not _same_base(zero, one):
-        base = (one.family.log_base(points) - zero.family.log_base(points))[:, None]
-    ratios = log_1 - log_0 + base
-    middle = float(solve_weights(ratios.mean(axis=1, keepdims=True), digits=1e-6)[0])
-    return solve_weights(ratios, start=middle, digits=1e-7), theta_0, theta_1
+def information_at(ratio: Array, q: float) -> float:
+    """Return the Fisher information about q in one feature vector: the mean squared score."""
+    score = (expit(ratio + np.log(q / (1.0 - q))) - q) / (q * (1.0 - q))
+    return float(np.mean(score**2))
 
 
-def solve_weights(ratios: Array, *, start: float | None = None, digits: float = 1e-12) -> Array:
-    """Solve ``sum (rho - 1)/(q rho + 1 - q) = 0`` for q in [0, 1], per column of log rho.
+def slopes_in_theta(
+    points: Array, fits: tuple[TruncatedFit, TruncatedFit], q: float
+) -> tuple[Array, Array]:
+    """Return ``dq/dtheta_0`` and ``dq/dtheta_1`` of the likelihood weight.
+
+    With p the posterior of outcome 1, ``mean(p) = q`` defines q, and ``p(1-p)`` is what p moves
+    by when the log ratio moves by one.
+    """
+    ratio = log_ratio(fits, points)
+    posterior = expit(ratio + np.log(q / (1.0 - q)))
+    pull = posterior * (1.0 - posterior) / len(points)
+    scale = max(q * (1.0 - q) * information_at(ratio, q), 1e-300)
+    zero, one = (
+        pull @ (fit.family.statistics(points) - fit.family.mean_statistics(fit.theta)) / scale
+        for fit in fits
+    )
+    return -zero, one
+
+
+def theta_error(slopes: tuple[Array, Array], fits: tuple[TruncatedFit, TruncatedFit]) -> float:
+    """Return the standard error that the laws' uncertainty brings, to first order."""
+    pairs = zip(slopes, fits, strict=True)
+    variance = sum(float(g @ fit.theta_covariance @ g) for g, fit in pairs)
+    return float(np.sqrt(max(variance, 0.0)))
+
+
+def solve_weight(ratio: Array) -> float:
+    """Solve ``sum (rho - 1)/(q rho + 1 - q) = 0`` for q in [0, 1], given log rho.
 
     The score falls in q, so a bracketed Newton iteration cannot miss; where it does not change
     sign the weight is 0 or 1.
-
-    Parameters
-    ----------
-    start
-        A guess at q; a rough one is made if left out.
-    digits
-        Steps shorter than this end the search.
     """
     # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
-    columns = ratios.shape[1]
-    low, high = np.zeros(columns), np.ones(columns)
-    guess = expit(ratios).mean(axis=0) if start is None else np.full(columns, start)
-    q = np.clip(guess, 1e-6, 1.0 - 1e-6)
+    low, high = 0.0, 1.0
+    q = float(np.clip(expit(ratio).mean(), 1e-6, 1.0 - 1e-6))
     for _ in range(100):
-        posterior = expit(ratios + np.log(q / (1.0 - q)))
-        excess = posterior.mean(axis=0) - q  # the score times q (1 - q): an EM step's gain
-        low, high = np.where(excess > 0.0, q, low), np.where(excess > 0.0, high, q)
-        spread = q * (1.0 - q)
-        slope = ((posterior - q) ** 2).mean(axis=0) / spread  # information times q (1 - q)
-        step = q + excess / np.maximum(slope, 1e-300)
-        new = np.where((step >= low) & (step <= high), step, (low + high) / 2.0)
-        new = np.clip(new, 1e-12, 1.0 - 1e-12)
-        done = np.abs(new - q) <= digits
+        posterior = expit(ratio + np.log(q / (1.0 - q)))
+        excess = float(posterior.mean()) - q  # the score times q (1 - q): an EM step's gain
+        low, high = (q, high) if excess > 0.0 else (low, q)
+        slope = float(((posterior - q) ** 2).mean()) / (q * (1.0 - q))  # information, likewise
+        step = q + excess / max(slope, 1e-300)
+        new = min(max(step if low <= step <= high else (low + high) / 2.0, 1e-12), 1.0 - 1e-12)
+        if abs(new - q) <= 1e-12:
+            return new
         q = new
-        if done.all():
-            break
-    return np.asarray(q)
-
-
-def _score(ratio: Array, q: float) -> Array:
-    return np.asarray((expit(ratio + np.log(q / (1.0 - q))) - q) / (q * (1.0 - q)))
+    return q
 
 
 def _same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:

@@ -15,8 +15,8 @@ from equipoise.identify import check
 from equipoise.paper.blackbox_pictures import draw_dataset, draw_ratios
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.classifiers import CLASSIFIERS, classify, decide, read_people
-from equipoise.paper.parts import Part, Record, real
-from equipoise.paper.phases import run_phases
+from equipoise.paper.kept_work import Part, Record, real
+from equipoise.paper.label_phases import run_phases
 from equipoise.paper.settings import Settings
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.paper.classifiers import CLASSIFIERS
-from equipoise.paper.parts import Record, real
+from equipoise.paper.kept_work import Record, real
 from equipoise.paper.style import AUDITS, TRUTH, band, legend_below, new_figure
 
 if TYPE_CHECKING:

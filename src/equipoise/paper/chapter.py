@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from equipoise.paper.parts import Record, Value
+from equipoise.paper.kept_work import Record, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

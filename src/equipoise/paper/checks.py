@@ -20,7 +20,7 @@ from equipoise.data import adult, adult_world
 from equipoise.errors import MissingExtra
 from equipoise.mixture import Curvature, trunc_est_constants
 from equipoise.paper.classifiers import classify, decide, read_people
-from equipoise.paper.parts import Record
+from equipoise.paper.kept_work import Record
 from equipoise.paper.synthetic import (
     DELTA,
     NEEDED_FEATURES,

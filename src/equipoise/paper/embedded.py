@@ -6,8 +6,8 @@ import numpy as np
 
 from equipoise.audits.exp import ExpAudit
 from equipoise.paper.embedding import embed_adult
+from equipoise.paper.kept_work import Part, Record
 from equipoise.paper.mixture_runs import decide, run_adaptive, run_exp, run_rs
-from equipoise.paper.parts import Part, Record
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import DELTA, Constants
 from equipoise.question import Costs, Question

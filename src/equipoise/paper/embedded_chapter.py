@@ -8,9 +8,9 @@ import numpy as np
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.embedded import COST_PAIRS, GAMMA_EPSILON, NAME, REGIMES
+from equipoise.paper.kept_work import Record, real
 from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
 from equipoise.paper.mixture_runs import cost_of
-from equipoise.paper.parts import Record, real
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import DELTA
 from equipoise.question import Question

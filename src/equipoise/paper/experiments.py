@@ -10,7 +10,7 @@ from pathlib import Path
 
 from equipoise.errors import UnknownName
 from equipoise.paper.chapter import Chapter
-from equipoise.paper.parts import Done, Part, Record, do_parts
+from equipoise.paper.kept_work import Done, Part, Record, do_parts
 from equipoise.paper.settings import Settings
 
 __all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
@@ -19,7 +19,7 @@ EXPERIMENTS = {
     "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox"),
     "synthetic": ("equipoise.paper.synthetic", "equipoise.paper.synthetic_chapter"),
     "embedded": ("equipoise.paper.embedded", "equipoise.paper.embedded_chapter"),
-    "theorems": ("equipoise.paper.theorems", "equipoise.paper.theorems"),
+    "theorems": ("equipoise.paper.bounds_chapter", "equipoise.paper.theorems"),
     "families": ("equipoise.paper.families", "equipoise.paper.families"),
     "notes": ("equipoise.paper.notes", "equipoise.paper.notes"),
 }

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.parts import Part, Record
+from equipoise.paper.kept_work import Part, Record
 from equipoise.paper.settings import Settings
 
 __all__ = ["check_rows", "parts", "tell"]

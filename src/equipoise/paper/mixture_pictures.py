@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.paper.kept_work import Record, real
 from equipoise.paper.mixture_runs import cost_of
-from equipoise.paper.parts import Record, real
 from equipoise.paper.style import AUDITS, TRUTH, band, legend_below, new_figure
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.mixture.model import MixtureModel
-from equipoise.paper.parts import Record
-from equipoise.paper.phases import run_phases
+from equipoise.paper.kept_work import Record
+from equipoise.paper.label_phases import run_phases
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, World
@@ -33,7 +33,7 @@ def run_exp(
     """Run Exp-Audit once; requests are labels and feature vectors."""
     sim = simulate(
         "exp", world, question, Costs(0.0, 1.0), repeats=1, seed=seed,
-        **{"model": model, **options},  # type: ignore[arg-type]
+        **{"model": model, "trust_model": True, **options},  # type: ignore[arg-type]
     )  # fmt: skip
     return {
         "kind": "run",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.checks import CHECKS
-from equipoise.paper.parts import Part, Record
+from equipoise.paper.kept_work import Part, Record
 from equipoise.paper.settings import Settings
 
 __all__ = ["Note", "notes", "parts", "run_check", "tell"]

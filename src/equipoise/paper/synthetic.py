@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.audits.branch import ExpConstants
 from equipoise.bounds import Price, paper_tau, rs_expectation
+from equipoise.mixture.exp_branches import ExpConstants
+from equipoise.paper.kept_work import Part, Record
 from equipoise.paper.mixture_runs import decide, run_adaptive, run_exp, run_rs
-from equipoise.paper.parts import Part, Record
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic_world import find_world
 from equipoise.question import Costs, Question

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.tau_audit import (
-    TauAudit,
-    checked_tau,
-    compare_rates,
-    rate_intervals,
-)
+from equipoise.audits.rate_findings import compare_rates, rate_intervals
+from equipoise.audits.tau_audit import TauAudit, checked_tau
 from equipoise.bounds import paper_tau, relative_error
 from equipoise.bounds.price import shares_of_outcomes
 from equipoise.bounds.stopping import outcomes_of

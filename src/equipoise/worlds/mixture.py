@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +23,9 @@ from equipoise.mixture.theory import separation_needed
 from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
-__all__ = ["GroupMixture", "MixturePast", "MixtureWorld", "ModelledPast"]
+__all__ = ["GroupMixture", "MixturePast", "MixtureWorld"]
 
-
-@runtime_checkable
-class ModelledPast(Protocol):
-    """A past that also offers a mixture model of its features."""
-
-    @property
-    def model(self) -> MixtureModel:
-        """The model."""
-        ...
+RARE = 1e-12  # what fewer people than this share of a group do nobody ever does
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +103,14 @@ class MixtureWorld:
         cells, r = {}, {}
         for group, mixture in self.mixtures.items():
             zero, one = mixture.laws
-            p1, p0 = mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance
+            p1, p0 = (
+                p if p > RARE else 0.0
+                for p in (mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance)
+            )
             s = 1.0 - p1 - p0
             w = mixture.share
             cells[group] = GroupCells(w * p1, w * p0, w * s)
-            r[group] = float((mixture.q - p1) / s) if s > 0.0 else 0.0
+            r[group] = float(np.clip((mixture.q - p1) / s, 0.0, 1.0)) if s > 0.0 else 0.0
         object.__setattr__(self, "_cells", CellWorld(Cells(cells), r))
 
     @classmethod

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.audits.branch import ExpConstants, choose_branch
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.mixture import Gaussian, MixtureModel
+from equipoise.mixture.exp_branches import ExpConstants, choose_branch
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld
@@ -41,16 +41,32 @@ def test_published_and_default_use_the_constants_of_the_proof() -> None:
 # -- the choice ----------------------------------------------------------------------------------
 
 
-def test_separated_laws_are_counted_close_ones_weighed() -> None:
+def test_the_valid_way_with_fewer_features_is_taken() -> None:
     constants = ExpConstants(0.1, 0.025, 2)
-    apart = choose_branch(APART.model.of("1"), (0.3, 0.7), constants)
-    assert apart.way == "map"
-    assert apart.features == constants.map_features(0.3)
-    assert "within epsilon q_m/36" in apart.why
-    close = choose_branch(CLOSE.model.of("1"), (0.3, 0.7), constants)
-    assert close.way == "likelihood"
-    assert "above epsilon q_m/36" in close.why
-    assert close.features < constants.map_features(0.3)
+    for world in (APART, CLOSE):  # known laws: a likelihood weight needs a fraction of R
+        branch = choose_branch(world.model.of("1"), (0.3, 0.7), constants)
+        assert branch.way == "likelihood"
+        assert branch.features < constants.map_features(0.3) / 4
+
+
+def test_map_counts_are_taken_where_the_likelihood_would_need_more() -> None:
+    """Laws 7 sd apart but so uncertain that a likelihood weight is not to be had by features."""
+    constants = ExpConstants(0.1, 0.025, 2)
+    zero, one = APART.model.of("1")
+    rough = replace(one, theta_covariance=1e-5 * np.eye(len(one.theta)))
+    sure = choose_branch((zero, rough), (0.3, 0.7), constants)
+    assert sure.way in ("likelihood", "map")
+    vague = replace(CLOSE.model.of("1")[1], theta_covariance=1e-2 * np.eye(len(one.theta)))
+    lost = choose_branch((CLOSE.model.of("1")[0], vague), (0.3, 0.7), constants)
+    assert lost.way == "fallback"
+    assert "above epsilon q_m/36" in lost.why
+
+
+def test_labels_are_taken_where_they_are_cheaper() -> None:
+    dear = ExpAudit(APART.past(), QUESTION, Costs(feature=50.0, label=0.1), fallback="adaptive")
+    finding = run(dear, APART, 0)
+    assert "labels are cheaper" in finding.reason
+    assert dear.cost_of("features") == 0.0
 
 
 def test_uncertain_laws_fall_back_and_say_what_is_missing() -> None:
@@ -118,13 +134,13 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
     finding = run(ExpAudit(APART.past(), QUESTION, COSTS, **SMALL), APART, 0)
     assert finding.verdict is Verdict.FAIR
     text = str(finding)
-    assert "weights from features, 1: map, 0: map" in text
+    assert "weights from features, 1: likelihood, 0: likelihood" in text
     assert "follow the Gaussian family" in text
     assert "no proven error probability" in text
     assert not finding.guaranteed
     assert "self-check" in text
     published = run(ExpAudit(APART.past(), QUESTION, COSTS, weights="map", **SMALL), APART, 0)
-    assert any("were not asked to pass" in line for line in published.assumptions)
+    assert any("separation was not tested" in line for line in published.assumptions)
     fallen = run(
         ExpAudit(CLOSE.with_feature_rows(3_000).past(), QUESTION, COSTS, **SMALL), CLOSE, 0
     )
@@ -159,11 +175,17 @@ def test_a_wrong_model_is_not_believed() -> None:
     assert audit.stage == "fallback"
     assert "the model contradicts itself" in str(audit.fallback_reason)
     assert run(audit, APART, 0).verdict is Verdict.FAIR
-    forced = ExpAudit(
-        APART.past(), QUESTION, COSTS, model=MixtureModel(wrong), weights="likelihood", **SMALL
-    )
+    options = {"model": MixtureModel(wrong), "weights": "likelihood", **SMALL}
+    refused = ExpAudit(APART.past(), QUESTION, COSTS, **options).finding
+    assert refused is not None
+    assert refused.verdict is Verdict.INCONCLUSIVE
+    assert refused.reason.startswith("the model contradicts itself")
+    assert (refused.estimate, refused.cost) == (None, 0.0)
+    assert "weights='auto'" in refused.missing[0]
+    forced = ExpAudit(APART.past(), QUESTION, COSTS, trust_model=True, **options)
     finding = run(forced, APART, 0)
-    assert any("FAILS" in line for line in finding.assumptions)
+    assert finding.reason.startswith("the model was believed although the model contradicts")
+    assert finding.warnings
 
 
 def test_a_missing_model_falls_back_or_is_an_error() -> None:
@@ -228,10 +250,12 @@ def test_simulations_of_the_uncapped_algorithm_are_right_and_map_counts_are_not(
     question = replace(QUESTION, epsilon=0.25)
     apart = simulate("exp", APART, question, COSTS, repeats=20)
     assert not apart.wrong.any()
-    assert apart.features.mean() > 1e6
+    counted = simulate("exp", APART, question, COSTS, repeats=20, weights="map")
+    assert not counted.wrong.any()
+    assert counted.features.mean() > 1e6 > 10 * apart.features.mean()
     close = simulate("exp", CLOSE, question, COSTS, repeats=5)
     assert not close.wrong.any()
-    published = simulate("exp", CLOSE, question, COSTS, repeats=20, weights="map")
+    published = simulate("exp", CLOSE, question, COSTS, repeats=20, weights="map", trust_model=True)
     assert published.wrong.all()
 
 

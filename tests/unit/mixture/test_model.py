@@ -15,6 +15,7 @@ from equipoise.mixture import (
     trunc_est_constants,
 )
 from equipoise.mixture.family import Array, Curvature
+from equipoise.mixture.self_checks import laws_add_up
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)
@@ -33,7 +34,7 @@ def test_a_model_recovers_the_laws_and_checks_itself() -> None:
     for group, mixture in WORLD.mixtures.items():
         for fit, law in zip(model.of(group), mixture.laws, strict=True):
             assert np.all(np.abs(fit.theta - law.theta) < 5.0 * fit.standard_error)
-        check = model.self_check(group, WORLD.cells[group], exact=True, level=0.001, slack=0.0)
+        check = laws_add_up(model, group, WORLD.cells[group], exact=True, level=0.001, slack=0.0)
         assert check.passed, str(check)
         free = model.free_rates(group)
         assert free == pytest.approx([law.acceptance for law in mixture.laws], abs=0.1)
@@ -48,7 +49,7 @@ def test_the_self_check_of_a_wrong_family_fails() -> None:
     assert not model.problems
     assert any(fit.diagnostics.plainly_wrong for pair in model.fits.values() for fit in pair)
     checks = [
-        model.self_check(g, WORLD.cells[g], exact=True, level=0.001, slack=0.0)
+        laws_add_up(model, g, WORLD.cells[g], exact=True, level=0.001, slack=0.0)
         for g in WORLD.groups
     ]
     assert any("FAILS" in str(check) for check in checks)
@@ -57,8 +58,8 @@ def test_the_self_check_of_a_wrong_family_fails() -> None:
 def test_sampling_error_of_the_past_enters_the_check() -> None:
     model = WORLD.model
     cells = GroupCells(*(1_000 * s for s in WORLD.cells["1"].shares))
-    exact = model.self_check("1", cells, exact=True, level=0.01, slack=0.0)
-    finite = model.self_check("1", cells, exact=False, level=0.01, slack=0.0)
+    exact = laws_add_up(model, "1", cells, exact=True, level=0.01, slack=0.0)
+    finite = laws_add_up(model, "1", cells, exact=False, level=0.01, slack=0.0)
     assert exact.standard_error == 0.0
     assert finite.standard_error > 0.01
     assert "holds" in str(finite)

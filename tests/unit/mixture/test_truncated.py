@@ -229,11 +229,16 @@ def test_a_classifier_that_accepts_nothing_but_the_sample() -> None:
 
 
 @pytest.mark.parametrize("method", ["importance", "auto"])
-def test_a_classifier_that_accepts_everything(method: str) -> None:
-    with pytest.raises(BadData, match="nothing is truncated"):
-        fit_truncated(SAMPLE, lambda X: np.ones(len(X), bool), Gaussian(), method=method)
-    with pytest.raises(BadData, match="nothing is truncated"):
-        fit_truncated(SAMPLE[:, 0], lambda X: np.ones(len(X), bool), Gaussian(), method=method)
+def test_where_nobody_is_refused_the_fit_is_the_ordinary_one(method: str) -> None:
+    for sample, family in ((SAMPLE, Gaussian()), (SAMPLE[:, 0], Gaussian())):
+        fit = fit_truncated(sample, lambda X: np.ones(len(X), bool), family, method=method)
+        assert fit.theta == pytest.approx(family.fit(sample), rel=1e-4, abs=1e-6)
+        assert fit.acceptance == pytest.approx(1.0, abs=1e-9)
+        assert fit.acceptance_error < 1e-6
+    far = HalfSpace([1.0] + [0.0] * (SAMPLE.shape[1] - 1), -1e3)
+    assert fit_truncated(SAMPLE, far, Gaussian()).theta == pytest.approx(
+        Gaussian().fit(SAMPLE), rel=1e-4, abs=1e-6
+    )
 
 
 def test_a_classifier_that_is_not_vectorised() -> None:

@@ -18,9 +18,9 @@ from equipoise.mixture import (
     map_weight,
 )
 from equipoise.mixture.family import Array
-from equipoise.mixture.quadratic import map_share, positive_share
-from equipoise.mixture.separation import foresee_weight, map_error_bound
-from equipoise.mixture.weights import solve_weights
+from equipoise.mixture.map_share import map_share, positive_share
+from equipoise.mixture.weight_precision import foresee_weight, map_error_bound
+from equipoise.mixture.weights import solve_weight
 
 FAMILY = Gaussian("full")
 ANYBODY = HalfSpace([1.0], 0.0)
@@ -44,13 +44,13 @@ def test_the_weight_maximises_the_likelihood() -> None:
         method="bounded",
         options={"xatol": 1e-10},
     )
-    assert solve_weights(ratio[:, None])[0] == pytest.approx(best.x, abs=1e-6)
+    assert solve_weight(ratio) == pytest.approx(best.x, abs=1e-6)
 
 
 def test_a_weight_at_the_end_of_its_range() -> None:
-    assert solve_weights(np.full((50, 1), -3.0))[0] == pytest.approx(0.0, abs=1e-9)
-    assert solve_weights(np.full((50, 1), 3.0))[0] == pytest.approx(1.0, abs=1e-9)
-    assert solve_weights(np.array([[-800.0], [800.0]]))[0] == pytest.approx(0.5)
+    assert solve_weight(np.full(50, -3.0)) == pytest.approx(0.0, abs=1e-9)
+    assert solve_weight(np.full(50, 3.0)) == pytest.approx(1.0, abs=1e-9)
+    assert solve_weight(np.array([-800.0, 800.0])) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("q", [0.1, 0.3])

@@ -9,13 +9,13 @@ from scipy import stats
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.data import fico_lender
 from equipoise.mixture import ContinuousPoisson
-from equipoise.paper import Settings, families, synthetic, synthetic_chapter, theorems
+from equipoise.paper import Settings, bounds_chapter, families, synthetic, synthetic_chapter
 from equipoise.paper.chapter import words_of
 from equipoise.paper.classifiers import classify, decide, read_people
 from equipoise.paper.embedded import run_all
 from equipoise.paper.embedded_chapter import tell as tell_embedded
+from equipoise.paper.label_phases import run_phases
 from equipoise.paper.notes import run_check
-from equipoise.paper.phases import run_phases
 from equipoise.paper.style import to_svg
 from equipoise.paper.synthetic_chapter import correctness
 from equipoise.paper.synthetic_chapter import tell as tell_synthetic
@@ -145,7 +145,7 @@ def test_the_embedded_chapter_tells_its_records() -> None:
 
 def test_the_theorems_hold_in_their_worlds() -> None:
     for world in ("fair", "unfair"):
-        (record,) = theorems.run_epsilon(world, 0.1, repeats=100, adaptive=0, seed=0)
+        (record,) = bounds_chapter.run_epsilon(world, 0.1, repeats=100, adaptive=0, seed=0)
         for audit in ("baseline", "rs"):
             assert record[f"{audit}_within"] == 1.0
             assert record[f"{audit}_wrong"] == 0.0

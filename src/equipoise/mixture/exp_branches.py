@@ -1,9 +1,9 @@
-"""Exp-Audit's constants, and its choice of a way from features to weights.
+"""Exp-Audit's constants, and its ways from features to weights.
 
-(a) MAP counts, if an upper confidence bound of the MAP oracle's error is at most
-``epsilon q_m / 36``: what the paper's proof needs of its separation condition. (b) Likelihood
-weights, if their error, the laws' uncertainty included, will be within ``epsilon q_m / 12``.
-(c) Else labels.
+MAP counts are valid if an upper confidence bound of the MAP oracle's error is at most
+``epsilon q_m / 36``: what the paper's proof needs of its separation condition. Likelihood weights
+are valid if their error, the laws' uncertainty included, will be within ``epsilon q_m / 12``. Of
+what is valid the way with fewer features is taken; where nothing is, labels.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from scipy.special import ndtri
 
 from equipoise.mixture.fitted import TruncatedFit
-from equipoise.mixture.separation import foresee_weight, map_error_bound
+from equipoise.mixture.weight_precision import foresee_weight, map_error_bound
 
 __all__ = ["Branch", "ExpConstants", "choose_branch"]
 
 COARSE = 0.1  # epsilon' of the proof
+FEWEST = 1000  # features, for the normal approximation
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class ExpConstants:
 
 @dataclass(frozen=True)
 class Branch:
-    """The way chosen for one group: "map", "likelihood" or "fallback", and why."""
+    """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes."""
 
     way: str
     why: str
@@ -89,35 +90,30 @@ def choose_branch(
     if weights == "map":
         return Branch("map", "MAP counts were asked for; separation was not tested", paper)
     least = smaller / (1.0 + COARSE)  # the true smaller weight, as far as the coarse look knows
-    if weights == "auto":
-        bound = map_error_bound(fits, coarse[1] / coarse[0], level=constants.level, seed=seed)
-        limit = constants.epsilon * least / 36.0
-        if bound <= limit:
-            why = f"the MAP oracle errs at most {bound:.2g}, within epsilon q_m/36 = {limit:.2g}"
-            return Branch("map", why, paper)
-        overlap = f"the MAP oracle may err {bound:.2g}, above epsilon q_m/36 = {limit:.2g}"
-    else:
-        overlap = "likelihood weights were asked for"
-    share = coarse[1] / (coarse[0] + coarse[1])
-    ahead = foresee_weight(fits, share, seed=seed)
     target = constants.epsilon * least / (12.0 * constants.z)
+    ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
     needed = 1.1 * ahead.features_needed(target)
-    if not math.isfinite(needed):
-        more = (ahead.theta_error / target) ** 2
-        return Branch(
-            "fallback",
-            f"{overlap}, and the laws' uncertainty alone puts a standard error of "
-            f"{ahead.theta_error:.2g} on the weight, where {target:.2g} is the most allowed "
-            f"(about {more:.2g} times as many past approved people would do)",
+    if math.isfinite(needed) and (needed <= paper or weights == "likelihood"):
+        why = f"the weight's standard error will be within {target:.2g}"
+        return Branch("likelihood", why, max(math.ceil(needed), FEWEST))
+    if math.isfinite(needed):
+        many = f"a likelihood weight would take {needed:,.0f} feature vectors"
+    else:
+        many = (
+            f"the laws' uncertainty alone puts a standard error of {ahead.theta_error:.2g} on the "
+            f"weight, where {target:.2g} is the most allowed (about "
+            f"{(ahead.theta_error / target) ** 2:.2g} times as many past approved people would do)"
         )
-    if needed > paper:
-        return Branch(
-            "fallback",
-            f"{overlap}, and a likelihood weight would take {needed:,.0f} feature vectors, more "
-            f"than the {paper:,} of MAP counts",
-        )
+    if weights == "likelihood":
+        return Branch("fallback", many)
+    bound = map_error_bound(fits, coarse[1] / coarse[0], level=constants.level, seed=seed)
+    limit = constants.epsilon * least / 36.0
+    if bound <= limit:
+        why = f"the MAP oracle errs at most {bound:.2g}, within epsilon q_m/36 = {limit:.2g}"
+        return Branch("map", why, paper)
+    if math.isfinite(needed):
+        return Branch("likelihood", many, math.ceil(needed))
     return Branch(
-        "likelihood",
-        f"{overlap}; the weight's standard error will be within {target:.2g}",
-        max(math.ceil(needed), 1000),
+        "fallback",
+        f"{many}, and the MAP oracle may err {bound:.2g}, above epsilon q_m/36 = {limit:.2g}",
     )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
-from equipoise.mixture.quadratic import map_share
-from equipoise.mixture.tally import FeatureTally
+from equipoise.mixture.feature_counts import FeatureCounts
+from equipoise.mixture.map_share import map_share
 from equipoise.mixture.weights import SUBSAMPLE, log_ratio
 from equipoise.simulation.counts_at_tau import endless_counts
 from equipoise.simulation.repeats import run_repeats
@@ -68,7 +68,7 @@ class _Crowd(Protocol):
 
     def draw(self, size: int, rng: np.random.Generator) -> Points: ...
 
-    def map_share(self, tally: FeatureTally) -> float | None: ...
+    def map_share(self, counts: FeatureCounts) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class _Mixture:
             ]
         )
 
-    def map_share(self, tally: FeatureTally) -> float | None:
-        zero, one = (map_share(law, tally.fits, tally.odds) for law in self.mixture.laws)
+    def map_share(self, counts: FeatureCounts) -> float | None:
+        zero, one = (map_share(law, counts.fits, counts.odds) for law in self.mixture.laws)
         return None if zero is None or one is None else self.q * one + (1.0 - self.q) * zero
 
 
@@ -116,8 +116,8 @@ class _Rows:
     def draw(self, size: int, rng: np.random.Generator) -> Points:
         return self.features[rng.integers(len(self.features), size=size)]
 
-    def map_share(self, tally: FeatureTally) -> float:
-        return float(np.mean(log_ratio(tally.fits, self.features) > -np.log(tally.odds)))
+    def map_share(self, counts: FeatureCounts) -> float:
+        return float(np.mean(log_ratio(counts.fits, self.features) > -np.log(counts.odds)))
 
 
 def _run(
@@ -151,21 +151,23 @@ def _coarse(
     return lengths[0], lengths[1]
 
 
-def _features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator) -> FeatureTally:
-    branch, tally = audit.branches[group], audit.tally(group)
+def _features(
+    audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
+) -> FeatureCounts:
+    branch, counts = audit.branches[group], audit.counts(group)
     left = branch.features
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    tally.add_many(crowd.draw(some, rng))
-    share = crowd.map_share(tally) if branch.way == "map" else None
+    counts.add_many(crowd.draw(some, rng))
+    share = crowd.map_share(counts) if branch.way == "map" else None
     if share is not None:
-        tally.add_counts(left - some, int(rng.binomial(left - some, share)))
+        counts.add_counts(left - some, int(rng.binomial(left - some, share)))
     else:
         for start in range(some, left, _CHUNK):
-            tally.add_many(crowd.draw(min(left - start, _CHUNK), rng))
+            counts.add_many(crowd.draw(min(left - start, _CHUNK), rng))
     s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
     denied = int(rng.binomial(branch.features, s))
     audit.book("features", group, labels=0, failures=0, features=denied)
-    return tally
+    return counts
 
 
 def _collect(

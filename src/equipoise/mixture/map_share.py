@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from equipoise.mixture.family import Array
 from equipoise.mixture.fitted import TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.line import LineFamily
+from equipoise.mixture.line_families import LineFamily
 from equipoise.mixture.weights import log_ratio
 
 __all__ = ["map_share", "positive_share"]

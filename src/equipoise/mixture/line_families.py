@@ -19,8 +19,14 @@ __all__ = ["ContinuousBernoulli", "ContinuousPoisson", "Exponential", "LineFamil
 
 @dataclass(frozen=True)
 class LineFamily(Family):
-    """A family on the line with a scalar parameter in the interval ``bounds``."""
+    """A family on the line with a scalar parameter in the interval ``bounds``; T(x) = x, h = 1.
 
+    A subclass says where it lives (``ends``, ``support`` in words) and which parameters exist at
+    all (``_widest``), and replaces what is not so simple.
+    """
+
+    ends: ClassVar[tuple[float, float]]
+    _widest: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     bounds: tuple[float, float]
 
     def __post_init__(self) -> None:
@@ -32,11 +38,21 @@ class LineFamily(Family):
                 f"{widest_low:g} <= low < high <= {widest_high:g}; got {self.bounds!r}"
             )
 
-    _widest: ClassVar[tuple[float, float]]
+    def in_support(self, X: Array) -> NDArray[np.bool_]:
+        """Say for every row whether it lies between the ends."""
+        return np.asarray((X[:, 0] >= self.ends[0]) & (X[:, 0] <= self.ends[1]))
 
     def dimension(self, theta: Array) -> int:
         """Return 1."""
         return 1
+
+    def log_base(self, X: Array) -> Array:
+        """Return 0."""
+        return np.zeros(len(X))
+
+    def statistics(self, X: Array) -> Array:
+        """Return x."""
+        return X
 
     def project(self, theta: Array) -> Array:
         """Clip to the bounds."""
@@ -54,15 +70,27 @@ class LineFamily(Family):
         """Return ``W''``, the variance of T."""
         return self._moments(theta)[1]
 
+    def theta_from_mean(self, mean: Array) -> Array:
+        """Solve ``W'(theta) = mean``."""
+        if not self.ends[0] < mean[0] < self.ends[1]:
+            raise BadData(
+                f"the mean of T must lie inside the support of the {self.name} family, "
+                f"{self.support}; got {mean[0]:.4g}"
+            )
+        return self.project(np.array([self._theta_of(float(mean[0]))]))
+
+    def propose(self, uniforms: Array, points: Array) -> tuple[Array, Array]:
+        """Mix exponentials of one and four times the sample's mean."""
+        mean = float(points.mean())
+        x = -np.where(uniforms[:, 1] < 0.7, mean, 4.0 * mean) * np.log1p(-uniforms[:, 0])
+        near, wide = (np.exp(-x / m) / m for m in (mean, 4.0 * mean))
+        return x[:, None], np.log(0.7 * near + 0.3 * wide)
+
     def curvature(self, dimension: int = 1) -> Curvature:
         """Return the extremes of ``W''`` and ``|W'|`` over the bounds, taken on a fine grid."""
         low, high = self.bounds
-        if low < 0.0 < high:
-            grid = np.concatenate([-_spaced(-low)[::-1], [0.0], _spaced(high)])
-        else:
-            sign = -1.0 if high <= 0.0 else 1.0
-            ends = sorted((abs(low), abs(high)))
-            grid = sign * np.geomspace(max(ends[0], 1e-12), ends[1], 257)
+        sides = [s * _spaced(*sorted((max(s * low, 0.0), max(s * high, 0.0)))) for s in (-1, 1)]
+        grid = np.unique(np.concatenate(sides).clip(low, high))
         moments = np.array([self._moments(float(t)) for t in grid])
         return Curvature(
             float(moments[:, 1].min()), float(moments[:, 1].max()), float(abs(moments[:, 0]).max())
@@ -71,6 +99,20 @@ class LineFamily(Family):
     @abstractmethod
     def _moments(self, theta: float) -> tuple[float, float]:
         """Return mean and variance of T."""
+
+    def _theta_of(self, mean: float, start: float = 0.0) -> float:
+        """Solve ``W'(theta) = mean`` by Newton steps kept inside a shrinking bracket."""
+        low, high = self.bounds
+        theta = float(np.clip(start, low, high))
+        for _ in range(200):
+            value, variance = self._moments(theta)
+            low, high = (theta, high) if value < mean else (low, theta)
+            step = theta + (mean - value) / variance
+            new = step if low < step < high else (low + high) / 2.0
+            if abs(new - theta) <= 1e-13 * (1.0 + abs(theta)):
+                break
+            theta = new
+        return theta
 
     def _require_dimension(self, dimension: int, name: str) -> None:
         if dimension != 1:
@@ -91,48 +133,26 @@ class Exponential(LineFamily):
     """
 
     name: ClassVar[str] = "exponential"
+    support: ClassVar[str] = "x >= 0"
+    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
     _widest: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
     bounds: tuple[float, float] = (-1e9, -1e-9)
-
-    @property
-    def support(self) -> str:
-        """The half-line."""
-        return "x >= 0"
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Return x >= 0."""
-        return np.asarray(X[:, 0] >= 0.0)
-
-    def log_base(self, X: Array) -> Array:
-        """Return 0."""
-        return np.zeros(len(X))
-
-    def statistics(self, X: Array) -> Array:
-        """Return x."""
-        return X
 
     def log_partition(self, theta: Array) -> Array:
         """Return ``-log(-theta)``."""
         rate = -theta[..., 0]
         return np.asarray(np.where(rate > 0.0, -np.log(np.where(rate > 0.0, rate, 1.0)), np.inf))
 
-    def theta_from_mean(self, mean: Array) -> Array:
-        """Return ``-1/mean``."""
-        if mean[0] <= 0.0:
-            raise BadData(f"the mean of T must be positive in the {self.name} family")
-        return self.project(-1.0 / np.asarray(mean))
-
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function."""
         return np.asarray(np.log1p(-uniforms) / theta[0])
 
-    def propose(self, uniforms: Array, points: Array) -> tuple[Array, Array]:
-        """Mix exponentials of one and four times the sample's mean."""
-        return _propose_exponential(uniforms, float(points.mean()))
-
     def reach(self, theta: Array) -> tuple[float, float]:
-        """Return 0 to 40 means."""
+        """Return 0 to where T is 40 means."""
         return 0.0, -40.0 / float(theta[0])
+
+    def _theta_of(self, mean: float, start: float = 0.0) -> float:
+        return -1.0 / mean
 
     def _moments(self, theta: float) -> tuple[float, float]:
         return -1.0 / theta, 1.0 / theta**2
@@ -146,21 +166,14 @@ class Weibull(Exponential):
     """
 
     name: ClassVar[str] = "Weibull"
+    support: ClassVar[str] = "x > 0"
+    ends: ClassVar[tuple[float, float]] = (5e-324, np.inf)  # from the smallest positive number
     k: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1.0 <= self.k < np.inf:
             raise InvalidInput(f"'k' must be at least 1 (the density is log-concave); got {self.k}")
-
-    @property
-    def support(self) -> str:
-        """The open half-line."""
-        return "x > 0"
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Return x > 0."""
-        return np.asarray(X[:, 0] > 0.0)
 
     def log_base(self, X: Array) -> Array:
         """Return ``log k + (k-1) log x``."""
@@ -190,25 +203,9 @@ class ContinuousBernoulli(LineFamily):
     """
 
     name: ClassVar[str] = "continuous Bernoulli"
-    _widest: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    support: ClassVar[str] = "0 <= x <= 1"
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     bounds: tuple[float, float] = (-500.0, 500.0)
-
-    @property
-    def support(self) -> str:
-        """The unit interval."""
-        return "0 <= x <= 1"
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Return 0 <= x <= 1."""
-        return np.asarray((X[:, 0] >= 0.0) & (X[:, 0] <= 1.0))
-
-    def log_base(self, X: Array) -> Array:
-        """Return 0."""
-        return np.zeros(len(X))
-
-    def statistics(self, X: Array) -> Array:
-        """Return x."""
-        return X
 
     def log_partition(self, theta: Array) -> Array:
         """Return ``log((e^theta - 1)/theta)``, stable everywhere."""
@@ -216,14 +213,7 @@ class ContinuousBernoulli(LineFamily):
         safe = np.maximum(t, 1e-4)
         far = np.log(-np.expm1(-safe) / safe)
         near = -t / 2.0 + t**2 / 24.0
-        positive_part = np.maximum(theta[..., 0], 0.0)
-        return np.asarray(np.where(t < 1e-4, near, far) + positive_part)
-
-    def theta_from_mean(self, mean: Array) -> Array:
-        """Solve ``W'(theta) = mean``."""
-        if not 0.0 < mean[0] < 1.0:
-            raise BadData(f"the mean of T must be in (0, 1) in the {self.name} family")
-        return _invert_mean(self, float(mean[0]), start=0.0)
+        return np.asarray(np.where(t < 1e-4, near, far) + np.maximum(theta[..., 0], 0.0))
 
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function."""
@@ -240,7 +230,7 @@ class ContinuousBernoulli(LineFamily):
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the unit interval."""
-        return 0.0, 1.0
+        return self.ends
 
     def _moments(self, theta: float) -> tuple[float, float]:
         if abs(theta) < 1e-2:
@@ -266,46 +256,26 @@ class ContinuousPoisson(LineFamily):
     """
 
     name: ClassVar[str] = "continuous Poisson"
-    _widest: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    support: ClassVar[str] = "x >= 0"
+    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
     bounds: tuple[float, float] = (-50.0, 12.0)
-
-    @property
-    def support(self) -> str:
-        """The half-line."""
-        return "x >= 0"
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Return x >= 0."""
-        return np.asarray(X[:, 0] >= 0.0)
 
     def log_base(self, X: Array) -> Array:
         """Return ``-log Gamma(x + 1)``."""
         return np.asarray(-gammaln(X[:, 0] + 1.0))
 
-    def statistics(self, X: Array) -> Array:
-        """Return x."""
-        return X
-
     def log_partition(self, theta: Array) -> Array:
         """Integrate numerically."""
-        flat = np.atleast_1d(theta[..., 0])
-        values = [self._integral(float(t))[0] for t in flat.ravel()]
+        values = [self._integral(float(t))[0] for t in np.ravel(theta[..., 0])]
         return np.array(values).reshape(np.shape(theta[..., 0]))
 
-    def theta_from_mean(self, mean: Array) -> Array:
-        """Solve ``W'(theta) = mean``."""
-        if mean[0] <= 0.0:
-            raise BadData(f"the mean of T must be positive in the {self.name} family")
-        return _invert_mean(self, float(mean[0]), start=float(np.log(mean[0])))
-
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
-        """Invert a finely tabulated distribution function."""
-        x, below = self._table(float(theta[0]))
-        return np.interp(uniforms, below, x)
-
-    def propose(self, uniforms: Array, points: Array) -> tuple[Array, Array]:
-        """Mix exponentials of one and four times the sample's mean."""
-        return _propose_exponential(uniforms, float(points.mean()))
+        """Invert a finely tabulated distribution function, integrated by Simpson's rule."""
+        x = np.linspace(*self.reach(theta), 2**16 + 1)
+        density = np.exp(theta[0] * x - gammaln(x + 1.0) - self._integral(float(theta[0]))[0])
+        steps = (density[:-2:2] + 4.0 * density[1::2] + density[2::2]) * (x[1] - x[0]) / 3.0
+        below = np.concatenate([[0.0], np.cumsum(steps)])
+        return np.interp(uniforms, below / below[-1], x[::2])
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the range around the mode, with room for the slow left tail of a small mode."""
@@ -315,12 +285,16 @@ class ContinuousPoisson(LineFamily):
             return 0.0, min(30.0, 40.0 / max(-float(theta[0]) - 1.0, 1.0))
         return max(0.0, mode - width), mode + width + 30.0
 
+    def _theta_of(self, mean: float, start: float = 0.0) -> float:
+        return super()._theta_of(mean, start=float(np.log(mean)))
+
     def _moments(self, theta: float) -> tuple[float, float]:
         return self._integral(theta)[1:]
 
     def _integral(self, theta: float) -> tuple[float, float, float]:
+        """Return W, mean and variance."""
         low, high = self.reach(np.array([theta]))
-        node, weight = _gauss(800)
+        node, weight = _gauss(20)
         x = low + (high - low) * node
         log_value = theta * x - gammaln(x + 1.0)
         top = log_value.max()
@@ -330,51 +304,18 @@ class ContinuousPoisson(LineFamily):
         variance = float(mass @ (x - mean) ** 2 / total)
         return float(top + np.log(total * (high - low))), mean, variance
 
-    def _table(self, theta: float) -> tuple[Array, Array]:
-        low, high = self.reach(np.array([theta]))
-        x = np.linspace(low, high, 2**15 + 1)
-        density = np.exp(theta * x - gammaln(x + 1.0) - self._integral(theta)[0])
-        middle = (x[1:] + x[:-1]) / 2.0
-        half = np.exp(theta * middle - gammaln(middle + 1.0) - self._integral(theta)[0])
-        steps = (density[:-1] + 4.0 * half + density[1:]) * (x[1] - x[0]) / 6.0  # Simpson
-        below = np.concatenate([[0.0], np.cumsum(steps)])
-        return x, below / below[-1]
 
-
-def _invert_mean(family: LineFamily, mean: float, start: float) -> Array:
-    """Solve ``W'(theta) = mean`` by Newton steps kept inside a shrinking bracket."""
-    low, high = family.bounds
-    theta = float(np.clip(start, low, high))
-    for _ in range(200):
-        value, variance = family._moments(theta)
-        if value < mean:
-            low = theta
-        else:
-            high = theta
-        step = theta + (mean - value) / variance
-        new = step if low < step < high else (low + high) / 2.0
-        if abs(new - theta) <= 1e-13 * (1.0 + abs(theta)):
-            break
-        theta = new
-    return np.array([theta])
-
-
-def _propose_exponential(uniforms: Array, mean: float) -> tuple[Array, Array]:
-    scale = np.where(uniforms[:, 1] < 0.7, mean, 4.0 * mean)
-    x = -scale * np.log1p(-uniforms[:, 0])
-    log_q = np.log(0.7 * np.exp(-x / mean) / mean + 0.3 * np.exp(-x / (4.0 * mean)) / (4.0 * mean))
-    return x[:, None], log_q
-
-
-def _spaced(limit: float) -> Array:
-    return np.geomspace(1e-3, max(limit, 2e-3), 257).clip(max=limit)
+def _spaced(near: float, far: float) -> Array:
+    """Return parameters between two distances from 0, closer where they are small; 0 included."""
+    if far <= 0.0:
+        return np.zeros(1)
+    grid = np.geomspace(max(near, min(1e-3, far / 2.0)), far, 257)
+    return grid if near > 0.0 else np.append(grid, 0.0)
 
 
 @lru_cache
-def _gauss(nodes: int) -> tuple[Array, Array]:
+def _gauss(panels: int) -> tuple[Array, Array]:
     """Return Gauss-Legendre nodes and weights on [0, 1], composite in panels of 40."""
     node, weight = np.polynomial.legendre.leggauss(40)
-    panels = nodes // 40
-    left = np.arange(panels)[:, None]
-    x = (left + (node + 1.0) / 2.0) / panels
+    x = (np.arange(panels)[:, None] + (node + 1.0) / 2.0) / panels
     return x.ravel(), np.tile(weight / 2.0 / panels, panels)

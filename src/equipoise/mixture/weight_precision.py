@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.mixture.family import Array
 from equipoise.mixture.fitted import TruncatedFit
-from equipoise.mixture.weights import draw_weights, log_ratio
+from equipoise.mixture.weights import information_at, log_ratio, slopes_in_theta, theta_error
 
 __all__ = ["Foresight", "foresee_weight", "map_error_bound"]
 
@@ -74,7 +74,7 @@ class Foresight:
 def foresee_weight(
     fits: tuple[TruncatedFit, TruncatedFit], q: float, *, size: int = 4096, seed: int = 0
 ) -> Foresight:
-    """Simulate people with the fitted laws at a rough q and solve for it under drawn laws."""
+    """Simulate people with the fitted laws at a rough q; see how well they tell it."""
     rng = np.random.default_rng(seed)
     ones = round(q * size)
     zero, one = fits
@@ -84,12 +84,5 @@ def foresee_weight(
             one.family.sample(one.theta, ones, rng),
         ]
     )
-    ratio = log_ratio(fits, people)
-    # (rho - 1)/(q rho + 1 - q), written so that neither end overflows
-    score = np.where(
-        ratio > 0.0,
-        -np.expm1(-np.abs(ratio)) / (q + (1.0 - q) * np.exp(-np.abs(ratio))),
-        np.expm1(-np.abs(ratio)) / (q * np.exp(-np.abs(ratio)) + 1.0 - q),
-    )
-    solved = draw_weights(people, fits, seed=seed)[0]
-    return Foresight(float(np.mean(score**2)), float(np.std(solved)))
+    information = information_at(log_ratio(fits, people), q)
+    return Foresight(information, theta_error(slopes_in_theta(people, fits, q), fits))

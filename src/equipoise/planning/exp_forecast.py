@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from equipoise.audits.branch import Branch, ExpConstants, choose_branch
 from equipoise.bounds import Price, can_answer, exp_bound, rs_expectation
 from equipoise.bounds.price import per_arrival, shares_of_outcomes
 from equipoise.bounds.stopping import level_of
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
-from equipoise.mixture.model import MixtureModel
+from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
+from equipoise.mixture.model import MixtureModel, ModelledPast
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import ModelledPast
 
 __all__ = ["exp_expectation", "forecast_exp"]
 
@@ -39,6 +39,8 @@ def forecast_exp(
         lambda r: exp_expectation(CellWorld(history.cells, r), question, costs), guess.r
     )
     price = exp_expectation(guess, question, costs, branches)
+    if branches is not None:
+        price = min(price, _by_labels(guess, question, costs), key=lambda p: p.cost)
     rival = rs_expectation(guess, question, costs).cost
     assumes = [
         "the features of each outcome in each group follow one exponential family, also where "
@@ -75,7 +77,10 @@ def exp_expectation(
     costs: Costs,
     branches: Mapping[str, Branch] | None = None,
 ) -> Price:
-    """Return the expected price of Exp-Audit's default: coarse labels and features.
+    """Return the expected price of coarse labels and features.
+
+    ``branches`` say how many features each group takes, MAP counts' if left out; where one of
+    them finds no way by features the price is that of labels.
 
     Examples
     --------
@@ -83,15 +88,15 @@ def exp_expectation(
     >>> print(exp_expectation(world, Question(epsilon=0.1), Costs(feature=0.05)))
     727,524 for 22,143.7 labels and 1.41436e+07 feature vectors
     """
-    constants = ExpConstants(question.epsilon, level_of(question) / 2.0, len(world.cells))
-    q = shares_of_outcomes(world)
-    total = Price()
+    if branches is not None and any(b.way == "fallback" for b in branches.values()):
+        return _by_labels(world, question, costs)
+    constants, q = _constants(world, question), shares_of_outcomes(world)
+    total = _coarse(world, question, costs)
     for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
         share = float(q[:, a].sum())
         smaller = float(q[:, a].min()) / share
         if smaller <= 0.0:
             return Price(float("inf"), float("inf"), float("inf"))
-        total += float(constants.coarse_tau * (1.0 / q[:, a]).sum()) * price
         features = constants.map_features(smaller)
         if branches is not None:
             features = branches[group].features
@@ -100,11 +105,30 @@ def exp_expectation(
     return total
 
 
+def _by_labels(world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return the price of coarse labels and then RS-Audit at half the error probability."""
+    half = replace(
+        question, delta=level_of(question) / 2.0, delta_wrong_fair=None, delta_wrong_unfair=None
+    )
+    return _coarse(world, question, costs) + rs_expectation(world, half, costs)
+
+
+def _coarse(world: CellWorld, question: Question, costs: Costs) -> Price:
+    q, tau = shares_of_outcomes(world), _constants(world, question).coarse_tau
+    if q.min() <= 0.0:
+        return Price(float("inf"), float("inf"), float("inf"))
+    prices = per_arrival(world, costs)
+    return sum((float(tau * (1.0 / q[:, a]).sum()) * p for a, p in enumerate(prices)), Price())
+
+
+def _constants(world: CellWorld, question: Question) -> ExpConstants:
+    return ExpConstants(question.epsilon, level_of(question) / 2.0, len(world.cells))
+
+
 def _branches(
     model: MixtureModel, guess: CellWorld, question: Question
 ) -> dict[str, Branch] | None:
-    constants = ExpConstants(question.epsilon, level_of(question) / 2.0, len(guess.cells))
-    q = shares_of_outcomes(guess)
+    constants, q = _constants(guess, question), shares_of_outcomes(guess)
     found = {}
     for a, group in enumerate(guess.groups):
         share = q[:, a] / q[:, a].sum()

@@ -17,7 +17,7 @@ from equipoise.bounds import (
     rs_expectation,
 )
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.parts import Part, Record, real
+from equipoise.paper.kept_work import Part, Record, real
 from equipoise.paper.settings import Settings
 from equipoise.paper.style import AUDITS, legend_below, new_figure
 from equipoise.question import Costs, Question

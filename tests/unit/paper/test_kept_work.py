@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.paper import parts as module
-from equipoise.paper.parts import Done, Part, Record, code_of, do_parts
+from equipoise.paper import kept_work as module
+from equipoise.paper.kept_work import Done, Part, Record, code_of, do_parts
 
 
 def square(number: int) -> list[Record]:
