@@ -17,8 +17,9 @@ from equipoise.worlds import CellWorld, MixtureWorld
 
 GAMMA, EPSILON, DELTA = 0.05, 0.25, 0.05
 COSTS = eq.Costs(0.5, 3.0)
+PASTS = 25  # over which the prices of the ways are averaged, each past with its own valid ways
 SEPARATIONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 9.0, 12.0)
-CLASSIFIERS = {"alike": 0.0, "accepts all of outcome 0": -np.pi / 2.0}
+CLASSIFIERS = {"across": 0.0, "all of 0": -np.pi / 2.0}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +37,7 @@ def run(options: argparse.Namespace) -> Table:
         "inconclusive",
         "by labels",
         "cost",
-        "/ cheapest valid",
-        "cheapest",
+        "/ cheapest",
         "MAP counts",
         "likelihood",
         "labels",
@@ -64,11 +64,11 @@ def _row(tilt: float, separation: float, options: argparse.Namespace) -> list[st
         wrong += int(sim.wrong.sum())
         silent += int((sim.verdict == "INCONCLUSIVE").sum())
         labels += int((sim.features == 0).sum())
-        ways.append(_prices(world, question))
+        open_ways = [_prices(world, question, seed) for seed in range(PASTS)]
+        ways += open_ways
         costs.append(float(sim.cost.mean()))
-        cheapest.append(min(ways[-1].values()))
+        cheapest += [min(prices.values()) for prices in open_ways]
     mean = {way: float(np.mean([w[way] for w in ways])) for way in ways[0]}
-    best = min(mean, key=lambda way: mean[way])
     runs = 2 * (options.runs // 2)
     return [
         f"{wrong / runs:.3f}",
@@ -76,15 +76,14 @@ def _row(tilt: float, separation: float, options: argparse.Namespace) -> list[st
         f"{labels / runs:.3f}",
         f"{np.mean(costs):,.0f}",
         f"{np.mean(costs) / np.mean(cheapest):.2f}",
-        best,
         *(f"{c:,.0f}" if np.isfinite(c) else "not valid" for c in mean.values()),
     ]
 
 
-def _prices(world: MixtureWorld, question: eq.Question) -> dict[str, float]:
+def _prices(world: MixtureWorld, question: eq.Question, seed: int) -> dict[str, float]:
     """Return the expected cost of every way, infinite where it is not valid, for one past."""
     constants = ExpConstants(EPSILON, DELTA / 2.0, 2)
-    model, cells = world.past(rng=1).model, CellWorld(world.cells, world.r)
+    model, cells = world.past(rng=seed).model, CellWorld(world.cells, world.r)
     prices = {}
     for way in ("map", "likelihood"):
         branches = {}

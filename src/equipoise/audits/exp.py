@@ -22,17 +22,18 @@ from equipoise.history.past import Past
 from equipoise.identify import check
 from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
 from equipoise.mixture.feature_counts import FeatureCounts
-from equipoise.mixture.model import MixtureModel, ModelledPast
+from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
 from equipoise.mixture.self_checks import ModelChecks
 from equipoise.mixture.weights import Weight
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.worlds import CellWorld
 
-__all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
+__all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 
-PHASES = ("coarse", "features", "fallback")
+PHASES = ("learning", "coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood")
 FALLBACKS = ("rs", "adaptive")
+ACCEPTS = ("known", "learn")
 
 
 class ExpAudit(Audit):
@@ -50,6 +51,11 @@ class ExpAudit(Audit):
     model
         The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
         offers one.
+    accepts, rules
+        "learn": the decision-maker cannot be asked; the history's model is that of what its past
+        decisions show, if they follow a "threshold", "half_space" or "monotone" rule in every
+        group (:func:`equipoise.mixture.learn_model`). The features of denied people that this
+        takes are paid for.
     weights
         "map": Algorithm 2 as published, constants of the proof, separation not tested.
         "likelihood": maximum likelihood weights. "auto": the cheapest of what tests of separation
@@ -88,6 +94,8 @@ class ExpAudit(Audit):
         costs: Costs,
         *,
         model: MixtureModel | None = None,
+        accepts: str = "known",
+        rules: str = "threshold",
         weights: str = "auto",
         fallback: str = "rs",
         trust_model: bool = False,
@@ -97,13 +105,15 @@ class ExpAudit(Audit):
         budget: float | None = None,
         seed: int = 0,
     ) -> None:
+        if accepts not in ACCEPTS:
+            raise UnknownName("accepts", accepts, ACCEPTS)
         if weights not in WEIGHTS:
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
         self._outcomes = outcomes_of(question)
         super().__init__(history, question, costs, budget=budget)
-        self.model = model if model is not None else _model_of(history)
+        self.model = model if model is not None else _model_of(history, accepts, rules)
         self.weights = weights
         self.seed = seed
         level = level_of(question)
@@ -127,6 +137,13 @@ class ExpAudit(Audit):
         self._counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self._rows: dict[tuple[int, str], int] = {}
+        for group, size in self.model.denied_features.items():
+            self.book("learning", group, labels=0, failures=0, features=size)
+        if self.available < 0.0:
+            raise InvalidInput(
+                f"'budget' must cover the {self.cost:,.10g} that the features of denied people "
+                f"cost who taught the decision-maker's rule; got {budget!r}"
+            )
         self._finding = self._before_start()
 
     # -- where it stands -------------------------------------------------------------------------
@@ -393,7 +410,13 @@ class ExpAudit(Audit):
         lines = [
             "everybody comes from one population, past and present, independently",
             f"the features of each outcome in each group follow the {families} family, also where "
-            "nobody was approved, and 'accepts' is the decision-maker that was used",
+            "nobody was approved",
+        ]
+        if not self.model.rules:
+            lines.append("'accepts' is the decision-maker that was used")
+        lines += [
+            f"group {group!r}: the decision-maker, who could not be asked, follows {rule}"
+            for group, rule in self.model.rules.items()
         ]
         lines += [
             f"group {group!r}: {branch.way} weights from features: {branch.why}"
@@ -445,9 +468,12 @@ class ExpAudit(Audit):
         )
 
 
-def _model_of(history: Past) -> MixtureModel:
-    if isinstance(history, ModelledPast):
+def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
+    if isinstance(history, LearnablePast) and accepts == "learn":
+        return history.learned_model(rules)
+    if isinstance(history, ModelledPast) and accepts == "known":
         return history.model
     raise InvalidInput(
-        "'model' is needed: this history has no features; fit one with equipoise.mixture.fit_model"
+        "'model' is needed: this history has no features; fit one with "
+        f"equipoise.mixture.{'fit_model' if accepts == 'known' else 'learn_model'}"
     )

@@ -35,13 +35,15 @@ def model_to_data(model: MixtureModel) -> dict[str, Any]:
     return {
         "fits": {group: [_pack(fit) for fit in pair] for group, pair in model.fits.items()},
         "problems": dict(model.problems),
+        "rules": dict(model.rules),
+        "denied_features": dict(model.denied_features),
     }
 
 
 def model_from_data(data: Mapping[str, Any]) -> MixtureModel:
     """Build from what :func:`model_to_data` gave."""
     fits = {group: (_unpack(zero), _unpack(one)) for group, (zero, one) in data["fits"].items()}
-    return MixtureModel(fits, data["problems"])
+    return MixtureModel(fits, data["problems"], data["rules"], data["denied_features"])
 
 
 def _pack(value: Any) -> Any:

@@ -5,13 +5,14 @@ from equipoise.mixture.bayes_classifier import BayesClassifier, TradeOff, trade_
 from equipoise.mixture.family import Curvature, Family
 from equipoise.mixture.fitted import Diagnostics, TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
+from equipoise.mixture.learned_rules import LearnedRule, learn_classifier
 from equipoise.mixture.line_families import (
     ContinuousBernoulli,
     ContinuousPoisson,
     Exponential,
     Weibull,
 )
-from equipoise.mixture.model import MixtureModel, fit_model
+from equipoise.mixture.model import MixtureModel, fit_model, learn_model
 from equipoise.mixture.oracle import HalfSpace
 from equipoise.mixture.self_checks import SelfCheck
 from equipoise.mixture.theory import TruncEstConstants, separation_needed, trunc_est_constants
@@ -28,6 +29,7 @@ __all__ = [
     "Family",
     "Gaussian",
     "HalfSpace",
+    "LearnedRule",
     "MixtureModel",
     "SelfCheck",
     "TradeOff",
@@ -39,6 +41,8 @@ __all__ = [
     "fit_model",
     "fit_truncated",
     "known_law",
+    "learn_classifier",
+    "learn_model",
     "likelihood_weight",
     "log_ratio",
     "map_weight",

@@ -20,6 +20,7 @@ __all__ = ["Branch", "ExpConstants", "choose_branch"]
 
 COARSE = 0.1  # epsilon' of the proof
 FEWEST = 1000  # features, for the normal approximation
+ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,19 @@ def choose_branch(
     least = smaller / (1.0 + COARSE)  # the true smaller weight, as far as the coarse look knows
     target = constants.epsilon * least / (12.0 * constants.z)
     ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
-    needed = 1.1 * ahead.features_needed(target)
+    enough = ahead.theta_error <= ROOM * target
+    needed = 1.1 * ahead.features_needed(target) if enough else math.inf
     if math.isfinite(needed) and (needed <= paper or weights == "likelihood"):
         why = f"the weight's standard error will be within {target:.2g}"
         return Branch("likelihood", why, max(math.ceil(needed), FEWEST))
     if math.isfinite(needed):
         many = f"a likelihood weight would take {needed:,.0f} feature vectors"
     else:
+        most = ROOM * target
         many = (
             f"the laws' uncertainty alone puts a standard error of {ahead.theta_error:.2g} on the "
-            f"weight, where {target:.2g} is the most allowed (about "
-            f"{(ahead.theta_error / target) ** 2:.2g} times as many past approved people would do)"
+            f"weight, where {most:.2g} is the most allowed (about "
+            f"{(ahead.theta_error / most) ** 2:.2g} times as many past approved people would do)"
         )
     if weights == "likelihood":
         return Branch("fallback", many)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.mixture.acceptance import acceptance
 from equipoise.mixture.family import Array, Family
 from equipoise.mixture.fitted import TruncatedFit
-from equipoise.mixture.oracle import Accepts
+from equipoise.mixture.learned_rules import LearnedRule, learn_classifier
+from equipoise.mixture.oracle import Accepts, Oracle
 from equipoise.mixture.truncated import fit_truncated
 
-__all__ = ["GroupAccepts", "MixtureModel", "ModelledPast", "accepts_of", "fit_model"]
+__all__ = [
+    "GroupAccepts",
+    "LearnablePast",
+    "MixtureModel",
+    "ModelledPast",
+    "accepts_of",
+    "fit_model",
+    "learn_model",
+]
 
 GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
@@ -34,10 +44,16 @@ class MixtureModel:
         Group -> (law of outcome 0, law of outcome 1).
     problems
         Group -> why there is no model of it.
+    rules
+        Group -> what was learnt of a decision-maker that could not be asked, in words.
+    denied_features
+        Group -> past denied people whose features taught this; each costs ``c_feat``.
     """
 
     fits: Mapping[str, Pair]
     problems: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+    denied_features: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, group: str) -> Pair:
         """Return a group's two laws."""
@@ -74,6 +90,15 @@ class ModelledPast(Protocol):
         ...
 
 
+@runtime_checkable
+class LearnablePast(Protocol):
+    """A past whose features can be modelled without asking the decision-maker."""
+
+    def learned_model(self, rules: str) -> MixtureModel:
+        """Return the model if the decision-maker follows this class of rules."""
+        ...
+
+
 def fit_model(
     X: ArrayLike,
     group: ArrayLike,
@@ -98,13 +123,7 @@ def fit_model(
     A group whose data do not support a fit (too few people, singular …) is
     listed in ``problems`` of the result, with the reason.
     """
-    points = family.points(X)
-    names, outcomes = np.asarray(group), np.asarray(outcome)
-    for name, column in (("group", names), ("outcome", outcomes)):
-        if column.shape != (len(points),):
-            raise InvalidInput(
-                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {column.shape}"
-            )
+    points, names, outcomes = _columns(family, X, group, outcome)
     if not np.isin(outcomes, (0, 1)).all():
         raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
     fits: dict[str, Pair] = {}
@@ -124,6 +143,89 @@ def fit_model(
         else:
             fits[who] = (zero, one)
     return MixtureModel(fits, problems)
+
+
+def learn_model(
+    X: ArrayLike,
+    group: ArrayLike,
+    decisions: ArrayLike,
+    outcome: ArrayLike,
+    rules: str,
+    family: Family,
+    *,
+    most_denied: int = 2_000,
+    seed: int = 0,
+) -> MixtureModel:
+    """Fit both laws of every group where the decision-maker cannot be asked.
+
+    Part of the past teaches where every rule of the class approves
+    (:func:`~equipoise.mixture.learn_classifier`); the laws are fitted to the other approved people
+    inside that region, truncated to it exactly. If the class holds, so does the model.
+
+    Parameters
+    ----------
+    X, group, decisions, outcome
+        Past people, denied ones included; ``outcome`` is read for approved people only.
+    rules
+        The class: "threshold", "half_space" or "monotone".
+    most_denied
+        The most denied people per group whose features are used; each costs ``c_feat``.
+    """
+    points, names, outcomes = _columns(family, X, group, outcome)
+    approved = np.asarray(decisions) == 1
+    fits: dict[str, Pair] = {}
+    problems: dict[str, str] = {}
+    words: dict[str, str] = {}
+    denied_features: dict[str, int] = {}
+    for label in dict.fromkeys(names.tolist()):
+        who = str(label)
+        denied = np.flatnonzero((names == label) & ~approved)
+        denied = np.random.default_rng(seed).permutation(denied)[:most_denied]
+        rows = np.concatenate([np.flatnonzero((names == label) & approved), denied])
+        try:
+            rule = learn_classifier(points[rows], approved[rows], rules, seed=seed)
+            if rule.contradictions:
+                raise BadData(f"past decisions contradict the class of rules: {rule}")
+            fresh = rows[rule.fresh & approved[rows]]
+            zero, one = (
+                _fit_inside(points[fresh[outcomes[fresh] == y]], rule, family, seed) for y in (0, 1)
+            )
+        except BadData as error:
+            problems[who] = str(error)
+        else:
+            fits[who], words[who] = (zero, one), str(rule)
+        denied_features[who] = len(denied)
+    return MixtureModel(fits, problems, words, denied_features)
+
+
+def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:
+    """Fit to the people inside the sure region; the acceptance is that of the whole rule.
+
+    ``P[f=1] = P_theta[sure] / P[sure | f=1]``, which lies between ``P_theta[sure]`` and one minus
+    the share that is denied for certain.
+    """
+    inside = points[Oracle(rule.approves)(points)] if len(points) else points
+    fit = fit_truncated(inside, rule.approves, family, seed=seed)
+    held = len(inside) / len(points)
+    most = 1.0 - acceptance(family, fit.theta, rule.denies, points=2**14, seed=seed)
+    return replace(
+        fit,
+        acceptance=min(fit.acceptance / held, max(most, fit.acceptance)),
+        acceptance_gradient=fit.acceptance_gradient / held,
+    )
+
+
+def _columns(
+    family: Family, X: ArrayLike, group: ArrayLike, outcome: ArrayLike
+) -> tuple[Array, NDArray[np.generic], NDArray[np.generic]]:
+    points = family.points(X)
+    names, outcomes = np.asarray(group), np.asarray(outcome)
+    for name, column in (("group", names), ("outcome", outcomes)):
+        if column.shape != (len(points),):
+            raise InvalidInput(
+                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {column.shape}"
+            )
+    return points, names, outcomes
 
 
 def accepts_of(accepts: GroupAccepts, group: str) -> Accepts:

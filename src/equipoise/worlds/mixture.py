@@ -17,7 +17,7 @@ from equipoise.mixture.acceptance import known_law
 from equipoise.mixture.family import Array, Curvature, Family
 from equipoise.mixture.fitted import TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.model import MixtureModel, fit_model
+from equipoise.mixture.model import MixtureModel, fit_model, learn_model
 from equipoise.mixture.oracle import Accepts, HalfSpace
 from equipoise.mixture.theory import separation_needed
 from equipoise.worlds.base import People, Seed
@@ -53,6 +53,18 @@ class MixturePast:
 
     counts: CellPast
     model: MixtureModel
+    people: People | None = None
+    family: Family | None = None
+
+    def learned_model(self, rules: str) -> MixtureModel:
+        """Return the model of one who may not ask the classifier but knows its class."""
+        if self.people is None or self.family is None or self.people.features is None:
+            raise InvalidInput(
+                "accepts='learn' needs past people with features: a 'history_size', or a world "
+                "with 'feature_rows'"
+            )
+        p, names = self.people, np.array(self.people.groups)[self.people.group]
+        return learn_model(self.people.features, names, p.decision, p.outcome, rules, self.family)
 
     @property
     def cells(self) -> Cells:
@@ -217,7 +229,7 @@ class MixtureWorld:
             counts = self._cells.past(None, generator)
             if self.feature_rows is None:
                 return MixturePast(counts, self.model)
-            return MixturePast(counts, self._fit(self.draw(self.feature_rows, generator)))
+            return self._with_people(counts, self.draw(self.feature_rows, generator))
         people = self.draw(size, generator)
         table = np.zeros((len(self.groups), 3), dtype=np.int64)
         column = np.where(people.decision == 0, 2, 1 - people.outcome)
@@ -226,7 +238,7 @@ class MixtureWorld:
             raise BadData(f"a past of {size:,} people holds nobody of group {empty[0]!r}")
         cells = {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, table, strict=True)}
         order = RandomOrder(generator, counts=table.ravel().tolist())
-        return MixturePast(CellPast(Cells(cells), exact=False, order=order), self._fit(people))
+        return self._with_people(CellPast(Cells(cells), exact=False, order=order), people)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -253,15 +265,15 @@ class MixtureWorld:
         """Return the same world with laws estimated from so many past people."""
         return replace(self, feature_rows=rows)
 
-    def _fit(self, people: People) -> MixtureModel:
+    def _with_people(self, counts: CellPast, people: People) -> MixturePast:
         approved = people.decision == 1
         assert people.features is not None
         family = self.family or next(iter(self.mixtures.values())).laws[0].family
         names = np.array(self.groups)[people.group[approved]]
         accepts = {g: m.accepts for g, m in self.mixtures.items()}
-        return fit_model(
-            people.features[approved], names, people.outcome[approved], accepts, family
-        )
+        outcomes = people.outcome[approved]
+        model = fit_model(people.features[approved], names, outcomes, accepts, family)
+        return MixturePast(counts, model, people, family)
 
 
 def _unit(vector: Array) -> Array:

@@ -1,0 +1,312 @@
+"""A decision-maker that cannot be asked: what its past decisions show of it, given its class.
+
+Decisions are visible for everybody. If the rule is known to lie in a class (thresholds,
+half-spaces, monotone rules), past decisions leave a set of rules that are consistent with them.
+Where all of these approve, the rule approves for certain; where all deny, it denies. People inside
+the first region follow their law truncated to a *known* set, so it can be fitted as behind a
+classifier that can be asked, and nothing is added to the error probability. Rows that taught the
+regions are not fitted to: their place inside the region is no accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.special import betaincinv
+
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
+from equipoise.mixture.family import Array
+from equipoise.mixture.oracle import Accepts, HalfSpace, Oracle
+
+__all__ = ["RULES", "LearnedRule", "learn_classifier"]
+
+Region = Callable[[Array], NDArray[np.bool_]]
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRule:
+    """Where every rule of a class that fits the past decisions approves, and where it denies.
+
+    Attributes
+    ----------
+    family
+        The class: "threshold", "half_space" or "monotone".
+    approves, denies
+        Vectorised: whether every consistent rule approves, or denies, a row.
+    fresh
+        The rows of the past that did not teach the regions.
+    checked, contradictions
+        Fresh rows in either region, and those of them that were decided otherwise.
+    unsure
+        The share of fresh rows on which consistent rules differ.
+    denied_features
+        Denied people whose features were used; each costs ``c_feat``.
+    """
+
+    family: str
+    approves: Accepts
+    denies: Accepts
+    fresh: Bits
+    checked: int
+    contradictions: int
+    unsure: float
+    denied_features: int
+
+    def disagreement(self, level: float = 0.05) -> float:
+        """Return an upper confidence bound on how often the regions are wrong about a person.
+
+        Fresh decisions can refuse the class; they cannot prove that it holds elsewhere.
+        """
+        require_in_open_unit("level", level)
+        wrong, right = self.contradictions, self.checked - self.contradictions
+        return 1.0 if right <= 0 else float(betaincinv(wrong + 1, right, 1.0 - level))
+
+    def __str__(self) -> str:
+        return (
+            f"a {self.family.replace('_', '-')} rule: unsure about {self.unsure:.2%} of people, "
+            f"{self.contradictions} of {self.checked:,} fresh decisions against it"
+        )
+
+
+def learn_classifier(
+    X: ArrayLike,
+    decisions: ArrayLike,
+    family: str = "threshold",
+    *,
+    score: Callable[[Array], ArrayLike] | None = None,
+    share: float = 0.3,
+    seed: int = 0,
+) -> LearnedRule:
+    """Learn from past decisions what every consistent rule of a class does.
+
+    Parameters
+    ----------
+    X, decisions
+        Features and decisions (0 or 1) of past people of one group.
+    family
+        "threshold": approve from some value of one column on (or up to it), or of ``score``.
+        "half_space": approve on one side of a hyperplane. "monotone": whoever has no column
+        smaller than somebody approved is approved.
+    score
+        For "threshold": the number that the rule looks at; every column is tried if left out.
+    share
+        Share of the rows that teach the regions; the others check them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5_000, 2))
+    >>> rule = learn_classifier(X, X[:, 1] >= 0.3)
+    >>> print(rule)
+    a threshold rule: unsure about 0.14% of people, 0 of 3,496 fresh decisions against it
+    >>> rule.approves(np.array([[0.0, 0.4], [0.0, 0.2]])).tolist()
+    [True, False]
+    """
+    if family not in RULES:
+        raise UnknownName("classifier family", family, RULES)
+    if score is not None and family != "threshold":
+        raise InvalidInput(f"'score' is for family='threshold'; got {family!r}")
+    require_in_open_unit("share", share)
+    points = np.asarray(X, dtype=float)
+    points = points[:, None] if points.ndim == 1 else points
+    approved = np.asarray(decisions)
+    if points.ndim != 2 or approved.shape != (len(points),):
+        raise InvalidInput(
+            f"'decisions' must have one entry per row of 'X'; got {approved.shape} for "
+            f"{points.shape}"
+        )
+    if not np.isfinite(points).all() or not np.isin(approved, (0, 1)).all():
+        raise BadData("'X' must be finite and 'decisions' 0 or 1; drop rows with missing values")
+    approved = approved.astype(bool)
+    teaches = np.random.default_rng(seed).random(len(points)) < share
+    yes, no = points[teaches & approved], points[teaches & ~approved]
+    if not len(yes):
+        raise BadData(f"nobody among the {int(teaches.sum())} people to learn from was approved")
+    if score is not None:
+        yes_region, no_region = _on_score(yes, no, score)
+    else:
+        yes_region, no_region = RULES[family](yes, no)
+    fresh = points[~teaches]
+    sure, refused = Oracle(yes_region)(fresh), Oracle(no_region)(fresh)
+    decided = approved[~teaches]
+    against = int((sure & ~decided).sum() + (refused & decided).sum())
+    return LearnedRule(
+        family,
+        yes_region,
+        no_region,
+        fresh=~teaches,
+        checked=int((sure | refused).sum()),
+        contradictions=against,
+        unsure=float((~sure & ~refused).mean()) if len(fresh) else 1.0,
+        denied_features=int((~approved).sum()),
+    )
+
+
+# -- thresholds ----------------------------------------------------------------------------------
+
+
+def _threshold(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
+    """Try every column in both directions; a region must hold for all that are consistent."""
+    normals = [s * unit for unit in np.eye(yes.shape[1]) for s in (1.0, -1.0)]
+    fits = [n for n in normals if not len(no) or (no @ n).max() < (yes @ n).min()]
+    if not fits or not len(no):
+        raise BadData(
+            "no threshold on one column explains these decisions; pass the 'score' that the rule "
+            "looks at, or family='half_space'"
+            if len(no)
+            else "nobody among the people to learn from was denied: a threshold cannot be placed"
+        )
+    cuts = [(n, float((yes @ n).min()), float((no @ n).max())) for n in fits]
+    if len(cuts) == 1:
+        normal, low, high = cuts[0]
+        return HalfSpace(normal, low), lambda X: X @ normal <= high
+    return (
+        lambda X: np.all([X @ n >= low for n, low, _ in cuts], axis=0),
+        lambda X: np.all([X @ n <= high for n, _, high in cuts], axis=0),
+    )
+
+
+def _on_score(
+    yes: Array, no: Array, score: Callable[[Array], ArrayLike]
+) -> tuple[Accepts, Accepts]:
+    least = float(np.min(np.asarray(score(yes))))
+    most = float(np.max(np.asarray(score(no)))) if len(no) else -np.inf
+    if most >= least:
+        raise BadData(
+            f"no threshold on 'score' explains these decisions: somebody with {most:.4g} was "
+            f"denied, somebody with {least:.4g} approved"
+        )
+    return lambda X: np.asarray(score(X)) >= least, lambda X: np.asarray(score(X)) <= most
+
+
+# -- monotone rules ------------------------------------------------------------------------------
+
+
+def _monotone(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
+    """Approve above an approved point, deny below a denied one; only extreme points matter."""
+    least, most = _minimal(yes), -_minimal(-no) if len(no) else no
+    if len(most) and _dominated(most, least).any():
+        raise BadData(
+            "no monotone rule explains these decisions: somebody was denied who is in no column "
+            "below somebody approved"
+        )
+    return lambda X: _dominated(X, least), lambda X: _dominated(-X, -most)
+
+
+def _dominated(X: Array, corners: Array) -> Bits:
+    """Say for every row whether it is at least as large as one of the corners in every column."""
+    found = np.zeros(len(X), dtype=bool)
+    for corner in corners:
+        found |= (corner <= X).all(axis=1)
+    return found
+
+
+def _minimal(points: Array) -> Array:
+    """Return the points that no other one lies below of."""
+    kept: list[Array] = []
+    for point in points[np.argsort(points.sum(axis=1))]:
+        if not any((other <= point).all() for other in kept):
+            kept.append(point)
+    return np.array(kept)
+
+
+# -- half-spaces ---------------------------------------------------------------------------------
+
+
+def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
+    """Enclose all separating hyperplanes in a box, by linear programmes; its ends decide.
+
+    Hyperplanes are ``(u + V z) . x = b`` with u one separating direction and V its complement.
+    Over a box of (z, b) the least and the largest ``(u + V z) . x - b`` have a closed form.
+    """
+    if not len(no):
+        raise BadData("nobody among the people to learn from was denied: no half-space shows")
+    everybody = np.concatenate([yes, no])
+    centre, spread = everybody.mean(axis=0), everybody.std(axis=0) + 1e-300
+    rows = np.concatenate([yes - centre, centre - no]) / spread  # w.x >= b, and w.x <= b turned
+    sign = np.concatenate([np.ones(len(yes)), -np.ones(len(no))])
+    d = rows.shape[1]
+    # variables (w, b, margin): the widest margin with |w| <= 1 in every column
+    widest = _Programme(
+        np.column_stack([-rows, sign, np.ones(len(rows))]),
+        [(-1.0, 1.0)] * d + [(None, None), (None, 1.0)],
+    )
+    best = widest.minimise(np.append(np.zeros(d + 1), -1.0))
+    if best is None or best[-1] <= 0.0:
+        raise BadData(
+            "no half-space explains these decisions; try family='monotone', or pass the classifier"
+        )
+    u = best[:d] / np.linalg.norm(best[:d])
+    complement = np.linalg.svd(u[None, :])[2][1:].T
+    near = np.argsort(np.abs(rows @ best[:d] - sign * best[d]))[: max(50, len(rows) // 50)]
+    origin = (sign[near, None] * rows[near]).mean(axis=0)  # where z and b are told apart best
+    shifted = rows - sign[:, None] * origin
+    turned = np.column_stack([-shifted @ complement, sign])
+    space = _Programme(turned, [(None, None)] * d, limits=shifted @ u)
+    low, high = np.empty(d), np.empty(d)
+    for i, unit in enumerate(np.eye(d)):
+        ends = [space.minimise(s * unit) for s in (1.0, -1.0)]
+        if ends[0] is None or ends[1] is None:
+            raise BadData(
+                f"{len(yes)} approved and {len(no)} denied people leave the half-space's direction "
+                "open; learn from more"
+            )
+        low[i], high[i] = ends[0][i], ends[1][i]
+    middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 + 1e-9) + 1e-12
+    normal = u + complement @ middle[:-1]
+
+    def value(X: Array, side: float) -> Array:
+        x = (X - centre) / spread - origin
+        doubt = np.abs(x @ complement) @ half[:-1] + half[-1]
+        return np.asarray(x @ normal - middle[-1] - side * doubt)
+
+    return lambda X: value(X, 1.0) >= 0.0, lambda X: value(X, -1.0) < 0.0
+
+
+class _Programme:
+    """Minimise over ``matrix @ v <= limits`` with few rows at a time: those that were violated."""
+
+    def __init__(
+        self,
+        matrix: Array,
+        bounds: list[tuple[float | None, float | None]],
+        limits: Array | None = None,
+    ) -> None:
+        self.matrix = matrix
+        self.limits = np.zeros(len(matrix)) if limits is None else limits
+        self.bounds = bounds
+        self.active = np.unique(np.linspace(0, len(matrix) - 1, 400).astype(int))
+
+    def minimise(self, objective: Array) -> Array | None:
+        """Return where the objective is least, None if it has no end or no point is feasible."""
+        reach = 1e6  # an end beyond this is none
+        bounds = [(-reach if a is None else a, reach if b is None else b) for a, b in self.bounds]
+        for _ in range(200):
+            found = linprog(
+                objective,
+                A_ub=self.matrix[self.active],
+                b_ub=self.limits[self.active],
+                bounds=bounds,
+            )
+            if found.x is None:
+                return None
+            excess = self.matrix @ found.x - self.limits
+            worst = np.argsort(excess)[-200:]
+            worst = worst[excess[worst] > 1e-9]
+            if not len(worst):
+                return None if np.abs(found.x).max() >= 0.999 * reach else np.asarray(found.x)
+            self.active = np.union1d(self.active, worst)
+        return None
+
+
+RULES: dict[str, Callable[[Array, Array], tuple[Accepts, Accepts]]] = {
+    "threshold": _threshold,
+    "half_space": _half_space,
+    "monotone": _monotone,
+}
+"""Class of rules -> what every consistent one approves and denies."""
