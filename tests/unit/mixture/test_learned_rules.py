@@ -138,13 +138,8 @@ def _assumptions(costs: Costs) -> tuple[str, ...]:
         counts = audit.counts(group)
         zero, one = mixture.laws
         rng, ones = np.random.default_rng(3), int(2_000 * mixture.q)
-        X: Array = np.concatenate(
-            [
-                zero.family.sample(zero.theta, 2_000 - ones, rng),
-                one.family.sample(one.theta, ones, rng),
-            ]
-        )
-        counts.add_many(X)
+        counts.add_many(zero.family.sample(zero.theta, 2_000 - ones, rng))
+        counts.add_many(one.family.sample(one.theta, ones, rng))
     audit.take_features({g: audit.counts(g) for g in WORLD.groups})
     assert audit.finding is not None
     return audit.finding.assumptions
