@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
-from equipoise.cli.audit_options import LEDGER, LIMITS, MONEY, Ledger, Name, open_audit, pairs, show
-from equipoise.cli.options import (
-    Delta,
-    Epsilon,
-    Gamma,
-    Json,
-    Metric,
+from equipoise.cli.audit_options import LIMITS, MONEY, pairs, show
+from equipoise.cli.option_groups import (
+    LEDGER,
+    Ledger,
+    Name,
+    live_audit,
+    question_asked,
+    with_options,
 )
-from equipoise.cli.past import Read, with_history
+from equipoise.cli.options import Json
+from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Costs, Question
+
+if TYPE_CHECKING:
+    from equipoise.ledger import LiveAudit
 
 __all__ = ["app"]
 
@@ -29,14 +34,11 @@ app = typer.Typer(
 
 
 @app.command()
-@with_history
+@with_options(read=past_decisions, question=question_asked)
 def new(
     name: Name,
     read: Read,
-    metric: Metric = "equalized_odds",
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
+    question: Question,
     audit: Annotated[str, typer.Option("--audit", help=f"{', '.join(AUDITS)}.")] = "adaptive",
     feature_cost: Annotated[
         int, typer.Option(help="Price of each request.", rich_help_panel=MONEY)
@@ -81,16 +83,14 @@ def new(
 
     Example: equipoise audit new loans past.csv -g race -d approved -o repaid --budget 500000
     """
-    question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
-    history = read()
     from equipoise.ledger import LiveAudit
 
     live = LiveAudit.create(
         ledger,
         name,
-        history,
+        read(),
         question,
-        costs,
+        Costs(feature_cost, label_cost),
         audit=audit,
         budget=budget,
         max_in_flight=max_in_flight,
@@ -115,14 +115,13 @@ app.command()(people.correct)
 
 
 @app.command()
-def close(
-    name: Name,
+@with_options(live=live_audit)
+def conclude(
+    live: LiveAudit,
     why: Annotated[str, typer.Option(help="Reason.")] = "nobody else is to come",
-    ledger: Ledger = LEDGER,
     json: Json = False,
 ) -> None:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
-    live = open_audit(ledger, name)
     live.close(why)
     show(live.status(), json)
 

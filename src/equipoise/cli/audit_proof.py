@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.audit_options import LEDGER, Ledger, Name, open_audit, show
+from equipoise.cli.audit_options import show
 from equipoise.cli.console import print_json, working
+from equipoise.cli.option_groups import LEDGER, Ledger, live_audit, with_options
 from equipoise.cli.options import Json
 from equipoise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from equipoise.ledger import LiveAudit
 
 __all__ = ["export", "list_all", "report", "status", "verify"]
 
 
-def status(name: Name, ledger: Ledger = LEDGER, json: Json = False) -> None:
+@with_options(live=live_audit)
+def status(live: LiveAudit, json: Json = False) -> None:
     """Show people, money, evidence and drift as of now."""
-    show(open_audit(ledger, name).status(), json)
+    show(live.status(), json)
 
 
 def list_all(ledger: Ledger = LEDGER, json: Json = False) -> None:
@@ -31,43 +36,42 @@ def list_all(ledger: Ledger = LEDGER, json: Json = False) -> None:
         typer.echo(f"{row.name}: {row.seq:,} events, last at {row.time}")
 
 
+@with_options(live=live_audit)
 def report(
-    name: Name,
+    live: LiveAudit,
     to: Annotated[
         list[Path] | None,
         typer.Option("--to", help="A file that ends in .html, .md or .json; give it again."),
     ] = None,
-    ledger: Ledger = LEDGER,
     json: Json = False,
 ) -> None:
     """Write the report: HTML for people, Markdown, JSON for programs."""
     from equipoise.report import Report, write_report
 
-    live = open_audit(ledger, name)
     with working("Replaying the audit …"):
         made = Report.of(live)
     if json:
         print_json(made.to_dict())
-    for path in to or ([] if json else [Path(f"{name}.html")]):
+    for path in to or ([] if json else [Path(f"{live.row.name}.html")]):
         write_report(made, path)
         if not json:
             typer.echo(f"wrote {path}")
 
 
+@with_options(live=live_audit)
 def export(
-    name: Name,
+    live: LiveAudit,
     to: Annotated[
         Path | None, typer.Option("--to", help="The file; NAME.jsonl if left out.")
     ] = None,
     verifier: Annotated[
         bool, typer.Option(help="Put verify.py, which needs nothing but Python, beside it.")
     ] = False,
-    ledger: Ledger = LEDGER,
     json: Json = False,
 ) -> None:
     """Write every event to a file that anybody can check; keep the hash that is shown."""
-    path = to or Path(f"{name}.jsonl")
-    checkpoint = open_audit(ledger, name).export(path)
+    path = to or Path(f"{live.row.name}.jsonl")
+    checkpoint = live.export(path)
     if verifier:
         from equipoise.ledger import verify as program
 
@@ -102,7 +106,7 @@ def verify(
 
             summary, repeated = verify_export(file, head=head, checkpoints=pairs, seed=seed)
         elif name is not None:
-            summary = open_audit(ledger, name).verify(pairs)
+            summary = live_audit(name, ledger).verify(pairs)
         else:
             raise InvalidInput("'NAME' or '--file' is needed")
     if json:

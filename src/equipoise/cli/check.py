@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from equipoise.cli.console import console, print_json
-from equipoise.cli.options import (
-    Delta,
-    Epsilon,
-    Gamma,
-    Json,
-    Metric,
-)
-from equipoise.cli.past import Read, with_history
+from equipoise.cli.option_groups import question_asked, with_options
+from equipoise.cli.options import Json
+from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Question
 
 if TYPE_CHECKING:
@@ -30,20 +25,12 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@with_history
-def check(
-    read: Read,
-    metric: Metric = "equalized_odds",
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
-    json: Json = False,
-) -> None:
+@with_options(read=past_decisions, question=question_asked)
+def check(read: Read, question: Question, json: Json = False) -> None:
     """Say what past decisions alone establish, for free.
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
-    question = Question(metric, gamma, epsilon, delta)
     history = read()
     from equipoise.identify import check as check_free
 

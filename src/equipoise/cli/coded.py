@@ -37,6 +37,12 @@ class CodedRows:
             else:
                 self.columns[name] = given.get(name, name)
 
+    def value(self, name: str, row: Mapping[str, Any]) -> Any:
+        """Return what a column says of a person, as the ledger takes it."""
+        if name == "person":
+            return row[name]
+        return self.group(row) if name == "group" else self.bit(name, row)
+
     def group(self, row: Mapping[str, Any]) -> str:
         """Return a person's group."""
         if "group" not in self._coded or self._coding is None:

@@ -6,26 +6,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from equipoise.metrics import METRICS
-
 __all__ = [
     "DATA",
     "Decision",
-    "Delta",
     "DeniedOutcomes",
-    "Epsilon",
-    "FeatureCost",
-    "Gamma",
     "Group",
     "Json",
-    "LabelCost",
-    "Metric",
     "Outcome",
     "Positive",
     "Source",
 ]
 
-DATA, QUESTION, PRICES = "Past decisions", "Question", "Prices"
+DATA = "Past decisions"
 
 Source = Annotated[
     list[str],
@@ -84,38 +76,6 @@ DeniedOutcomes = Annotated[
         "--denied-outcomes",
         help="What to do with outcomes of denied people.",
         rich_help_panel=DATA,
-    ),
-]
-Metric = Annotated[
-    str,
-    typer.Option(
-        "--metric", metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION
-    ),
-]
-Gamma = Annotated[
-    float,
-    typer.Option("--gamma", help="FAIR up to this difference.", rich_help_panel=QUESTION),
-]
-Epsilon = Annotated[
-    float,
-    typer.Option(
-        "--epsilon", help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION
-    ),
-]
-Delta = Annotated[
-    float,
-    typer.Option(
-        "--delta", help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION
-    ),
-]
-FeatureCost = Annotated[
-    float,
-    typer.Option("--feature-cost", help="Price of each request.", rich_help_panel=PRICES),
-]
-LabelCost = Annotated[
-    float,
-    typer.Option(
-        "--label-cost", help="Price of each override that ends badly.", rich_help_panel=PRICES
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]

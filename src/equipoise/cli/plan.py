@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.cli.console import bar, console, print_json
-from equipoise.cli.options import (
-    Delta,
-    Epsilon,
-    FeatureCost,
-    Gamma,
-    Json,
-    LabelCost,
-    Metric,
-)
-from equipoise.cli.past import Read, with_history
+from equipoise.cli.option_groups import prices, question_asked, with_options
+from equipoise.cli.options import Json
+from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -34,15 +27,11 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@with_history
+@with_options(read=past_decisions, question=question_asked, costs=prices)
 def plan(
     read: Read,
-    metric: Metric = "equalized_odds",
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
-    feature_cost: FeatureCost = 0.0,
-    label_cost: LabelCost = 1.0,
+    question: Question,
+    costs: Costs,
     what_if: Annotated[
         bool,
         typer.Option(
@@ -59,7 +48,6 @@ def plan(
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
-    question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
     history = read()
     from equipoise.cli.plan_picture import draw_plan, require_drawable
     from equipoise.planning import plan as make_plan

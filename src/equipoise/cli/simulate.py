@@ -10,17 +10,9 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import bar, console, print_json, working
-from equipoise.cli.options import (
-    Delta,
-    Epsilon,
-    FeatureCost,
-    Gamma,
-    Json,
-    LabelCost,
-    Metric,
-    Positive,
-)
-from equipoise.cli.past import read_meaning
+from equipoise.cli.option_groups import prices, question_asked, with_options
+from equipoise.cli.options import Json, Positive
+from equipoise.cli.past_options import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
@@ -76,6 +68,7 @@ Outcome = Annotated[
 
 
 @app.command()
+@with_options(question=question_asked, costs=prices)
 def simulate(
     audits: Audits = None,
     audit: Annotated[
@@ -92,12 +85,9 @@ def simulate(
     decision: Decision = None,
     outcome: Outcome = None,
     positive: Positive = None,
-    metric: Metric = "equalized_odds",
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
-    feature_cost: FeatureCost = 0.0,
-    label_cost: LabelCost = 1.0,
+    *,
+    question: Question,
+    costs: Costs,
     repeats: Annotated[int, typer.Option(help="Independent runs.", rich_help_panel=RUNS)] = 200,
     seed: Annotated[int, typer.Option(help="Where randomness starts.", rich_help_panel=RUNS)] = 0,
     history_size: Annotated[
@@ -147,9 +137,8 @@ def simulate(
 
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
-    question, costs = Question(metric, gamma, epsilon, delta), Costs(feature_cost, label_cost)
     with working("Making the world …"):
-        place = find_world(world, group, decision, outcome, positive, epsilon)
+        place = find_world(world, group, decision, outcome, positive, question.epsilon)
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
 from equipoise.cli.console import fail, print_json
-from equipoise.cli.past import read_meaning
+from equipoise.cli.past_options import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.finding import Interval
 

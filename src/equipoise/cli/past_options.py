@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -16,13 +14,10 @@ from equipoise.errors import InvalidInput
 if TYPE_CHECKING:
     from equipoise.history import History
 
-__all__ = ["Read", "read_meaning", "with_history"]
+__all__ = ["Read", "past_decisions", "read_meaning"]
 
-if TYPE_CHECKING:
-    Read = Callable[[], History]
-else:
-    Read = Callable
-    """What a command gets in place of the options."""
+Read = Callable[[], "History"]
+"""What a command gets in place of the options."""
 
 VALUES, PLACES = "Values in the past decisions", "Where and when"
 
@@ -33,7 +28,7 @@ def _option(*names: str, what: str, panel: str, metavar: str | None = None) -> A
     )
 
 
-def _past(
+def past_decisions(
     source: Source,
     group: Group,
     decision: Decision,
@@ -87,50 +82,35 @@ def _past(
     until: Annotated[
         str | None, _option("--until", what="Before this date.", panel=PLACES, metavar="DATE")
     ] = None,
-) -> Any:
-    """Read past decisions as the options say."""
-    from equipoise.history import History
+) -> Read:
+    """Return a function that reads past decisions as the options say."""
 
-    with working("Reading past decisions …"):
-        return History.read(
-            list(source),
-            group=list(group),
-            decision=decision,
-            outcome=outcome,
-            positive=read_meaning("--positive", positive),
-            negative=read_meaning("--negative", negative),
-            missing_values=missing_value or (),
-            missing_group=missing_group,
-            min_group=min_group,
-            max_groups=max_groups,
-            denied_outcomes=denied_outcomes,
-            table=table,
-            query=query,
-            encoding=encoding,
-            order_by=order_by,
-            date=date,
-            since=since,
-            until=until,
-        )
+    def read() -> History:
+        from equipoise.history import History
 
+        with working("Reading past decisions …"):
+            return History.read(
+                list(source),
+                group=list(group),
+                decision=decision,
+                outcome=outcome,
+                positive=read_meaning("--positive", positive),
+                negative=read_meaning("--negative", negative),
+                missing_values=missing_value or (),
+                missing_group=missing_group,
+                min_group=min_group,
+                max_groups=max_groups,
+                denied_outcomes=denied_outcomes,
+                table=table,
+                query=query,
+                encoding=encoding,
+                order_by=order_by,
+                date=date,
+                since=since,
+                until=until,
+            )
 
-def with_history(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of past decisions; its argument ``read`` reads them."""
-    options = inspect.signature(_past, eval_str=True).parameters
-    own = inspect.signature(command, eval_str=True).parameters
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        past = {name: values.pop(name) for name in options}
-        command(**values, read=partial(_past, **past))
-
-    merged: list[inspect.Parameter] = []
-    for name, parameter in own.items():
-        merged += options.values() if name == "read" else [parameter]
-    kinds = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in merged]
-    run.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
-    run.__annotations__ = {}
-    return run
+    return read
 
 
 def read_meaning(

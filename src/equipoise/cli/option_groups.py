@@ -1,0 +1,109 @@
+"""Options that belong together, declared once and given to commands as what they stand for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from equipoise.metrics import METRICS
+from equipoise.question import Costs, Question
+
+if TYPE_CHECKING:
+    from equipoise.ledger import LiveAudit
+
+__all__ = ["LEDGER", "Ledger", "Name", "live_audit", "prices", "question_asked", "with_options"]
+
+Command = Callable[..., None]
+
+QUESTION, PRICES = "Question", "Prices"
+
+LEDGER = "equipoise-ledger.db"
+Ledger = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        "-l",
+        envvar="EQUIPOISE_LEDGER",
+        metavar="FILE|URL",
+        help="A file (SQLite) or postgresql://…",
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
+
+
+def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Put the options of functions in the place of a command's arguments.
+
+    An argument of the command that is named here is what the function returns for its options.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = _parameters(command, without=groups)
+        options = {name: _parameters(group) for name, group in groups.items()}
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {n: {option: values.pop(option) for option in options[n]} for n in groups}
+            command(**values, **{name: groups[name](**given[name]) for name in groups})
+
+        every = [p for name in own for p in options.get(name, {name: own[name]}).values()]
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        run.__annotations__ = {}
+        return run
+
+    return decorate
+
+
+def _parameters(
+    function: Callable[..., Any], without: Container[str] = ()
+) -> dict[str, inspect.Parameter]:
+    """Return the parameters by keyword, their types evaluated (but those of whole groups)."""
+    return {
+        name: one.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY,
+            annotation=None if name in without else eval(one.annotation, function.__globals__),
+        )
+        for name, one in inspect.signature(function).parameters.items()
+    }
+
+
+def question_asked(
+    metric: Annotated[
+        str,
+        typer.Option(metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION),
+    ] = "equalized_odds",
+    gamma: Annotated[
+        float, typer.Option(help="FAIR up to this difference.", rich_help_panel=QUESTION)
+    ] = 0.05,
+    epsilon: Annotated[
+        float, typer.Option(help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION)
+    ] = 0.05,
+    delta: Annotated[
+        float, typer.Option(help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION)
+    ] = 0.05,
+) -> Question:
+    """Return the question that is asked."""
+    return Question(metric, gamma, epsilon, delta)
+
+
+def prices(
+    feature_cost: Annotated[
+        float, typer.Option(help="Price of each request.", rich_help_panel=PRICES)
+    ] = 0.0,
+    label_cost: Annotated[
+        float, typer.Option(help="Price of each override that ends badly.", rich_help_panel=PRICES)
+    ] = 1.0,
+) -> Costs:
+    """Return what answers cost."""
+    return Costs(feature_cost, label_cost)
+
+
+def live_audit(name: Name, ledger: Ledger = LEDGER) -> LiveAudit:
+    """Open an audit of a ledger."""
+    from equipoise.ledger import LiveAudit
+
+    return LiveAudit.open(ledger, name)
