@@ -12,12 +12,61 @@ from equipoise._version import __version__ as __version__
 from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
+    from equipoise import bounds as bounds, data as data, mixture as mixture, worlds as worlds
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
     from equipoise.audits.baseline import BaselineAudit as BaselineAudit
     from equipoise.audits.exp import ExpAudit as ExpAudit
     from equipoise.audits.rs import RSAudit as RSAudit
+    from equipoise.bounds import (
+        LowerBound as LowerBound,
+        Price as Price,
+        lower_bound as lower_bound,
+    )
+    from equipoise.cells import Cells as Cells, GroupCells as GroupCells
+    from equipoise.errors import (
+        BadData as BadData,
+        Conflict as Conflict,
+        EquipoiseError as EquipoiseError,
+        InvalidInput as InvalidInput,
+        LedgerError as LedgerError,
+        MissingExtra as MissingExtra,
+        ProtocolError as ProtocolError,
+        UnknownName as UnknownName,
+    )
+    from equipoise.finding import Finding as Finding, Interval as Interval
+    from equipoise.history import History as History, Past as Past
+    from equipoise.identify import Check as Check, check as check
+    from equipoise.ledger import (
+        Checkpoint as Checkpoint,
+        LiveAudit as LiveAudit,
+        Reply as Reply,
+        Status as Status,
+        list_audits as list_audits,
+    )
+    from equipoise.planning import (
+        Forecast as Forecast,
+        Outlook as Outlook,
+        Plan as Plan,
+        Variation as Variation,
+        plan as plan,
+        what_if as what_if,
+    )
     from equipoise.progress import Progress as Progress
+    from equipoise.question import (
+        Costs as Costs,
+        Question as Question,
+        Ticket as Ticket,
+        Verdict as Verdict,
+        Want as Want,
+    )
+    from equipoise.report import Report as Report, write_report as write_report
+    from equipoise.simulation import (
+        Simulation as Simulation,
+        Summary as Summary,
+        run as run,
+        simulate as simulate,
+    )
     from equipoise.worlds import World as World
 
 _NAMES = {

@@ -1,0 +1,81 @@
+"""The public surface: every name that ``import equipoise as eq`` offers, and how it is called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from enum import Enum
+from pathlib import Path
+
+import equipoise as eq
+
+SURFACE = Path(__file__).with_name("surface.txt")
+
+METHODS = {
+    "AdaptiveAudit": ("ask", "tell", "withdraw", "conclude"),
+    "History": ("read", "from_cells"),
+    "LiveAudit": ("create", "open", "ask", "tell", "conclude", "status", "checkpoint", "verify"),
+    "Report": ("of",),
+    "Simulation": ("summary",),
+}
+
+
+def surface() -> str:
+    """Return a line per name: what it is called with, in the order of ``eq.__all__``."""
+    lines = []
+    for name in eq.__all__:
+        value = getattr(eq, name)
+        lines.append(f"{name}{_called(value)}")
+        methods = (m for m in METHODS.get(name, ()) if hasattr(value, m))
+        lines += [f"  .{method}{_called(getattr(value, method))}" for method in methods]
+    return "\n".join(lines) + "\n"
+
+
+def _called(value: object) -> str:
+    if inspect.ismodule(value):
+        return f": {', '.join(value.__all__)}"
+    if isinstance(value, type) and issubclass(value, Enum):
+        return f": {', '.join(member.name for member in value)}"
+    if isinstance(value, type) and issubclass(value, Exception):
+        return f": {value.__mro__[1].__name__}"
+    if not _has_signature(value):
+        return ": a type"
+    parameters = inspect.signature(value).parameters.values()
+    plain = [p.replace(annotation=p.empty) for p in parameters if p.name != "self"]
+    return re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(inspect.Signature(plain)))
+
+
+def _has_signature(value: object) -> bool:
+    if isinstance(value, type):
+        abstract = getattr(value, "_is_protocol", False) or inspect.isabstract(value)
+        return not abstract and not issubclass(value, Exception)
+    return inspect.isroutine(value)
+
+
+def test_names_and_signatures_change_only_on_purpose() -> None:
+    # To accept a change: python -m tests.unit.test_surface, and a line in the changelog.
+    assert surface() == SURFACE.read_text()
+
+
+def test_every_name_is_known_to_type_checkers() -> None:
+    tree = ast.parse(Path(str(eq.__file__)).read_text())
+    (known,) = [n for n in tree.body if isinstance(n, ast.If)]
+    typed = {alias.asname for n in known.body if isinstance(n, ast.ImportFrom) for alias in n.names}
+    assert typed == set(eq.__all__)
+
+
+def test_data_come_first_and_every_argument_has_a_name() -> None:
+    for name in eq.__all__:
+        value = getattr(eq, name)
+        if not _has_signature(value):
+            continue
+        order = [p.name for p in inspect.signature(value).parameters.values()]
+        for first in (["history", "question", "costs"], ["world", "question", "costs"]):
+            here = [n for n in order if n in first]
+            assert here == [n for n in first if n in here], name
+        assert not {"rng", "jobs", "advance", "label"} & set(order) or name == "Costs", name
+
+
+if __name__ == "__main__":
+    SURFACE.write_text(surface())
