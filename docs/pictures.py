@@ -124,11 +124,11 @@ def staircase() -> Figure:
             told += _label_somebody(audit, rng)
         _paint_regions(axis, faint=True)
         assert audit.evidence is not None
-        for cells, colour in (
+        for staircases, colour in (
             (audit.evidence.unfair_set, UNFAIR),
             (audit.evidence.fair_set, FAIR),
         ):
-            if cells is not None:
+            for cells in staircases:
                 _paint_cells(axis, cells, colour)
         axis.plot([WORLD.r["B"]], [WORLD.r["A"]], "o", color=INK, markersize=4)
         verdict = "" if audit.finding is None else f": {audit.finding.verdict}"
@@ -150,8 +150,7 @@ def evidence() -> Figure:
             if audit.finding is None:
                 against.append(_least_evidence(audit))
         assert audit.evidence is not None
-        assert audit.evidence.fair_set is not None
-        goal = float(np.log(audit.evidence.fair_set.thresholds[0]))
+        goal = float(np.log(audit.evidence.fair_set[0].bar))
         axis.plot(range(len(against)), against, color=INK, alpha=0.6, linewidth=1)
         axis.plot([len(against)], [goal], "o", color=UNFAIR, markersize=4)
     axis.axhline(goal, color=UNFAIR, linewidth=1)
@@ -201,14 +200,11 @@ def _paint_regions(axis: Axes, *, faint: bool = False) -> None:
 
 
 def _paint_cells(axis: Axes, cells: Staircase, colour: str) -> None:
-    pairs, boxes = cells.boxes
-    if not len(pairs):
+    low, high, _ = cells.standing(10**6)
+    if not len(low):
         return
     outlines = []
-    for pair, (low_a, high_a, low_b, high_b) in zip(pairs.tolist(), boxes.tolist(), strict=True):
-        x, y = ((low_b, high_b), (low_a, high_a))
-        if cells.pairs[pair].a != 0:
-            x, y = y, x
+    for y, x in np.stack([low, high], axis=2).tolist():
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1]), (x[0], y[0])]
         outlines.append(Outline(np.round(corners, 3), closed=True))
     whole = Outline.make_compound_path(*outlines)  # one element of the file instead of thousands
@@ -227,9 +223,8 @@ def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:
 def _least_evidence(audit: eq.AdaptiveAudit) -> float:
     weighing = audit.evidence
     assert weighing is not None
-    assert weighing.fair_set is not None
-    missing = weighing.fair_set.standing(weighing.estimates).missing
-    return float(np.log(weighing.fair_set.thresholds[0]) - missing.max())
+    _, _, missing = weighing.fair_set[0].standing(10**6)
+    return float(np.log(weighing.fair_set[0].bar) - missing.max())
 
 
 def _mean_of_prefix(outcome: np.ndarray, known: np.ndarray) -> float:

@@ -14,6 +14,7 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.evidence import Staircase, Weighing
+from equipoise.evidence.staircase import OUT
 
 Array = NDArray[np.float64]
 
@@ -23,33 +24,32 @@ MOST_NATS = 300.0  # more than any threshold, less than overflow
 class BetaStaircase(Staircase):
     """The same cells, refuted by the mixture's least value over each."""
 
-    def __init__(self, like: Staircase, groups: int) -> None:
-        self.__dict__.update(like.__dict__)
-        self.ones, self.zeros = np.zeros(groups), np.zeros(groups)
+    def __init__(self, like: Staircase) -> None:
+        vars(self).update(vars(like))
+        self.ones, self.zeros = np.zeros(self.low.shape[1]), np.zeros(self.low.shape[1])
 
-    def update(self, group: int, outcome: int | None) -> None:
-        if outcome is None:
+    @property
+    def evidence(self) -> Array:
+        ones, zeros = self.ones, self.zeros
+        lam = np.clip(ones / np.maximum(ones + zeros, 1.0), self.low, self.high)
+        mixture = betaln(ones + 0.5, zeros + 0.5) - betaln(0.5, 0.5)
+        log = (mixture - xlogy(ones, lam) - xlog1py(zeros, -lam)).sum(axis=1)
+        return np.asarray(np.exp(np.minimum(log, MOST_NATS)))
+
+    def update(self, group: int, outcome: int) -> None:
+        if outcome == OUT:
             raise ValueError("the comparison is for labels that all come")
         (self.ones if outcome else self.zeros)[group] += 1
-        rows = self._rows
-        log = self._least(self._a[rows.pair], rows.box[:, :2])
-        log += self._least(self._b[rows.pair], rows.box[:, 2:])
-        rows.stake[:] = 0.0
-        rows.stake[:, 0] = np.exp(np.minimum(log, MOST_NATS))
-        for factor in (rows.a_one, rows.a_zero, rows.b_one, rows.b_zero):
-            factor[:] = 1.0
-        super().update(group, outcome)
+        self._refute(self.evidence >= self.bar)
+        if not self.refuted:
+            self._drop_refuted()
 
-    def aim(self, estimates: Array, counts: Array) -> None:
-        """Nothing is aimed."""
-
-    def _least(self, group: NDArray[np.intp], ends: Array) -> Array:
-        """Return the log of one group's least factor over an interval of its unknown."""
-        ones, zeros = self.ones[group], self.zeros[group]
-        best = np.divide(ones, ones + zeros, out=np.full(len(ones), 0.5), where=ones + zeros > 0)
-        lam = np.clip(best, ends[:, 0], ends[:, 1])
-        mixture = betaln(ones + 0.5, zeros + 0.5) - betaln(0.5, 0.5)
-        return np.asarray(mixture - xlogy(ones, lam) - xlog1py(zeros, -lam))
+    def update_block(self, groups: NDArray[np.intp], outcomes: NDArray[np.intp]) -> int:
+        for place, (group, outcome) in enumerate(zip(groups, outcomes, strict=True)):
+            if self.refuted:
+                return place
+            self.update(int(group), int(outcome))
+        return len(groups) if self.refuted else len(groups) + 1
 
 
 class BetaAudit(AdaptiveAudit):
@@ -58,10 +58,9 @@ class BetaAudit(AdaptiveAudit):
     name = "beta mixture"
 
     def _start(self) -> Weighing:
-        weighing = super()._start()
-        if weighing.fair_set is None:
+        if len(self.cells) != 2:
             raise ValueError("the comparison is for two groups")
-        groups = len(self.cells)
-        weighing.unfair_set = BetaStaircase(weighing.unfair_set, groups)
-        weighing.fair_set = BetaStaircase(weighing.fair_set, groups)
+        weighing = super()._start()
+        weighing.unfair_set = [BetaStaircase(s) for s in weighing.unfair_set]
+        weighing.fair_set = [BetaStaircase(s) for s in weighing.fair_set]
         return weighing

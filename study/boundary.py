@@ -19,10 +19,9 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.base import Audit
+from equipoise.audits.base import Answer, Audit
 from equipoise.bands import clopper_pearson
-from equipoise.finding import Finding
-from equipoise.question import Ticket
+from equipoise.question import Want
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.worlds import CellWorld
 
@@ -74,12 +73,12 @@ class Row:
     boundary: Boundary
     runs: int
     past: int | None  # people per group
-    pending: str | None  # None: outcomes come at once
+    late: bool = False  # outcomes come after a while, bad ones first
     audit: type[Audit] = AdaptiveAudit
 
     def simulate(self, seed: int, jobs: int) -> Simulation:
         world = self.boundary.world
-        delay: Delay | None = None if self.pending is None else good_news_is_late
+        delay: Delay | None = good_news_is_late if self.late else None
         return simulate(
             self.audit,
             world,
@@ -91,21 +90,19 @@ class Row:
             delay=delay,
             people=None if delay is None else MOST_PEOPLE,
             n_jobs=jobs,
-            pending=self.pending or "prefix",
         )
 
 
 class ArrivalOrder(AdaptiveAudit):
     """Counts a label when it arrives: the first ones to arrive are failures."""
 
-    def tell(self, ticket: Ticket, outcome: int | None = None, features: object = None) -> None:
-        self._require_open(ticket)
-        self._order.remove(ticket)
-        self._order.appendleft(ticket)
-        super().tell(ticket, outcome)
+    def _book_request(self, group: str, want: Want) -> None:
+        Audit._book_request(self, group, want)
 
-    def _look_ahead(self) -> Finding | None:
-        return None
+    def _take_in(self, answer: Answer) -> None:
+        if self._finding is None and self.evidence is not None and answer.outcome is not None:
+            self.evidence.count(self._index[answer.ticket.group], answer.outcome)
+            self._finding = self._after_labels()
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:
@@ -129,7 +126,7 @@ def add_options(parser: argparse.ArgumentParser, runs: int = 4000, page: Path = 
 
 def run(options: argparse.Namespace) -> Table:
     rows = [
-        Row(boundary, options.runs, None, None)
+        Row(boundary, options.runs, None)
         for line in ("few approved", "half approved")
         for boundary in boundaries(line)
     ]
@@ -165,13 +162,13 @@ def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) 
 def _cells(row: Row, sim: Simulation) -> list[str]:
     wrong, runs = int(sim.wrong.sum()), len(sim)
     low, high = clopper_pearson(wrong, runs, 0.025)
-    policy = "arrival order" if row.audit is ArrivalOrder else row.pending
+    order = "in arrival order" if row.audit is ArrivalOrder else "in request order"
     return [
         row.boundary.line,
         str(len(row.boundary.world.groups)),
         row.boundary.truth,
         "unlimited" if row.past is None else f"{row.past:,}",
-        "none" if policy is None else policy.replace("_", " "),
+        order if row.late else "none",
         f"{runs:,}",
         f"{wrong:,}",
         f"{wrong / runs:.4f}",

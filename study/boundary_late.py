@@ -1,6 +1,6 @@
 """Wrong verdicts at the boundaries when outcomes come late, and later if they are good.
 
-Two and four groups, finite and unlimited past data, both policies for labels that are out. The last
+Two and four groups, finite and unlimited past data. The last
 rows count labels as they arrive instead of as they were asked for: an audit that must not be built,
 to show that the harness would notice.
 """
@@ -21,21 +21,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Table:
     rows = [
-        Row(edge, options.runs, past, pending)
+        Row(edge, options.runs, past, late=True)
         for line in ("half approved", "four groups")
         for edge in boundaries(line)
         for past in (None, 100_000, 10_000)
-        for pending in ("prefix", "worst_case")
     ]
     rows += [
-        Row(edge, options.runs, None, "prefix", ArrivalOrder) for edge in boundaries("few approved")
+        Row(edge, options.runs, None, late=True, audit=ArrivalOrder)
+        for edge in boundaries("few approved")
     ]
     return fill(
         rows,
         options,
         "boundary_late",
         "Outcomes are told after a geometric number of arrivals, 2 on average if they are bad and "
-        "500 if they are good. *Prefix* and *worst case* are the two policies for labels that are "
-        "out; *arrival order* counts a label when it arrives, an audit that must not be built: its "
-        "rows show that the harness would notice.",
+        "500 if they are good. *In arrival order* counts a label when it arrives, an audit "
+        "that must not be built: its rows show that the harness would notice.",
     )

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> str:
     lines = [f"true difference {world().difference(QUESTION.metric):.4f}; FAIR is wrong"]
     lines += [
         str(delayed_audits(order, options.audits, options.seed, options.people, options.jobs))
-        for order in ("prefix", "worst_case", "arrival order")
+        for order in ("request order", "arrival order")
     ]
     return "\n".join(lines)
 
@@ -98,7 +98,6 @@ def one_audit(order: str, seed: int, people: int) -> str | None:
         QUESTION,
         Costs(label=1),
         audit="arrival order" if arrival else "adaptive",
-        options={} if arrival else {"pending": order},
         max_in_flight=400,
         stream="denied",
     )

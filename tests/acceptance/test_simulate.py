@@ -36,7 +36,7 @@ def test_its_json_says_the_same_as_the_library() -> None:
 def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     arguments = (
         *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.1", "--repeats", "2"),
-        *("--history-size", "100000", "--delay", "30,3", "--pending", "worst_case"),
+        *("--history-size", "100000", "--delay", "30,3"),
     )
     done = equipoise("simulate", "--audit", "adaptive", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
@@ -48,7 +48,6 @@ def test_the_adaptive_audit_next_to_the_least_cost() -> None:
         repeats=2,
         history_size=100_000,
         delay=lambda outcome, rng: 30 if outcome else 3,
-        pending="worst_case",
     )
     (row,) = (line for line in done.stdout.splitlines() if line.startswith("  adaptive "))
     multiple = sim.cost.mean() / eq.lower_bound(world, question, eq.Costs())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.audits.adaptive import AdaptiveAudit, Pending
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.exp import ExpAudit
@@ -52,11 +52,8 @@ def _stopping(kind: type[RSAudit] | type[BaselineAudit], *, reuse: bool) -> Buil
     return build
 
 
-def _adaptive(pending: Pending) -> Build:
-    def build(past: Past, question: Question, costs: Costs, budget: float | None) -> Audit:
-        return AdaptiveAudit(past, question, costs, pending=pending, budget=budget)
-
-    return build
+def _adaptive(past: Past, question: Question, costs: Costs, budget: float | None) -> Audit:
+    return AdaptiveAudit(past, question, costs, budget=budget)
 
 
 def _exp(weights: str, *, modelled: bool) -> Build:
@@ -94,15 +91,7 @@ ADAPTIVE = (*BLACK_BOX, "false_omission_parity", "accuracy_parity", "predictive_
 
 CASES = [
     # While answers are out the adaptive audit goes by an older plan, so it asks other people.
-    Case("adaptive", _adaptive("prefix"), LENDER, QUESTION, ADAPTIVE, same_people=False),
-    Case(
-        "adaptive, worst case",
-        _adaptive("worst_case"),
-        LENDER,
-        QUESTION,
-        ADAPTIVE,
-        same_people=False,
-    ),
+    Case("adaptive", _adaptive, LENDER, QUESTION, ADAPTIVE, same_people=False),
     Case("baseline", _stopping(BaselineAudit, reuse=False), LENDER, QUESTION, BLACK_BOX),
     Case("baseline, reuse", _stopping(BaselineAudit, reuse=True), LENDER, QUESTION, BLACK_BOX),
     Case("rs", _stopping(RSAudit, reuse=False), LENDER, QUESTION, BLACK_BOX),

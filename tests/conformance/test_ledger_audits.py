@@ -22,7 +22,6 @@ OVERLAPPING = MixtureWorld.synthetic(separation=0.5, approval={"0": 0.5, "1": 0.
 SMALL_EXP = {"tau": 15, "coarse_tau": 15, "features": 60}
 CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "adaptive": ("adaptive", CELLS, {}),
-    "adaptive, worst case": ("adaptive", CELLS, {"pending": "worst_case"}),
     "rs": ("rs", CELLS, {"tau": 20}),
     "baseline": ("baseline", CELLS, {"tau": 20}),
     "exp, features": ("exp", LAWS, {**SMALL_EXP, "weights": "map"}),
@@ -97,7 +96,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_outcomes(ledger: str, case:
         rng.shuffle(messages)
         live.tell_many(messages)
         finding = live.so_far()
-        found.add((finding.verdict, finding.estimate, finding.lower, finding.upper))
+        found.add(finding.verdict)  # which may come before all outcomes are told
         live.verify()
     assert len(found) == 1
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.base import Answer, Audit
+from equipoise.audits.base import Answer, Audit, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
-from equipoise.errors import InvalidInput, ProtocolError, UnknownName
+from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Levels, Weighing
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
@@ -26,11 +26,10 @@ from equipoise.identify import (
     simultaneous,
 )
 from equipoise.metrics import RATES
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
-__all__ = ["AdaptiveAudit", "Pending"]
+__all__ = ["AdaptiveAudit"]
 
-Pending = Literal["prefix", "worst_case"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -53,10 +52,6 @@ class AdaptiveAudit(Audit):
     ----------
     history, question, costs, budget
         As for every audit. Past data without end (``history.exact``) or finite ones.
-    pending
-        What to do while labels are out: ``"prefix"`` counts labels up to the first one that is
-        out; ``"worst_case"`` also asks whether the verdict holds however those turn out, which
-        decides earlier.
     free_share
         Share of the error level spent on finite past data.
 
@@ -80,21 +75,18 @@ class AdaptiveAudit(Audit):
         costs: Costs,
         *,
         budget: float | None = None,
-        pending: Pending = "prefix",
         free_share: float = FREE_SHARE,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        if pending not in ("prefix", "worst_case"):
-            raise UnknownName("policy for 'pending'", pending, ("prefix", "worst_case"))
         if not 0.0 < free_share < 1.0 - INTERVAL_SHARE:
             raise InvalidInput(
                 f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {free_share!r}"
             )
-        self.pending_policy = pending
         self._free_share = 0.0 if history.exact else free_share
         self._groups = history.cells.groups
         self._index = {group: i for i, group in enumerate(self._groups)}
-        self._requested = np.zeros(len(self._groups))
+        self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
+        self._concluded: str | None = None
         strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
         self._bands = bands_from_past(
             history,
@@ -130,6 +122,32 @@ class AdaptiveAudit(Audit):
             return dict.fromkeys(self._groups, 0.0)
         return dict(zip(self._groups, self._weighing.shares.tolist(), strict=True))
 
+    def conclude(self, why: str = "nobody else is to come") -> Finding:
+        """Say that nobody else will come; return the finding that the evidence so far supports."""
+        if self._finding is None:
+            self._concluded = why
+        return super().conclude(why)
+
+    def correct(self, ticket: Ticket, outcome: int) -> None:
+        """Replace an outcome that was told, or bring one after the request was withdrawn.
+
+        The label's own factor changes and nothing else. The first may lower the evidence and
+        take a verdict back; the second only adds to it.
+        """
+        number = self._numbers.get(ticket.number)
+        if number is None or ticket.number in self._open:
+            raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
+        outcome = binary("outcome", outcome)
+        weighing, spending = self._evidence(), self._spending[ticket.group]
+        spending.failures += (outcome == 0) - (weighing.outcome(number) == 0)
+        spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
+        weighing.correct(number, outcome)
+        self._finding = self._after_labels()
+        if self._finding is None and self._concluded is not None:
+            self._finding = self._conclude(self._concluded)
+        if self._finding is None:
+            self._give_up_if_broke()
+
     # -- many labels at once --------------------------------------------------------------------
 
     # A simulation may label all the people at once whom ask and tell would label one by one until
@@ -147,13 +165,13 @@ class AdaptiveAudit(Audit):
         most
             At most so many people; None without a limit.
         """
-        if self._finding is not None or self._order or self.budget is not None:
+        if self._finding is not None or self._open or self.budget is not None:
             raise ProtocolError(
                 "labels come in blocks only to an audit that goes on, has no budget and waits for "
                 "no label; use ask and tell"
             )
         weighing = self._evidence()
-        until_doubt = np.ceil(self._next_doubt - weighing.counts.sum())
+        until_doubt = np.ceil(self._next_doubt - weighing.told.sum())
         count = max(1, int(min(weighing.labels_until_change, until_doubt)))
         return weighing.choose(arrivals, count if most is None else min(count, most), rng)
 
@@ -161,7 +179,6 @@ class AdaptiveAudit(Audit):
         """Count the outcomes of chosen people; return how many were needed for the finding."""
         taken = self._evidence().count_block(groups, outcomes)
         groups, outcomes = groups[:taken], outcomes[:taken]
-        np.add.at(self._requested, groups, 1)
         for group, spending in self._spending.items():
             mine = outcomes[groups == self._index[group]]
             spending.labels += len(mine)
@@ -175,22 +192,29 @@ class AdaptiveAudit(Audit):
         if decision == 1 or self._weighing is None:
             return Want.NOTHING
         index = self._index[group]
-        return Want.LABEL if self._weighing.eligible(self._requested)[index] else Want.NOTHING
+        return Want.LABEL if self._weighing.eligible()[index] else Want.NOTHING
 
     def _book_request(self, group: str, want: Want) -> None:
         super()._book_request(group, want)
-        self._requested[self._index[group]] += 1
+        self._numbers[self._issued - 1] = self._evidence().request(self._index[group])
+
+    def _take_in(self, answer: Answer) -> None:
+        while self._order and self._order[0].number not in self._open:
+            self._order.popleft()
+        number = self._numbers[answer.ticket.number]
+        self._evidence().tell(number, OUT if answer.outcome is None else answer.outcome)
+        if self._finding is None:
+            self._finding = self._after_labels()
 
     def _learn(self, answer: Answer) -> Finding | None:
-        self._evidence().count(self._index[answer.ticket.group], answer.outcome)
-        return self._after_labels()
+        raise NotImplementedError("answers are weighed as they come")
 
     def _after_labels(self) -> Finding | None:
         weighing = self._evidence()
         if weighing.verdict is not None:
             return self._decided(weighing.verdict)
-        if weighing.counts.sum() >= self._next_doubt:
-            self._next_doubt = DOUBT * weighing.counts.sum()
+        if weighing.told.sum() >= self._next_doubt:
+            self._next_doubt = DOUBT * weighing.told.sum()
             low, high = np.array(list(self._boxes().values())).T
             if weighing.is_hopeless(low, high):
                 return self._conclude("the past data are too few for any number of labels")
@@ -199,21 +223,8 @@ class AdaptiveAudit(Audit):
     def _least_hold(self) -> float:
         if self._weighing is None:
             return super()._least_hold()
-        welcome = self._weighing.eligible(self._requested)
+        welcome = self._weighing.eligible()
         return min(self.costs.of(g).worst for g, w in zip(self._groups, welcome, strict=True) if w)
-
-    def _look_ahead(self) -> Finding | None:
-        if self.pending_policy == "prefix":
-            return None
-        ones, zeros, unknown = (np.zeros(len(self._groups)) for _ in range(3))
-        # Later labels will meet other bets; judging them by these too would be a second chance.
-        for ticket in islice(self._order, self._evidence().labels_until_change):
-            answer = self._waiting.get(ticket.number)
-            outcome = None if answer is None else answer.outcome
-            counts = unknown if outcome is None else ones if outcome else zeros
-            counts[self._index[ticket.group]] += 1
-        verdict = self._evidence().verdict_with(ones, zeros, unknown)
-        return None if verdict is None else self._decided(verdict)
 
     def _conclude(self, why: str) -> Finding:
         return self._report(Verdict.INCONCLUSIVE, why, missing=self._what_is_missing())
@@ -290,10 +301,10 @@ class AdaptiveAudit(Audit):
             return dict.fromkeys(self._groups, (0.0, 1.0))
         strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
         level = INTERVAL_SHARE * strictest / len(self._groups)
-        w = self._weighing
+        tallies = self._weighing.tallies()
         return {
-            group: anytime_interval(float(w.ones[i]), float(w.zeros[i]), float(w.unknown[i]), level)
-            for i, group in enumerate(self._groups)
+            group: anytime_interval(float(ones), float(zeros), float(unknown), level)
+            for group, (ones, zeros, unknown) in zip(self._groups, tallies.T, strict=True)
         }
 
     def _with_estimates(
@@ -322,7 +333,7 @@ class AdaptiveAudit(Audit):
             return float(curve.value(0.0))
         if self._weighing is None:
             return None
-        ones, zeros = self._weighing.ones[index], self._weighing.zeros[index]
+        ones, zeros, _ = self._weighing.tallies()[:, index]
         return float(curve.value(ones / (ones + zeros))) if ones + zeros else None
 
     def _what_is_missing(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Ticket, Want
 
-__all__ = ["Answer", "Audit", "Spending"]
+__all__ = ["Answer", "Audit", "Spending", "binary"]
 
 Features = NDArray[np.float64]
 
@@ -103,6 +103,7 @@ class Audit(ABC):
         self._order: deque[Ticket] = deque()  # requests not counted yet, in request order
         self._open: dict[int, Ticket] = {}  # requests without an answer
         self._waiting: dict[int, Answer] = {}  # answers that wait for an earlier one
+        self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
         self._finding: Finding | None = None
 
     # -- the protocol ---------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class Audit(ABC):
         """
         if group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
-        decision = _binary("decision", decision)
+        decision = binary("decision", decision)
         want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
@@ -139,7 +140,7 @@ class Audit(ABC):
         """Bring what the ticket wanted."""
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
-            outcome = _binary("outcome", outcome)
+            outcome = binary("outcome", outcome)
         elif features is None or outcome is not None:
             raise InvalidInput(
                 f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
@@ -155,7 +156,15 @@ class Audit(ABC):
         if cost is not None and ticket.decision == 0:
             feature = self.costs.of(ticket.group).feature
             self._spending[ticket.group].adjustment += cost - feature
+            self._adjusted[ticket.number] = cost - feature
         self._settle(Answer(ticket))
+
+    def correct(self, ticket: Ticket, outcome: int) -> None:
+        """Replace an outcome that was told, or bring one after the request was withdrawn."""
+        raise ProtocolError(
+            f"a {self.name} audit cannot change the answer to ticket {ticket}; make a new audit "
+            "and bring it the right answers"
+        )
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
@@ -234,27 +243,25 @@ class Audit(ABC):
         """Return what must be affordable for the audit to go on: the cheapest request there is."""
         return min(self.costs.of(group).worst for group in self.cells)
 
-    def _look_ahead(self) -> Finding | None:
-        """Look at answers that came before an earlier request was settled; undecided by default."""
-        return None
-
     # -- bookkeeping ----------------------------------------------------------------------------
 
     def _settle(self, answer: Answer) -> None:
         ticket = answer.ticket
         del self._open[ticket.number]
-        self._waiting[ticket.number] = answer
         if ticket.decision == 0 and ticket.want is Want.LABEL:
             self._spending[ticket.group].pending -= 1
             self._spending[ticket.group].failures += answer.outcome == 0
+        self._take_in(answer)
+        if self._finding is None:
+            self._give_up_if_broke()
+
+    def _take_in(self, answer: Answer) -> None:
+        """Learn from answers in request order, up to the first that is out."""
+        self._waiting[answer.ticket.number] = answer
         while self._order and self._order[0].number in self._waiting:
             settled = self._waiting.pop(self._order.popleft().number)
             if self._finding is None:
                 self._finding = self._learn(settled)
-        if self._finding is None and self._waiting:
-            self._finding = self._look_ahead()
-        if self._finding is None:
-            self._give_up_if_broke()
 
     def _book_request(self, group: str, want: Want) -> None:
         spending = self._spending[group]
@@ -284,7 +291,8 @@ class Audit(ABC):
         raise ProtocolError(f"ticket {ticket} is settled already, or differs from the one issued")
 
 
-def _binary(name: str, value: object) -> int:
+def binary(name: str, value: object) -> int:
+    """Return 0 or 1, or raise what names the argument."""
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise InvalidInput(f"{name!r} must be 0 or 1; got {value!r}")
     return int(value)

@@ -109,14 +109,6 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    pending: Annotated[
-        str | None,
-        typer.Option(
-            metavar="prefix|worst_case",
-            help="adaptive: what to do while outcomes are out; else prefix.",
-            rich_help_panel=RUNS,
-        ),
-    ] = None,
     delay: Annotated[
         str | None,
         typer.Option(
@@ -144,7 +136,7 @@ def simulate(
 
     waits = _read_delay(delay)
     names = [*(audits or []), *(audit or [])] or ["rs", "baseline"]
-    given = {"tau": tau, "reuse_labels": reuse_labels, "pending": pending, "budget": budget}
+    given = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
     options = _options(names, given)
     summaries = []
     for name in names:

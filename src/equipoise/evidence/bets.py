@@ -3,106 +3,62 @@
 At a corner ``lam`` a label multiplies the stake by ``rho/lam`` (Y=1) or ``(1-rho)/(1-lam)`` (Y=0).
 Its mean under a null point ``lam'`` is ``1 + (lam'-lam)(rho-lam)/(lam(1-lam))``, at most 1 when
 lam' and rho lie on opposite sides of lam. That is all that validity needs; how far to move is a
-matter of power.
+matter of power. Bets follow from the cell and the question alone: no label ever moves one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "AIMED",
-    "UNFAIR_SIZES",
-    "Sizes",
-    "alternatives",
-    "fair_sizes",
-    "plug_in",
-    "ratios",
-    "trust",
-]
+__all__ = ["UNFAIR_SIZES", "alternatives", "bet_shares", "fair_sizes", "ratios"]
 
 Array = NDArray[np.float64]
 
 _EDGE = 1e-9
-AIMED = 2  # bets that follow the estimates
-STANDARD_ERRORS = 1.2
+ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
+_DIRECTIONS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
+SMALL = 0.5  # bets of so many epsilons decide also in the middle between gamma and gamma + epsilon
+FEW = 0.1  # … with this share of a stake; the larger sizes divide the rest
+UNFAIR_SIZES = (SMALL, 1.0, 2.5)  # for refuting the FAIR set: how far the gap moves, in epsilons
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How far the gap moves under each alternative, in epsilons, and its share of the stake."""
-
-    steps: tuple[float, ...]
-    weights: tuple[float, ...]
-    aimed: float  # share of the stake on bets that follow the estimates
-
-
-UNFAIR_SIZES = Sizes((0.6, 1.2, 2.2, 4.5), (0.05, 0.37, 0.33, 0.25), aimed=0.75)
-"""For refuting the FAIR set: nothing says how unfair the truth may be, so sizes spread out."""
-
-
-def fair_sizes(gap: float, epsilon: float) -> Sizes:
+def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
     """For refuting the UNFAIR set: the gap can shrink by little more than itself."""
-    t = max(0.8 * gap / epsilon, 1.3)
-    return Sizes((0.6, 1.1, float(np.sqrt(1.1 * t)), t), (0.05, 0.25, 0.3, 0.4), aimed=0.3)
+    return SMALL, 1.0, max(0.8 * gap / epsilon, 1.3)
+
+
+def bet_shares(sizes: int) -> Array:
+    """Return how a corner's stake is divided among directions and sizes."""
+    by_size = [FEW, *([(1.0 - FEW) / (sizes - 1)] * (sizes - 1))]
+    return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
 
 
 def alternatives(
-    lam_a: Array,
-    lam_b: Array,
-    side: Array,
-    curve_a: Array,
-    curve_b: Array,
-    share_a: Array,
-    share_b: Array,
-    steps: Array,
+    lam_a: Array, lam_b: Array, side: Array, curve_a: Array, curve_b: Array, steps: Array
 ) -> tuple[Array, Array]:
-    """Return ``rho`` for a and b, one column per alternative.
+    """Return ``rho`` for a and b, one column per direction and size.
 
     Group a moves towards ``side``, group b against it, each in proportion to what a label of it
-    tells per unit of planned share, until the active rate's gap has moved by the step.
+    tells, or one of them alone, until the active rate's gap has moved by the step.
 
     Parameters
     ----------
-    lam_a, lam_b, side, share_a, share_b
-        Corners, directions and planned shares of labels, all of shape (n,).
+    lam_a, lam_b, side
+        Corners and directions, all of shape (n,).
     curve_a, curve_b
         Coefficients (a, b, c, d) of the active rate, shape (4, n).
     steps
-        How far the gap should move when both groups move, shape (n, J).
+        How far the gap should move, shape (n, J).
     """
-    pull_a = np.maximum(lam_a * (1.0 - lam_a), 1e-4) * np.abs(_slope(curve_a, lam_a)) / share_a
-    pull_b = np.maximum(lam_b * (1.0 - lam_b), 1e-4) * np.abs(_slope(curve_b, lam_b)) / share_b
-    return _move(lam_a, lam_b, side, curve_a, curve_b, pull_a, pull_b, steps)
-
-
-def trust(gathered: Array, groups: Array) -> Array:
-    """Return how far each aimed bet goes from its box to the estimate, as a share of the way.
-
-    ``gathered`` is the evidence that the estimates promise (nats), ``groups`` how many of the two
-    groups contribute. The first bet shrinks the way by the estimates' noise; the second has the
-    same length in standard errors whatever the estimates say, so that noise cannot cost it much.
-    """
-    shrunk = gathered / (gathered + 0.5 * groups + 1e-9)
-    steady = np.minimum(STANDARD_ERRORS / np.sqrt(2.0 * gathered + 1e-9), 1.5)
-    return np.stack([shrunk, steady], axis=1)
-
-
-def plug_in(low: Array, high: Array, estimate: Array, way: Array) -> tuple[Array, Array]:
-    """Return the factors of bets that go from the box towards the estimate, by shares ``way``.
-
-    The corner is the end of [low, high] nearest to the estimate; there is no bet while the estimate
-    is inside.
-    """
-    low = np.where(low < _EDGE, 0.0, np.minimum(low, 1.0 - _EDGE))  # a wider box is safe
-    high = np.where(high > 1.0 - _EDGE, 1.0, np.maximum(high, _EDGE))
-    corner = np.clip(estimate, low, high)[:, None]
-    rho = corner + way * (estimate[:, None] - corner)
-    rho = np.clip(rho, 0.02 * corner, 1.0 - 0.02 * (1.0 - corner))
-    return rho / corner, (1.0 - rho) / (1.0 - corner)
+    pull_a = np.maximum(lam_a * (1.0 - lam_a), 1e-4) * np.abs(_slope(curve_a, lam_a))
+    pull_b = np.maximum(lam_b * (1.0 - lam_b), 1e-4) * np.abs(_slope(curve_b, lam_b))
+    moved = [
+        _move(lam_a, lam_b, side, curve_a, curve_b, a * pull_a, b * pull_b, steps)
+        for a, b in _DIRECTIONS
+    ]
+    rho_a, rho_b = zip(*moved, strict=True)
+    return np.hstack(rho_a), np.hstack(rho_b)
 
 
 def ratios(rho: Array, lam: Array) -> tuple[Array, Array]:

@@ -1,103 +1,198 @@
-"""Where bets against a cell start: corners of the box around it, for either wrong answer."""
+"""Cells of either wrong answer, the box around each, and the corners that bets against it start at.
+
+There are three kinds of cells: the UNFAIR set of an ordered pair over an interval of ``lam_b``; the
+FAIR corridor of two groups over such an interval, split at its middle line; and, for more groups,
+the unknowns at which one rate of every group lies within gamma above a level, for an interval of
+levels. Each depends on the past data and the question alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.geometry import Pair
+from equipoise.curves import Band, Curve
+from equipoise.evidence.geometry import Pair, grid
 
-__all__ = ["CornerRule", "Corners", "FairCorners", "UnfairCorners"]
+__all__ = ["Cells", "Corners", "corridor_cells", "level_cells", "unfair_cells"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
+FADE = 2.0  # how fast the stake on leaving through the far side falls with its distance in epsilons
+
 
 @dataclass(frozen=True)
 class Corners:
-    """The corners of cells over intervals of ``lam_b``: arrays of shape (n, q), q corners each.
+    """Where bets on groups a and b start: arrays of shape (cells, corners).
 
-    ``side`` is the direction in which group a leaves the null, ``weight`` the corner's share of the
-    cell's stake, ``extra`` what is added to every step, ``active`` the rate that bets aim by.
-    ``empty`` marks intervals above which there is nothing to refute.
+    ``side`` is the direction in which group a leaves the box, b leaving it the other way;
+    ``weight`` the corner's share of the cell's stake, ``extra`` what is added to every step.
+    ``curve_a`` and ``curve_b`` have the coefficients of the rate that bets aim by, last axis first.
     """
 
+    a: int
+    b: int
     lam_a: Array
     lam_b: Array
     side: Array
     weight: Array
     extra: Array
-    active: Ints
-    empty: Flags
-    box: Array  # (n, 4): the cell lies in [box0, box1] for a, [box2, box3] for b
-
-
-CornerRule = Callable[[Pair, Array, Array, Ints], Corners]
+    curve_a: Array  # (4, cells, corners)
+    curve_b: Array
 
 
 @dataclass(frozen=True)
-class UnfairCorners:
-    """Corners of the UNFAIR set's cells: (u(end), start), left by a rising and b falling."""
+class Cells:
+    """Boxes: in cell i group g's unknown lies in [low[i, g], high[i, g]]; and their corners."""
 
-    gap: float
-
-    def __call__(self, pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
-        """Return the corners of some cells."""
-        u = pair.unfair_below(end, self.gap)
-        one = np.ones((len(start), 1))
-        return Corners(
-            lam_a=np.clip(u.at, 0.0, 1.0)[:, None],
-            lam_b=start[:, None],
-            side=one,
-            weight=one,
-            extra=0.0 * one,
-            active=u.active[:, None],
-            empty=u.at < 0.0,
-            box=np.stack([np.zeros_like(start), np.clip(u.at, 0.0, 1.0), start, end], axis=1),
-        )
+    low: Array  # (cells, groups)
+    high: Array
+    corners: tuple[Corners, ...]
 
 
-@dataclass(frozen=True)
-class FairCorners:
-    """Corners of the FAIR set's cells: each interval's corridor is split at its middle line.
+def unfair_cells(pair: Pair, gap: float, step: float, groups: int) -> Cells:
+    """Return the cells where a's rates may differ from b's by ``gap`` or more, a's unknown lower.
 
-    The upper half (``half`` = 1) bets mostly that the truth lies above the corridor, at
-    (U(end), start), and a little that it lies below the middle line; the lower half mirrors it.
+    Such a point has ``lam_a <= u(lam_b)`` and u does not fall, so above [start, end] it lies in
+    ``[0, u(end)] x [start, end]``. Bets leave the box by a rising and b falling.
     """
+    ends = grid(pair, step)
+    start, end = ends[:-1], ends[1:]
+    u = pair.unfair_below(end, gap)
+    full = u.at >= 0.0
+    start, end, high, active = start[full], end[full], np.clip(u.at[full], 0, 1), u.active[full]
+    one = np.ones((len(start), 1))
+    corners = Corners(
+        pair.a,
+        pair.b,
+        lam_a=high[:, None],
+        lam_b=start[:, None],
+        side=one,
+        weight=one,
+        extra=0.0 * one,
+        curve_a=_coefficients([a for a, _ in pair.curves()], active[:, None]),
+        curve_b=_coefficients([b for _, b in pair.curves()], active[:, None]),
+    )
+    return _boxed(pair, np.zeros_like(start), high, start, end, groups, corners)
 
-    gap: float
 
-    def __call__(self, pair: Pair, start: Array, end: Array, half: Ints) -> Corners:
-        """Return the corners of some cells."""
-        gap, minor = self.gap, 0.5 if self.gap == 0.0 else 0.1
-        from_start, from_end = pair.fair_from(start, gap), pair.fair_from(end, gap)
-        to_start, to_end = pair.fair_to(start, gap), pair.fair_to(end, gap)
-        low, high = np.clip(from_start.at, 0.0, 1.0), np.clip(to_end.at, 0.0, 1.0)
-        middle_start = (low + np.clip(to_start.at, 0.0, 1.0)) / 2.0
-        middle_end = (np.clip(from_end.at, 0.0, 1.0) + high) / 2.0
-        upper = half == 1
-        up_a = np.where(upper, high, np.minimum(middle_end, high))
-        down_a = np.where(upper, np.maximum(middle_start, low), low)
-        up_share = np.where(upper, 1.0 - minor, minor)
-        return Corners(
-            lam_a=np.stack([up_a, down_a], axis=1),
-            lam_b=np.stack([start, end], axis=1),
-            side=np.tile([1.0, -1.0], (len(start), 1)),
-            weight=np.stack([up_share, 1.0 - up_share], axis=1),
-            extra=np.stack([np.where(upper, 0.0, gap), np.where(upper, gap, 0.0)], axis=1),
-            active=np.stack([to_end.active, from_start.active], axis=1),
-            empty=(from_start.at > to_end.at) | (from_start.at > 1.0) | (to_end.at < 0.0),
-            box=np.stack(
-                [
-                    np.where(upper, np.maximum(middle_start, low), low),
-                    np.where(upper, high, np.minimum(middle_end, high)),
-                    start,
-                    end,
-                ],
-                axis=1,
-            ),
-        )
+def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: int) -> Cells:
+    """Return the cells where the rates of two groups differ by at most ``gap``.
+
+    Such a point has ``L(lam_b) <= lam_a <= U(lam_b)``. Above [start, end] the corridor is split at
+    its middle line m. The upper half lies in ``[m(start), U(end)]``, the lower in
+    ``[L(start), m(end)]``. The upper half bets mostly that the truth lies above the corridor, and a
+    little that it lies below: the less, the further that side is. The lower half mirrors it. Where
+    the corridor narrows to nothing both sides are as near.
+    """
+    ends = np.tile(grid(pair, step), (2, 1))
+    start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
+    upper = np.repeat([False, True], ends.shape[1] - 1)
+    bottom, top = pair.fair_from(start, gap).at, pair.fair_to(end, gap).at
+    full = (bottom <= top) & (bottom <= 1.0) & (top >= 0.0)
+    start, end, upper = start[full], end[full], upper[full]
+    from_start, from_end = pair.fair_from(start, gap), pair.fair_from(end, gap)
+    to_start, to_end = pair.fair_to(start, gap), pair.fair_to(end, gap)
+    low, high = np.clip(from_start.at, 0.0, 1.0), np.clip(to_end.at, 0.0, 1.0)
+    middle_start = (low + np.clip(to_start.at, 0.0, 1.0)) / 2.0
+    middle_end = (np.clip(from_end.at, 0.0, 1.0) + high) / 2.0
+    up_a = np.where(upper, high, np.minimum(middle_end, high))
+    down_a = np.where(upper, np.maximum(middle_start, low), low)
+    active = np.stack([to_end.active, from_start.active], axis=1)
+    curve_a = _coefficients([a for a, _ in pair.curves()], active)
+    extra = np.abs(
+        _rate(curve_a, np.stack([high, low], axis=1))
+        - _rate(curve_a, np.stack([up_a, down_a], axis=1))
+    )
+    far = 0.5 * np.exp(-FADE * extra.max(axis=1) / epsilon)
+    up_share = np.where(upper, 1.0 - far, far)
+    corners = Corners(
+        pair.a,
+        pair.b,
+        lam_a=np.stack([up_a, down_a], axis=1),
+        lam_b=np.stack([start, end], axis=1),
+        side=np.tile([1.0, -1.0], (len(start), 1)),
+        weight=np.stack([up_share, 1.0 - up_share], axis=1),
+        extra=extra,
+        curve_a=curve_a,
+        curve_b=_coefficients([b for _, b in pair.curves()], active),
+    )
+    return _boxed(pair, down_a, up_a, start, end, groups, corners)
+
+
+def level_cells(bands: Sequence[Band], falling: bool, gamma: float, step: float) -> Cells:
+    """Return the cells where one rate of all groups lies within ``gamma``, by the lowest of them.
+
+    If the rates differ by at most gamma, the lowest is a level such that each lies in
+    [level, level + gamma]; for a level in [start, end] each lies in [start, end + gamma]. Bets are
+    on every ordered pair of groups: a leaves its side of the box upwards, b downwards.
+    """
+    ends = level_grid(bands, step)
+    start, end = ends[:-1], top_of(ends[1:], gamma)
+    sides = [
+        (band.low.since(end, falling=True), band.high.until(start, falling=True))
+        if falling
+        else (band.high.since(start, falling=False), band.low.until(end, falling=False))
+        for band in bands
+    ]
+    low, high = (np.stack(ends, axis=1) for ends in zip(*sides, strict=True))
+    full = ((low <= high) & (low <= 1.0) & (high >= 0.0)).all(axis=1)
+    low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
+    groups = len(bands)
+    one = np.ones((len(low), 1))
+    curves = [_coefficients([band.low], np.zeros((len(low), 1), dtype=np.intp)) for band in bands]
+    return Cells(
+        low,
+        high,
+        tuple(
+            Corners(
+                a,
+                b,
+                lam_a=high[:, [a]],
+                lam_b=low[:, [b]],
+                side=one,
+                weight=one / (groups * (groups - 1)),
+                extra=0.0 * one,
+                curve_a=curves[a],
+                curve_b=curves[b],
+            )
+            for a, b in permutations(range(groups), 2)
+        ),
+    )
+
+
+def level_grid(bands: Sequence[Band], step: float) -> Array:
+    """Return the ends of intervals of at most ``step`` over all values that a rate may take."""
+    values = [curve.value([0.0, 1.0]) for band in bands for curve in (band.low, band.high)]
+    low, high = np.min(values), np.max(values)
+    return np.linspace(low, high, 2 + int((high - low) / step))
+
+
+def top_of(level: Array, gamma: float) -> Array:
+    """Return how high a rate may be beside a rate at ``level``."""
+    return np.asarray(level + gamma)
+
+
+def _boxed(
+    pair: Pair, low_a: Array, high_a: Array, low_b: Array, high_b: Array, groups: int, c: Corners
+) -> Cells:
+    low, high = np.zeros((len(low_a), groups)), np.ones((len(low_a), groups))
+    low[:, pair.a], high[:, pair.a] = low_a, high_a
+    low[:, pair.b], high[:, pair.b] = low_b, high_b
+    return Cells(low, high, (c,))
+
+
+def _coefficients(curves: Sequence[Curve], active: Ints) -> Array:
+    table = np.array([(c.a, c.b, c.c, c.d) for c in curves])
+    return np.moveaxis(table[active], -1, 0)
+
+
+def _rate(curve: Array, r: Array) -> Array:
+    a, b, c, d = curve
+    return np.asarray((a + b * r) / (c + d * r))

@@ -92,10 +92,10 @@ def fair_pairs(bands: Bands) -> list[Pair]:
 
 
 def grid(pair: Pair, step: float) -> Array:
-    """Return the ends of intervals of ``lam_b`` over which b's rates move by at most ``step``."""
+    """Return the ends of intervals of ``lam_b`` over which no rate moves more than ``step``."""
     fine = np.linspace(0.0, 1.0, 4097)
-    moved = sum(np.abs(band.low.value(fine) - band.low.value(0.0)) for band in pair.bands_b)
-    moved = np.asarray(moved) + 1e-9 * fine  # constants move nowhere; keep the inverse defined
+    moves = np.max([np.abs(np.diff(band.low.value(fine))) for band in pair.bands_b], axis=0)
+    moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / 4096)])  # constants move nowhere
     count = max(1, int(np.ceil(moved[-1] / step)))
     ends = np.interp(np.linspace(0.0, moved[-1], count + 1), moved, fine)
     ends[0], ends[-1] = 0.0, 1.0

@@ -14,7 +14,7 @@ from fractions import Fraction
 from equipoise.curves import Band, Curve
 from equipoise.evidence.geometry import Pair
 
-__all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "unfair_box"]
+__all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "level_side", "unfair_box"]
 
 ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
 
@@ -79,6 +79,19 @@ def fair_box(pair: Pair, start: Fraction, end: Fraction, half: int, gap: Fractio
     if half == 1:
         return Box(max(_unit(low), _middle(pair, start, gap)), _unit(high), start, end)
     return Box(_unit(low), min(_unit(high), _middle(pair, end, gap)), start, end)
+
+
+def level_side(
+    band: Band, falling: bool, start: Fraction, end: Fraction
+) -> tuple[Fraction, Fraction] | None:
+    """Return the unknowns of a group at which its rate may lie in [start, end]; None if none."""
+    if falling:
+        low = _smallest(band.low, end, at_least=False)
+        high = _largest(band.high, start, at_least=True)
+    else:
+        low = _smallest(band.high, start, at_least=True)
+        high = _largest(band.low, end, at_least=False)
+    return None if low > high or low > 1 or high < 0 else (_unit(low), _unit(high))
 
 
 def _reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Iterable[Fraction]:
@@ -201,14 +214,6 @@ class Cell:
         self.stakes = [
             stake * bet.factor(group_a, outcome)
             for stake, bet in zip(self.stakes, self.bets, strict=True)
-        ]
-
-    def restart(self, prior: Sequence[Fraction], share: Fraction) -> None:
-        """Take a share of every stake and spread it anew; the sum stays."""
-        evidence = self.evidence
-        self.stakes = [
-            (1 - share) * stake + share * evidence * weight
-            for stake, weight in zip(self.stakes, prior, strict=True)
         ]
 
     def least(self, pending: Sequence[tuple[bool, int | None]]) -> Fraction:

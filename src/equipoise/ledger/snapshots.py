@@ -125,6 +125,9 @@ def _feed(update: Any, value: Any) -> None:
 
 
 def _feed_object(update: Any, value: Any) -> None:
+    if "__getstate__" in vars(type(value)):  # says itself what it knows; the rest follows
+        _feed(update, value.__getstate__())
+        return
     if is_dataclass(value) or hasattr(value, "__dict__") or hasattr(value, "__slots__"):
         names = [*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())]
         for name in sorted(set(names)):

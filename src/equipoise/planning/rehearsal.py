@@ -118,11 +118,11 @@ def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
     evidence = copy.evidence
     assert evidence is not None
     if evidence.verdict is not None:
-        return Trial(evidence.verdict.value, evidence.counts, copy.cost)
+        return Trial(evidence.verdict.value, evidence.requested, copy.cost)
     to_go = evidence.labels_to_go()
     prices = np.array([audit.costs.of(g).expected(x) for g, x in zip(audit.cells, r, strict=True)])
     rest = np.where(prices > 0.0, prices, 1.0) * to_go  # what is free stays free, however long
-    return Trial(None, evidence.counts + to_go, copy.cost + float(rest[prices > 0.0].sum()))
+    return Trial(None, evidence.requested + to_go, copy.cost + float(rest[prices > 0.0].sum()))
 
 
 def _quantile(trials: Sequence[Trial], level: float) -> Price:

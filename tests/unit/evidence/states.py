@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
 from equipoise.evidence import Levels, Staircase, Weighing
-from equipoise.evidence.reference import Bet, Box, fair_box, unfair_box
+from equipoise.evidence.reference import Bet
+from equipoise.evidence.staircase import OUT, Bets
 from equipoise.history import History
 from equipoise.history.cell_past import CellPast
 from equipoise.history.past import Past
@@ -57,14 +58,14 @@ class Setup:
             **wide,
         )
 
-    def stream(self, *, vanishing: float = 0.05) -> Iterator[tuple[int, int | None]]:
-        """Yield labels: group and outcome, None for somebody who vanished."""
+    def stream(self, *, vanishing: float = 0.05) -> Iterator[tuple[int, int]]:
+        """Yield labels: group and outcome, OUT for somebody who vanished."""
         rng = np.random.default_rng(self.seed)
         favour = rng.dirichlet(np.ones(len(self.r)))
         for _ in range(self.labels):
             group = int(rng.choice(len(self.r), p=favour))
             outcome = int(rng.random() < self.r[group])
-            yield group, None if rng.random() < vanishing else outcome
+            yield group, OUT if rng.random() < vanishing else outcome
 
 
 def exact_past(cells: Cells) -> Past:
@@ -103,24 +104,9 @@ def _counts(rng: np.random.Generator, scale: int) -> list[int]:
 
 
 def staircases(weighing: Weighing) -> list[Staircase]:
-    return [s for s in (weighing.unfair_set, weighing.fair_set) if s is not None]
+    return [*weighing.unfair_set, *weighing.fair_set]
 
 
-def boxes(staircase: Staircase) -> np.ndarray:
-    return staircase._rows.box
-
-
-def exact_box(weighing: Weighing, setup: Setup, staircase: Staircase, row: int) -> Box | None:
-    """Return a cell's box by the reference."""
-    rows = staircase._rows
-    pair = staircase.pairs[rows.pair[row]]
-    start, end = Fraction(rows.start[row]), Fraction(rows.end[row])
-    if staircase is weighing.unfair_set:
-        return unfair_box(pair, start, end, Fraction(setup.gamma + setup.epsilon))
-    return fair_box(pair, start, end, int(rows.half[row]), Fraction(setup.gamma))
-
-
-def exact_bets(staircase: Staircase, row: int) -> list[Bet]:
-    rows = staircase._rows
-    factors = (rows.a_one[row], rows.a_zero[row], rows.b_one[row], rows.b_zero[row])
-    return [Bet(*map(Fraction, f)) for f in zip(*factors, strict=True)]
+def exact_bets(bets: Bets, cell: int) -> list[Bet]:
+    a_zero, a_one, _, b_zero, b_one, _ = bets.factors[:, cell]
+    return [Bet(*map(Fraction, f)) for f in zip(a_one, a_zero, b_one, b_zero, strict=True)]
