@@ -15,6 +15,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
 from equipoise.evidence.geometry import Pair, grid
 
@@ -32,7 +33,8 @@ class Corners:
     """Where bets on groups a and b start: arrays of shape (cells, corners).
 
     ``side`` is the direction in which group a leaves the box, b leaving it the other way;
-    ``weight`` the corner's share of the cell's stake, ``extra`` what is added to every step.
+    ``weight`` the corner's share of the cell's stake, ``extra`` what is added to every step,
+    ``unit`` how far a rate moves when the gap moves by 1.
     ``curve_a`` and ``curve_b`` have the coefficients of the rate that bets aim by, last axis first.
     """
 
@@ -43,6 +45,7 @@ class Corners:
     side: Array
     weight: Array
     extra: Array
+    unit: Array
     curve_a: Array  # (4, cells, corners)
     curve_b: Array
 
@@ -68,16 +71,20 @@ def unfair_cells(pair: Pair, gap: float, step: float, groups: int) -> Cells:
     full = u.at >= 0.0
     start, end, high, active = start[full], end[full], np.clip(u.at[full], 0, 1), u.active[full]
     one = np.ones((len(start), 1))
+    curve_a = _coefficients([a for a, _ in pair.curves()], active[:, None])
+    curve_b = _coefficients([b for _, b in pair.curves()], active[:, None])
+    lam_a, lam_b = high[:, None], start[:, None]
     corners = Corners(
         pair.a,
         pair.b,
-        lam_a=high[:, None],
-        lam_b=start[:, None],
+        lam_a=lam_a,
+        lam_b=lam_b,
         side=one,
         weight=one,
         extra=0.0 * one,
-        curve_a=_coefficients([a for a, _ in pair.curves()], active[:, None]),
-        curve_b=_coefficients([b for _, b in pair.curves()], active[:, None]),
+        unit=_unit(pair.compare, curve_a, lam_a, curve_b, lam_b),
+        curve_a=curve_a,
+        curve_b=curve_b,
     )
     return _boxed(pair, np.zeros_like(start), high, start, end, groups, corners)
 
@@ -110,31 +117,42 @@ def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: 
         _rate(curve_a, np.stack([high, low], axis=1))
         - _rate(curve_a, np.stack([up_a, down_a], axis=1))
     )
-    far = 0.5 * np.exp(-FADE * extra.max(axis=1) / epsilon)
+    curve_b = _coefficients([b for _, b in pair.curves()], active)
+    lam_a, lam_b = np.stack([up_a, down_a], axis=1), np.stack([start, end], axis=1)
+    unit = _unit(pair.compare, curve_a, lam_a, curve_b, lam_b)
+    far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / epsilon)
     up_share = np.where(upper, 1.0 - far, far)
     corners = Corners(
         pair.a,
         pair.b,
-        lam_a=np.stack([up_a, down_a], axis=1),
-        lam_b=np.stack([start, end], axis=1),
+        lam_a=lam_a,
+        lam_b=lam_b,
         side=np.tile([1.0, -1.0], (len(start), 1)),
         weight=np.stack([up_share, 1.0 - up_share], axis=1),
         extra=extra,
+        unit=unit,
         curve_a=curve_a,
-        curve_b=_coefficients([b for _, b in pair.curves()], active),
+        curve_b=curve_b,
     )
     return _boxed(pair, down_a, up_a, start, end, groups, corners)
 
 
-def level_cells(bands: Sequence[Band], falling: bool, gamma: float, step: float) -> Cells:
+def level_cells(
+    bands: Sequence[Band],
+    falling: bool,
+    gamma: float,
+    step: float,
+    compare: Compare = Compare.DIFFERENCE,
+) -> Cells:
     """Return the cells where one rate of all groups lies within ``gamma``, by the lowest of them.
 
-    If the rates differ by at most gamma, the lowest is a level such that each lies in
-    [level, level + gamma]; for a level in [start, end] each lies in [start, end + gamma]. Bets are
-    on every ordered pair of groups: a leaves its side of the box upwards, b downwards.
+    If the rates are at most gamma apart, the lowest is a level such that each lies in
+    [level, level + gamma] (ratios: [level, level/(1-gamma)]); for a level in [start, end] each lies
+    between start and what is gamma above end. Bets are on every ordered pair of groups: a leaves
+    its side of the box upwards, b downwards.
     """
-    ends = level_grid(bands, step)
-    start, end = ends[:-1], top_of(ends[1:], gamma)
+    ends = level_grid(bands, step, compare)
+    start, end = ends[:-1], compare.above(ends[1:], gamma)
     sides = [
         (band.low.since(end, falling=True), band.high.until(start, falling=True))
         if falling
@@ -159,6 +177,7 @@ def level_cells(bands: Sequence[Band], falling: bool, gamma: float, step: float)
                 side=one,
                 weight=one / (groups * (groups - 1)),
                 extra=0.0 * one,
+                unit=_unit(compare, curves[a], high[:, [a]], curves[b], low[:, [b]]),
                 curve_a=curves[a],
                 curve_b=curves[b],
             )
@@ -167,16 +186,19 @@ def level_cells(bands: Sequence[Band], falling: bool, gamma: float, step: float)
     )
 
 
-def level_grid(bands: Sequence[Band], step: float) -> Array:
+def level_grid(bands: Sequence[Band], step: float, compare: Compare = Compare.DIFFERENCE) -> Array:
     """Return the ends of intervals of at most ``step`` over all values that a rate may take."""
     values = [curve.value([0.0, 1.0]) for band in bands for curve in (band.low, band.high)]
-    low, high = np.min(values), np.max(values)
-    return np.linspace(low, high, 2 + int((high - low) / step))
+    ends = np.array([np.min(values), np.max(values)])
+    first, last = compare.scale(ends)
+    scaled = np.linspace(first, last, 2 + int((last - first) / step))
+    grid = scaled if compare is Compare.DIFFERENCE else np.exp(scaled)
+    grid[0], grid[-1] = ends
+    return np.asarray(grid)
 
 
-def top_of(level: Array, gamma: float) -> Array:
-    """Return how high a rate may be beside a rate at ``level``."""
-    return np.asarray(level + gamma)
+def _unit(compare: Compare, curve_a: Array, lam_a: Array, curve_b: Array, lam_b: Array) -> Array:
+    return compare.unit(np.maximum(_rate(curve_a, lam_a), _rate(curve_b, lam_b)))
 
 
 def _boxed(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.bands import Bands
+from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
 from equipoise.metrics import RATES
 
@@ -42,33 +43,37 @@ class Pair:
     falling: tuple[bool, ...]
     bands_a: tuple[Band, ...]
     bands_b: tuple[Band, ...]
+    compare: Compare = Compare.DIFFERENCE
 
     def unfair_below(self, lam_b: Array, gap: float) -> Frontier:
-        """Return u: where ``T_a - T_b >= gap`` or ``F_b - F_a >= gap``, lam_a is at most u."""
+        """Return u: where T_a is ``gap`` above T_b, or F_b above F_a, lam_a is at most u."""
+        above, below = self.compare.above, self.compare.below
         bounds = [
-            a.high.until(b.low.value(lam_b) + gap, falling=True)
+            a.high.until(above(b.low.value(lam_b), gap), falling=True)
             if falling
-            else a.low.until(b.high.value(lam_b) - gap, falling=False)
+            else a.low.until(below(b.high.value(lam_b), gap), falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=True)
 
     def fair_from(self, lam_b: Array, gap: float) -> Frontier:
-        """Return L: the points whose rates differ by at most ``gap`` have lam_a >= L."""
+        """Return L: the points whose rates are at most ``gap`` apart have lam_a >= L."""
+        above, below = self.compare.above, self.compare.below
         bounds = [
-            a.low.since(b.high.value(lam_b) + gap, falling=True)
+            a.low.since(above(b.high.value(lam_b), gap), falling=True)
             if falling
-            else a.high.since(b.low.value(lam_b) - gap, falling=False)
+            else a.high.since(below(b.low.value(lam_b), gap), falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=True)
 
     def fair_to(self, lam_b: Array, gap: float) -> Frontier:
-        """Return U: the points whose rates differ by at most ``gap`` have lam_a <= U."""
+        """Return U: the points whose rates are at most ``gap`` apart have lam_a <= U."""
+        above, below = self.compare.above, self.compare.below
         bounds = [
-            a.high.until(b.low.value(lam_b) - gap, falling=True)
+            a.high.until(below(b.low.value(lam_b), gap), falling=True)
             if falling
-            else a.low.until(b.high.value(lam_b) + gap, falling=False)
+            else a.low.until(above(b.high.value(lam_b), gap), falling=False)
             for falling, a, b in self._rates()
         ]
         return _pick(bounds, largest=False)
@@ -81,20 +86,21 @@ class Pair:
         return tuple(zip(self.falling, self.bands_a, self.bands_b, strict=True))
 
 
-def unfair_pairs(bands: Bands) -> list[Pair]:
+def unfair_pairs(bands: Bands, compare: Compare = Compare.DIFFERENCE) -> list[Pair]:
     """Return every ordered pair: the UNFAIR set is the union of their pieces."""
-    return [_pair(bands, a, b) for a, b in permutations(range(_count(bands)), 2)]
+    return [_pair(bands, a, b, compare) for a, b in permutations(range(_count(bands)), 2)]
 
 
-def fair_pairs(bands: Bands) -> list[Pair]:
+def fair_pairs(bands: Bands, compare: Compare = Compare.DIFFERENCE) -> list[Pair]:
     """Return every unordered pair: the FAIR set is inside each of their corridors."""
-    return [_pair(bands, a, b) for a, b in combinations(range(_count(bands)), 2)]
+    return [_pair(bands, a, b, compare) for a, b in combinations(range(_count(bands)), 2)]
 
 
 def grid(pair: Pair, step: float) -> Array:
     """Return the ends of intervals of ``lam_b`` over which no rate moves more than ``step``."""
     fine = np.linspace(0.0, 1.0, 4097)
-    moves = np.max([np.abs(np.diff(band.low.value(fine))) for band in pair.bands_b], axis=0)
+    scaled = [pair.compare.scale(band.low.value(fine)) for band in pair.bands_b]
+    moves = np.max([np.abs(np.diff(rate)) for rate in scaled], axis=0)
     moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / 4096)])  # constants move nowhere
     count = max(1, int(np.ceil(moved[-1] / step)))
     ends = np.interp(np.linspace(0.0, moved[-1], count + 1), moved, fine)
@@ -106,7 +112,7 @@ def _count(bands: Bands) -> int:
     return len(next(iter(bands.values())))
 
 
-def _pair(bands: Bands, a: int, b: int) -> Pair:
+def _pair(bands: Bands, a: int, b: int, compare: Compare) -> Pair:
     names = list(next(iter(bands.values())))
     return Pair(
         a,
@@ -114,6 +120,7 @@ def _pair(bands: Bands, a: int, b: int) -> Pair:
         tuple(RATES[rate].falls for rate in bands),
         tuple(by_group[names[a]] for by_group in bands.values()),
         tuple(by_group[names[b]] for by_group in bands.values()),
+        compare,
     )
 
 

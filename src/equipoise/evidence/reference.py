@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
 from equipoise.evidence.geometry import Pair
 
@@ -25,18 +26,19 @@ ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
 def is_unfair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
     """Say whether, somewhere in the bands, a's falling rates exceed b's, or b's rising ones a's."""
     for falling, a, b in _rates(pair):
-        if falling and _rate(a.high, lam_a) - _rate(b.low, lam_b) >= gap:
-            return True
-        if not falling and _rate(b.high, lam_b) - _rate(a.low, lam_a) >= gap:
+        low, high = (b.low, lam_b), (a.high, lam_a)
+        if not falling:
+            low, high = (a.low, lam_a), (b.high, lam_b)
+        if _rate(*high) >= _above(pair, _rate(*low), gap):
             return True
     return False
 
 
 def is_fair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
-    """Say whether, somewhere in the bands, every rate of a and b differs by at most ``gap``."""
+    """Say whether, somewhere in the bands, every rate of a and b is at most ``gap`` apart."""
     return all(
-        _rate(a.low, lam_a) - _rate(b.high, lam_b) <= gap
-        and _rate(b.low, lam_b) - _rate(a.high, lam_a) <= gap
+        _rate(a.low, lam_a) <= _above(pair, _rate(b.high, lam_b), gap)
+        and _rate(b.low, lam_b) <= _above(pair, _rate(a.high, lam_a), gap)
         for _, a, b in _rates(pair)
     )
 
@@ -98,16 +100,17 @@ def _reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Iterable[Fraction]:
     """Yield per rate the largest ``lam_a`` at which it is unfair; -1 if none is, 2 if all are."""
     for falling, a, b in _rates(pair):
         if falling:
-            yield _largest(a.high, _rate(b.low, lam_b) + gap, at_least=True)
+            yield _largest(a.high, _above(pair, _rate(b.low, lam_b), gap), at_least=True)
         else:
-            yield _largest(a.low, _rate(b.high, lam_b) - gap, at_least=False)
+            yield _largest(a.low, _below(pair, _rate(b.high, lam_b), gap), at_least=False)
 
 
 def _corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fraction]:
     """Return the least and largest fair ``lam_a``; beyond [0, 1] where a rate does not bind."""
     lows, highs = [], []
     for falling, a, b in _rates(pair):
-        most, least = _rate(b.high, lam_b) + gap, _rate(b.low, lam_b) - gap
+        most = _above(pair, _rate(b.high, lam_b), gap)
+        least = _below(pair, _rate(b.low, lam_b), gap)
         if falling:
             lows.append(_smallest(a.low, most, at_least=False))
             highs.append(_largest(a.high, least, at_least=True))
@@ -140,6 +143,14 @@ def _smallest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
     if not _meets(_rate(curve, ONE), value, at_least):
         return Fraction(2)
     return Fraction(-1) if _meets(_rate(curve, ZERO), value, at_least) else _where(curve, value)
+
+
+def _above(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
+    return rate / (1 - gap) if pair.compare is Compare.RATIO else rate + gap
+
+
+def _below(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
+    return rate * (1 - gap) if pair.compare is Compare.RATIO else rate - gap
 
 
 def _meets(rate: Fraction, value: Fraction, at_least: bool) -> bool:

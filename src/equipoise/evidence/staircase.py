@@ -62,7 +62,7 @@ class Bets:
             corners.side.ravel(),
             corners.curve_a.reshape(4, -1),
             corners.curve_b.reshape(4, -1),
-            steps + corners.extra.reshape(-1, 1),
+            steps * corners.unit.reshape(-1, 1) + corners.extra.reshape(-1, 1),
         )
         width = q * rho_a.shape[1]
         factors = np.empty((6, n, width))

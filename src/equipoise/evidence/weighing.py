@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.bands import Bands
+from equipoise.compare import Compare
 from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
 from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
 from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
@@ -74,6 +75,8 @@ class Weighing:
         Which groups have denied people to label.
     fineness
         Width of cells, in epsilons.
+    compare
+        How two groups' rates are compared.
     """
 
     def __init__(
@@ -88,14 +91,16 @@ class Weighing:
         reachable: NDArray[np.bool_],
         *,
         fineness: float = FINENESS,
+        compare: Compare = Compare.DIFFERENCE,
     ) -> None:
         k = len(reachable)
         self._gamma, self._epsilon, self._levels = gamma, epsilon, levels
+        self._compare = compare
         self._step = max(fineness * epsilon, _FINEST)
         self._against_fair = against_fair
         self._unfair_pairs, self._fair_pairs = (
-            unfair_pairs(against_unfair),
-            fair_pairs(against_fair),
+            unfair_pairs(against_unfair, compare),
+            fair_pairs(against_fair, compare),
         )
         self._feature_costs, self._label_costs = feature_costs, label_costs
         self._reachable = reachable
@@ -114,6 +119,7 @@ class Weighing:
     def _start(self) -> None:
         """Begin to count."""
         k, gap, epsilon = len(self._reachable), self._gamma + self._epsilon, self._epsilon
+        compare = self._compare
         self.counted = 0
         self.verdict: Verdict | None = None
         self.unfair_set = [
@@ -129,7 +135,9 @@ class Weighing:
             cells = [corridor_cells(self._fair_pairs[0], self._gamma, epsilon, self._step, k)]
         else:  # each rate has its own cover of the FAIR set, at its share of the level
             cells = [
-                level_cells(list(bands.values()), RATES[rate].falls, self._gamma, self._step)
+                level_cells(
+                    list(bands.values()), RATES[rate].falls, self._gamma, self._step, compare
+                )
                 for rate, bands in self._against_fair.items()
             ]
         self.fair_set = [Staircase(each, steps, len(cells) * bar) for each in cells]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
+from equipoise.compare import Compare
 from equipoise.evidence import Levels, Staircase, Weighing
 from equipoise.evidence.reference import Bet
 from equipoise.evidence.staircase import OUT, Bets
@@ -34,6 +35,7 @@ class Setup:
     r: tuple[float, ...]
     labels: int
     seed: int
+    compare: Compare = Compare.DIFFERENCE
 
     @property
     def against_unfair(self) -> Bands:
@@ -55,6 +57,7 @@ class Setup:
             np.full(k, 0.1),
             np.linspace(1.0, 2.0, k),
             np.ones(k, dtype=bool),
+            compare=self.compare,
             **wide,
         )
 
@@ -92,6 +95,7 @@ def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
         r=tuple(r.tolist()),
         labels=int(rng.integers(0, labels + 1)),
         seed=seed + 1,
+        compare=tuple(Compare)[int(rng.integers(2))],
     )
 
 

@@ -37,7 +37,10 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
     k = len(setup.r)
     out = [rng.uniform(size=(6, k)), np.round(rng.uniform(size=(2, k)))]
     gap = setup.gamma + setup.epsilon
-    for pair in (*unfair_pairs(setup.against_unfair), *fair_pairs(setup.against_fair)):
+    for pair in (
+        *unfair_pairs(setup.against_unfair, setup.compare),
+        *fair_pairs(setup.against_fair, setup.compare),
+    ):
         moved = rng.uniform(size=(3, k))
         lam_b = moved[:, pair.b]
         for row, frontier in enumerate(
@@ -60,7 +63,9 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
     """Also points on the frontier. A FAIR point lies in a cell of every cover of the FAIR set."""
     weighing = setup.start()
     gap, gamma = Fraction(setup.gamma + setup.epsilon), Fraction(setup.gamma)
-    unfair = list(zip(unfair_pairs(setup.against_unfair), weighing.unfair_set, strict=True))
+    unfair = list(
+        zip(unfair_pairs(setup.against_unfair, setup.compare), weighing.unfair_set, strict=True)
+    )
     for point in points(setup, np.random.default_rng(seed)):
         exact = [Fraction(x) for x in point]
         for pair, staircase in unfair:
@@ -68,7 +73,7 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
                 assert covered(staircase, point), (pair, point)
         if all(
             is_fair(pair, exact[pair.a], exact[pair.b], gamma)
-            for pair in fair_pairs(setup.against_fair)
+            for pair in fair_pairs(setup.against_fair, setup.compare)
         ):
             assert all(covered(staircase, point) for staircase in weighing.fair_set), point
 
@@ -101,10 +106,12 @@ def test_pairs_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: i
             ours = np.stack([staircase.low[cell, [a, b]], staircase.high[cell, [a, b]]], axis=1)
             start, end = map(Fraction, ours[1])
             if staircase in weighing.unfair_set:
-                pair = unfair_pairs(setup.against_unfair)[weighing.unfair_set.index(staircase)]
+                pair = unfair_pairs(setup.against_unfair, setup.compare)[
+                    weighing.unfair_set.index(staircase)
+                ]
                 boxes = [unfair_box(pair, start, end, gap)]
             else:
-                pair = fair_pairs(setup.against_fair)[0]
+                pair = fair_pairs(setup.against_fair, setup.compare)[0]
                 boxes = [fair_box(pair, start, end, half, gamma) for half in (0, 1)]
             same = [
                 box
@@ -127,11 +134,11 @@ def test_pairs_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: i
 def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> None:
     for rate, by_group in setup.against_fair.items():
         bands, falling, step = list(by_group.values()), RATES[rate].falls, 0.05
-        cells = level_cells(bands, falling, setup.gamma, step)
-        ends = level_grid(bands, step)
+        cells = level_cells(bands, falling, setup.gamma, step, setup.compare)
+        ends = level_grid(bands, step, setup.compare)
         found = 0
         for start, end in pairwise(ends):
-            top = Fraction(float(end + setup.gamma))
+            top = Fraction(float(setup.compare.above(float(end), setup.gamma)))
             sides = [level_side(band, falling, Fraction(float(start)), top) for band in bands]
             if any(side is None for side in sides):
                 continue
