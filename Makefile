@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study clean
+.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study docs clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,11 +49,19 @@ bench: $(READY)  ## Measure speed and cost (minutes)
 study: test-full  ## Run the long statistical studies and every test at full size (hours)
 	$(BIN)/python -m study
 
+docs: $(VENV)/.docs  ## Build the site in build/site, notebooks and tutorials run, warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "open build/site/index.html"
+
 clean:  ## Remove what the other commands made
-	rm -rf $(VENV) .cache build dist results .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .cache build dist results docs/generated .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
 	@$(PYTHON) tools/make_venv.py $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@

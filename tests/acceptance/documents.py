@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOT", "Block", "blocks"]
+__all__ = ["ROOT", "Block", "Outputs", "blocks", "in_shell", "run_shell_blocks", "with_outputs"]
 
 ROOT = Path(__file__).parents[2]
-_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(\w+|\{code-cell\} python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TO_RUN = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_END = "--- end of block ---"
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,62 @@ class Block:
     text: str
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What each block printed, and what went wrong (empty if nothing)."""
+
+    outputs: list[str]
+    failure: str
+
+
 def blocks(path: str, *languages: str) -> list[Block]:
-    """Return a document's blocks in some languages, in order."""
+    """Return a document's blocks in some languages, in order.
+
+    A notebook's cells are ``python`` too, without their options.
+    """
     text = (ROOT / path).read_text(encoding="utf-8")
-    found = [Block(language, body) for language, body in _FENCE.findall(text)]
+    found = [
+        Block(language.removeprefix("{code-cell} "), re.sub(r"^:.*\n", "", body, flags=re.M))
+        for language, body in _FENCE.findall(text)
+    ]
     return [block for block in found if block.language in languages]
+
+
+def run_shell_blocks(text: str, folder: Path) -> Outputs:
+    """Run a text's ``bash`` and ``python`` blocks in a folder, from top to bottom, in one shell."""
+    steps = []
+    for language, body in _TO_RUN.findall(text):
+        steps.append(
+            body if language == "bash" else f"python - <<'END_OF_PYTHON'\n{body}END_OF_PYTHON\n"
+        )
+        steps.append(f"echo '{_END}'\n")
+    done = in_shell("".join(steps), folder)
+    outputs = done.stdout.split(f"{_END}\n")
+    failure = ""
+    if done.returncode:
+        failure = f"block {len(outputs)} exits with {done.returncode}: {done.stderr.strip()}"
+    return Outputs(outputs[:-1], failure)
+
+
+def with_outputs(text: str, outputs: list[str]) -> str:
+    """Return a text in which every block that printed something is followed by that."""
+    rest = iter(outputs)
+
+    def shown(match: re.Match[str]) -> str:
+        output = next(rest).strip("\n")
+        return f"{match[0]}\n\n```text\n{output}\n```" if output else match[0]
+
+    return _TO_RUN.sub(shown, text)
+
+
+def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in a folder, stopping at the first command that fails."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )

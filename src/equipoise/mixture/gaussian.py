@@ -229,7 +229,7 @@ class Gaussian(Family):
         """Return bounds from the extreme variances u <= v and the longest mean m.
 
         A direction (a, B) has variance ``(a - B mu)' Sigma (a - B mu) + tr(B Sigma B Sigma)/2``,
-        which lies between two quadratic forms in (|a|, |B|).
+        which lies between two quadratic forms in the norms of a and B.
         """
         if self._known is not None:
             values = np.linalg.eigvalsh(self._known)

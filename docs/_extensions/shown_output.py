@@ -1,0 +1,30 @@
+"""Run the shell blocks of tutorials while the site is built, and show what they print.
+
+The sources hold commands only: an output in the site is never older than the program.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+from tests.acceptance.documents import run_shell_blocks, with_outputs
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Look at every source when it is read."""
+    app.connect("source-read", _show)
+    return {"parallel_read_safe": True}
+
+
+def _show(app: Sphinx, page: str, source: list[str]) -> None:
+    if not page.startswith("tutorials/") or "```bash\n" not in source[0]:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_shell_blocks(source[0], Path(folder))
+    if done.failure:
+        raise ExtensionError(f"{page}: {done.failure}")
+    source[0] = with_outputs(source[0], done.outputs)
