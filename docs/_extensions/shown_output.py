@@ -5,6 +5,7 @@ The sources hold commands only: an output in the site is never older than the pr
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -23,7 +24,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def _show(app: Sphinx, page: str, source: list[str]) -> None:
     if not page.startswith("tutorials/") or "```bash\n" not in source[0]:
         return
+    here = Path(app.srcdir) / page
     with tempfile.TemporaryDirectory() as folder:
+        for script in here.parent.glob("*.py"):
+            shutil.copy(script, folder)
         done = run_shell_blocks(source[0], Path(folder))
     if done.failure:
         raise ExtensionError(f"{page}: {done.failure}")

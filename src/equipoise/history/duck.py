@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InvalidInput
@@ -30,7 +31,10 @@ def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConne
     import duckdb
 
     connection = duckdb.connect(path, read_only=read_only)
-    connection.execute("SET enable_progress_bar = false")  # it would be written among our answers
+    # A bar would be written among our answers. In a notebook without ipywidgets there is none, and
+    # DuckDB refuses to switch it off.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     connection.execute("SET autoinstall_known_extensions = false")
     return connection
 
