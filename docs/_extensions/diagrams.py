@@ -46,8 +46,12 @@ def layers() -> str:
 
 def loop() -> str:
     """Draw who talks to whom during an audit."""
-    drawing = _Drawing(720, 250, "A person arrives; the audit says what it wants; the outcome "
-                       "comes back late; the audit ends with a verdict")  # fmt: skip
+    drawing = _Drawing(
+        720,
+        250,
+        "A person arrives; the audit says what it wants; the outcome comes back late; the audit "
+        "ends with a verdict",
+    )
     drawing.box(20, 95, 150, 60, "your decisions", "who is approved")
     drawing.box(285, 20, 150, 60, "audit", "counts evidence")
     drawing.box(550, 95, 150, 60, "verdict", "with its interval")
@@ -62,8 +66,12 @@ def loop() -> str:
 
 def person() -> str:
     """Draw the states of a person in a ledger."""
-    drawing = _Drawing(760, 230, "States of a person: seen, then skipped or reserved; a reserved "
-                       "one is executed, then revealed; or withdrawn, or overdue and written off")  # fmt: skip
+    drawing = _Drawing(
+        760,
+        230,
+        "States of a person: seen, then skipped or reserved; a reserved one is executed, then "
+        "revealed; or withdrawn, or overdue and written off",
+    )
     drawing.box(10, 20, 110, 50, "SEEN", "somebody arrived")
     drawing.box(10, 150, 110, 50, "SKIPPED", "nothing wanted")
     drawing.box(170, 20, 130, 50, "RESERVED", "worst cost held")

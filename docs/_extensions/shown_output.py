@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-
 from tests.acceptance.documents import run_shell_blocks, with_outputs
 
 
