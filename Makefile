@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study docs clean
+.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ study: test-full  ## Run the long statistical studies and every test at full siz
 docs: $(VENV)/.docs  ## Build the site in build/site, notebooks and tutorials run, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "open build/site/index.html"
+
+comparison: $(READY)  ## Ask other toolkits the same question, for docs/comparison.md (installs them)
+	$(BIN)/python tools/comparison.py
 
 clean:  ## Remove what the other commands made
 	rm -rf $(VENV) .cache build dist results docs/generated .mypy_cache .ruff_cache .import_linter_cache .hypothesis
