@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from equipoise._json import JsonValue
@@ -72,12 +72,16 @@ class Finding(JsonValue):
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, money: Callable[[float], str] = "{:,.10g}".format) -> str:
+        """Return the finding as lines of text, its cost written as ``money`` writes it."""
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
         lines = [
             f"{self.verdict}: {self.reason}",
             f"  question    {self.question}",
             f"  Delta       {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"  spent       {self.cost:,.10g} for {self.labels:,} labels"
+            f"  spent       {money(self.cost)} for {self.labels:,} labels"
             f" and {self.features:,} feature vectors",
         ]
         for rate, groups in self.rates.items():

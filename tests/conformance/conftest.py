@@ -13,11 +13,22 @@ def postgres_server() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def ledger() -> Iterator[str]:
+    """An empty place for a ledger: a file."""
+    with TemporaryDirectory(dir=in_memory()) as directory:
+        yield f"{directory}/ledger.db"
+
+
+@pytest.fixture
+def on_postgres(postgres_server: str) -> str:
+    """The same in PostgreSQL."""
+    return new_database(postgres_server)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ledger(request: pytest.FixtureRequest) -> Iterator[str]:
-    """An empty place for a ledger, once in each database."""
-    if request.param == "sqlite":
-        with TemporaryDirectory(dir=in_memory()) as directory:
-            yield f"{directory}/ledger.db"
-    else:
-        yield new_database(request.getfixturevalue("postgres_server"))
+def either(request: pytest.FixtureRequest) -> str:
+    """The same, once in each database, for what they do each in their own way."""
+    name = "ledger" if request.param == "sqlite" else "on_postgres"
+    place: str = request.getfixturevalue(name)
+    return place

@@ -135,8 +135,8 @@ def test_features_can_be_erased_after_the_verdict(ledger: str) -> None:
     live.erase_features()
     again = LiveAudit.open(ledger, "exp, features")
     assert again.finding.verdict is verdict
-    assert again.ask("late", "1", 0).why == "closed"
-    assert again._store.features(again.row.id, "p0") is None
+    assert again.ask("late", "1", 0).why == "concluded"
+    assert again._store.features(again.row.id, 1) is None
     again.verify()
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Ticket, Want
 
-__all__ = ["Answer", "Audit", "Spending", "binary"]
+__all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
 
 Features = NDArray[np.float64]
 
@@ -63,6 +63,32 @@ class Answer:
     features: Features | None = None
 
 
+class Step(NamedTuple):
+    """One entry of an audit's log: what happened to a request, in the order in which it did.
+
+    ``corrected`` replaces an outcome that was told, or gives one after all where the request was
+    withdrawn. A step ``asked`` whose ticket wants nothing is somebody whose arrival ended it all.
+    """
+
+    kind: Literal["asked", "told", "withdrawn", "corrected"]
+    ticket: Ticket
+    outcome: int | None = None
+    features: Features | None = None
+    cost: float | None = None
+
+
+def as_corrected(log: Sequence[Step]) -> list[Step]:
+    """Return the log as it would be if every outcome had been told as it is known now."""
+    now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
+    return [
+        step._replace(kind="told", outcome=now[step.ticket.number])
+        if step.kind in ("told", "withdrawn") and step.ticket.number in now
+        else step
+        for step in log
+        if step.kind != "corrected"
+    ]
+
+
 class Audit(ABC):
     """Base of all audits: keeps order and money; a subclass decides what to ask and when to stop.
 
@@ -80,6 +106,8 @@ class Audit(ABC):
     name: ClassVar[str]
     looks_at_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
+    correctable: ClassVar[bool] = False
+    """Whether :meth:`correct` changes an answer in place; else a new audit replays the log."""
 
     def __init__(
         self, history: Past, question: Question, costs: Costs, *, budget: float | None = None
@@ -108,11 +136,18 @@ class Audit(ABC):
 
     # -- the protocol ---------------------------------------------------------------------------
 
-    def ask(self, group: str, decision: int, *, decided: Want | None = None) -> Ticket:
+    def ask(
+        self,
+        group: str,
+        decision: int,
+        *,
+        decided: Want | None = None,
+        number: int | None = None,
+    ) -> Ticket:
         """Say what is wanted of the person who just arrived.
 
-        ``decided`` is for a replay whose answers were corrected since: what was wanted then
-        stands, whatever the audit would want now.
+        ``decided`` and ``number`` are for a replay: what was wanted then stands, under the number
+        that it had, whatever the audit would want now.
         """
         if group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
@@ -125,8 +160,8 @@ class Audit(ABC):
             self._give_up_if_broke()
         if decided is not None and decided is not want:
             want, hold = decided, self._worst_cost(group, decision, decided)
-        ticket = Ticket(self._issued, group, decision, want, hold)
-        self._issued += 1
+        ticket = Ticket(self._issued if number is None else number, group, decision, want, hold)
+        self._issued = ticket.number + 1
         if want is not Want.NOTHING:
             self._order.append(ticket)
             self._open[ticket.number] = ticket
@@ -165,6 +200,24 @@ class Audit(ABC):
             f"a {self.name} audit cannot change the answer to ticket {ticket}; make a new audit "
             "and bring it the right answers"
         )
+
+    def replay(self, log: Sequence[Step]) -> None:
+        """Take in the log of another audit of this kind, to be where that one is.
+
+        What was wanted stands. Where answers cannot be corrected in place they count from the
+        beginning as they are known now.
+        """
+        for step in log if self.correctable else as_corrected(log):
+            ticket = step.ticket
+            if step.kind == "asked":
+                self.ask(ticket.group, ticket.decision, decided=ticket.want, number=ticket.number)
+            elif step.kind == "told":
+                self.tell(ticket, step.outcome, step.features)
+            elif step.kind == "withdrawn":
+                self.withdraw(ticket, cost=step.cost)
+            else:
+                assert step.outcome is not None
+                self.correct(ticket, step.outcome)
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
@@ -209,6 +262,11 @@ class Audit(ABC):
             costs = self.costs.of(group)
             committed += spending.cost(costs) + spending.reserved(costs)
         return self.budget - committed
+
+    @property
+    def is_broke(self) -> bool:
+        """Whether the budget forbids every further request."""
+        return self.budget is not None and self._least_hold() > self.available
 
     @property
     def labels(self) -> int:

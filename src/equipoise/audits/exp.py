@@ -169,10 +169,17 @@ class ExpAudit(Audit):
 
     # -- the protocol ----------------------------------------------------------------------------
 
-    def ask(self, group: str, decision: int, *, decided: Want | None = None) -> Ticket:
+    def ask(
+        self,
+        group: str,
+        decision: int,
+        *,
+        decided: Want | None = None,
+        number: int | None = None,
+    ) -> Ticket:
         """Say what is wanted of the person who just arrived."""
         stage = self.stage
-        ticket = super().ask(group, decision, decided=decided)
+        ticket = super().ask(group, decision, decided=decided, number=number)
         if ticket.want is not Want.NOTHING:
             self.books.request(ticket, stage)
             self._asked[group] += ticket.want is Want.FEATURES

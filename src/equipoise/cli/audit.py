@@ -122,7 +122,7 @@ def conclude(
     json: Json = False,
 ) -> None:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
-    live.close(why)
+    live.conclude(why)
     show(live.status(), json)
 
 

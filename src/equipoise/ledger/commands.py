@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from equipoise._json import JsonValue
+from equipoise.ledger import inputs
 from equipoise.question import Want
 
 __all__ = [
+    "Approve",
     "Ask",
-    "Close",
     "Command",
+    "Conclude",
     "Correct",
     "Erase",
+    "EraseFeatures",
     "Execute",
     "MarkOverdue",
+    "Pause",
+    "Reject",
     "Reply",
+    "Resume",
+    "SetBudget",
+    "SetLimits",
     "Tell",
     "Withdraw",
     "WriteOff",
+    "checked",
 ]
 
 
@@ -78,7 +88,14 @@ class Correct:
 
 
 @dataclass(frozen=True)
-class Close:
+class Erase:
+    """Forget a person: pseudonym, key and features."""
+
+    person: str
+
+
+@dataclass(frozen=True)
+class Conclude:
     """Nobody else is to come."""
 
     why: str
@@ -86,13 +103,111 @@ class Close:
 
 
 @dataclass(frozen=True)
-class Erase:
+class Pause:
+    """Ask nobody for now."""
+
+    why: str
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Ask again."""
+
+    why: str
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class SetBudget:
+    """Another cap, or none."""
+
+    budget: int | None
+    why: str
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class SetLimits:
+    """Other limits of what is in flight."""
+
+    max_in_flight: int | None
+    max_in_flight_groups: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class Approve:
+    """Carry out what somebody else proposed."""
+
+    proposal: int
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class Reject:
+    """Drop a proposal."""
+
+    proposal: int
+    why: str
+    person: str = ""
+
+
+@dataclass(frozen=True)
+class EraseFeatures:
     """Delete every feature vector."""
 
     person: str = ""
 
 
-Command = Ask | Tell | Execute | Withdraw | MarkOverdue | WriteOff | Correct | Close | Erase
+Command = (
+    Ask
+    | Tell
+    | Execute
+    | Withdraw
+    | MarkOverdue
+    | WriteOff
+    | Correct
+    | Erase
+    | Conclude
+    | Pause
+    | Resume
+    | SetBudget
+    | SetLimits
+    | Approve
+    | Reject
+    | EraseFeatures
+)
+
+ABOUT_PEOPLE = (Ask, Tell, Execute, Withdraw, MarkOverdue, WriteOff, Correct, Erase)
+
+
+def checked(command: Command) -> Command:
+    """Return the command with everything in it in stored form, or refuse it.
+
+    Raises
+    ------
+    InvalidInput
+        Here, in the caller's own thread: nobody who shares the transaction hears of it.
+    """
+    if isinstance(command, ABOUT_PEOPLE):
+        command = replace(command, person=inputs.name("person", command.person))
+    if isinstance(command, Ask):
+        group, decision = inputs.name("group", command.group), command.decision
+        return Ask(command.person, group, inputs.binary("decision", decision))
+    if isinstance(command, Tell):
+        vector = inputs.vector(command.person, command.features)
+        if command.outcome is None and vector is not None:
+            return Tell(command.person, None, vector)
+        return Tell(command.person, inputs.binary("outcome", command.outcome), vector)
+    if isinstance(command, Correct):
+        command = replace(command, outcome=inputs.binary("outcome", command.outcome))
+    if isinstance(command, SetBudget) and command.budget is not None:
+        command = replace(command, budget=inputs.whole("budget", command.budget))
+    if isinstance(command, Correct | Conclude | Pause | Resume | SetBudget | SetLimits | Reject):
+        command = replace(command, why=inputs.text("why", command.why))
+    return command
 
 
 @dataclass(frozen=True)
@@ -101,11 +216,15 @@ class Reply(JsonValue):
 
     Attributes
     ----------
-    want, hold, number
+    want, hold, request
         The stored decision: what is wanted of the person, the most that it can cost in minor
         units, and the place in request order (None where the audit was not consulted).
+    number
+        The person's number in order of arrival, which stands for them in the chain; of a
+        proposal, what to approve it by.
     state, why
-        The person's state, and why nothing is wanted where it is SKIPPED.
+        The person's state, and why nothing is wanted where it is SKIPPED: ``approved``, ``budget``,
+        ``concluded``, ``decided``, ``in_flight``, ``lottery``, ``not_wanted`` or ``paused``.
     repeated
         The command changed nothing: it was carried out before.
     problem
@@ -117,6 +236,7 @@ class Reply(JsonValue):
     want: Want = Want.NOTHING
     hold: int = 0
     number: int | None = None
+    request: int | None = None
     why: str = ""
     outcome: int | None = None
     repeated: bool = False

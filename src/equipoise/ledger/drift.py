@@ -17,8 +17,9 @@ which people arrived, and the unknown are completed in the way that speaks least
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,22 @@ class DriftCounts:
     def reveal(self, group: str, place: int, outcome: int, step: int = 1) -> None:
         """Count the outcome of the group's approved person number ``place``."""
         self.outcomes[group][place // BLOCK][outcome] += step
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "people": self.people,
+            "arrivals": self.arrivals,
+            "approved": self.approved,
+            "outcomes": self.outcomes,
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Become what :meth:`to_data` described."""
+        self.people = data["people"]
+        self.arrivals = data["arrivals"]
+        self.approved = dict(data["approved"])
+        self.outcomes = dict(data["outcomes"])
 
 
 def drift_tests(

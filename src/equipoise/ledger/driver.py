@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from equipoise.errors import EquipoiseError, LedgerError
-from equipoise.ledger.batch import Batch
-from equipoise.ledger.commands import Command, Reply
-from equipoise.ledger.projection import Projection, answers_revised, replay
-from equipoise.ledger.rows import Head
-from equipoise.ledger.snapshots import fingerprint, made_by, pack, unpack
-from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.trace import EvidencePoint, trace
-from equipoise.ledger.verify import Books, Broken, Summary, verify
+from equipoise.ledger.commands import Approve, Command, Reply
+from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.schema import Head
+from equipoise.ledger.state import SNAPSHOT_FORMAT, State, replay
+from equipoise.ledger.store import AuditRow, Store, Turn
+from equipoise.ledger.verify import digest
+from equipoise.ledger.writer import NotReady, Writer, stamp
 
 __all__ = ["Driver"]
 
-SNAPSHOT_EVERY = 1000  # events
+SNAPSHOT_EVERY = 1000  # events, and more where a snapshot is large
+PATIENCE = 20  # times that others may revise answers while statistics are rebuilt
+
+# What a snapshot that somebody changed can do to whoever reads it.
+_MISREAD = (ArithmeticError, AttributeError, EquipoiseError, LookupError, RecursionError, TypeError)
 
 Result = Reply | EquipoiseError
 T = TypeVar("T")
@@ -30,7 +33,8 @@ T = TypeVar("T")
 
 @dataclass
 class _Job:
-    commands: list[Command]
+    commands: Sequence[Command]
+    actor: str
     now: datetime
     results: list[Result] = field(default_factory=list)
     error: BaseException | None = None
@@ -38,28 +42,30 @@ class _Job:
 
 
 class Driver:
-    """Holds the projection and keeps it equal to the ledger.
+    """Holds the state and keeps it equal to the ledger.
 
     Threads that come while one is storing wait, and the next one stores for all of them: one
-    ``fsync`` then serves many calls (group commit).
+    ``fsync`` then serves many calls (group commit). Statistics are rebuilt before the writing turn
+    is taken, never while others wait for it.
     """
 
     def __init__(self, store: Store, row: AuditRow) -> None:
         self._store = store
         self._row = row
-        self._projection: Projection | None = None
+        self._state: State | None = None
+        self._from_snapshot = False
         self._snapshot_seq = 0
-        self._snapshot_size = 0  # bytes
-        self._turn = threading.RLock()
+        self._snapshot_size = 0
         self._queue: list[_Job] = []
         self._queue_lock = threading.Lock()
+        store.after_fork = self._start_queue
 
-    def run(self, commands: list[Command], now: datetime) -> list[Result]:
-        """Carry out commands in one transaction; return, once stored, a result for each."""
-        job = _Job(commands, now)
+    def run(self, commands: Sequence[Command], actor: str, now: datetime) -> list[Result]:
+        """Carry out commands; return, once stored, a result for each."""
+        job = _Job(commands, actor, now)
         with self._queue_lock:
             self._queue.append(job)
-        with self._turn:
+        with self._store.turn:
             if not job.done:
                 with self._queue_lock:
                     jobs, self._queue = self._queue, []
@@ -68,156 +74,193 @@ class Driver:
             raise job.error
         return job.results
 
-    def read(self, look: Callable[[Projection], T]) -> T:
-        """Look at the projection as of the latest event."""
-        with self._turn:
-            return look(self._current(self._store.head(self._row.id)))
+    def read(self, look: Callable[[State], T]) -> T:
+        """Look at the state as of the latest event."""
+        with self._store.turn:
+            return look(self._ready())
 
-    def replay(self, head: Head | None = None, *, strict: bool = False) -> Projection:
-        """Return the projection that follows from the events alone, all of them by default."""
+    def peek(self, seq: int) -> State | None:
+        """Return the state in memory if it is as of this event."""
+        with self._store.turn:
+            state = self._state
+            return state if state is not None and state.seq == seq else None
+
+    def replay(self, head: Head | None = None, *, strict: bool = False) -> State:
+        """Return the state that follows from the events alone, all of them by default."""
         head = self._store.head(self._row.id) if head is None else head
-        answers = answers_revised(self._bodies(head)) if head.revised else {}
-        start = Projection(answers, head.seq, strict=strict)
-        return replay(self._bodies(head), start=start, features_of=self._features_of)
+        events = self._store.events(self._row.id, upto=head.seq)
+        return replay(events, State(self._features_of, strict=strict))
 
-    def trace(self, points: int) -> tuple[EvidencePoint, ...]:
-        """Replay with about so many looks at the evidence on the way."""
-        head = self._store.head(self._row.id)
-        answered = self.read(lambda p: sum(g.answered for g in p.groups.values()))
-        answers = answers_revised(self._bodies(head)) if head.revised else {}
-        every = max(1, answered // points)
-        start = Projection(answers, head.seq)
-        return trace(self._bodies(head), start, every, self._features_of)
-
-    def verify(self, lines: Iterable[bytes], checkpoints: Sequence[tuple[int, str]]) -> Summary:
-        """Check everything that is stored against the events; raise at the first difference."""
-        with self._turn:
-            head, books = self._store.head(self._row.id), Books(self._row.seed)
-            try:
-                summary = verify(lines, head=head.hash, checkpoints=checkpoints, books=books)
-            except Broken as error:
-                raise LedgerError(f"the ledger is broken: {error}") from error
-            balance = (head.spent, head.reserved, head.overrun, head.cap)
-            _same("balance", balance, _money(summary))
-            for row in self._store.people(self._row.id):
-                person = books.people.pop(row.person, None)
-                found = (row.group_name, row.decision, row.want, row.state, row.hold, row.paid)
-                right = person and (
-                    *(person.group, person.decision, person.want, person.state),
-                    *(person.hold, person.paid),
-                )
-                _same(f"person {row.person!r}", found, right)
-                _same(f"outcome of {row.person!r}", row.outcome, person and person.outcome)
-            _same("number of people missing", len(books.people), 0)
-            if not self._current(head).erased:
-                again = self.replay(head, strict=True)
-                _same("money", (again.spent, again.reserved, again.overrun, head.cap), balance)
-                _same("state in memory", fingerprint(self._current(head)), fingerprint(again))
-            return summary
-
-    # -- one transaction --------------------------------------------------------------------------
+    # -- transactions -----------------------------------------------------------------------------
 
     def _serve(self, jobs: list[_Job]) -> None:
-        everything = [command for job in jobs for command in job.commands]
         try:
-            results = self._transact(everything, jobs[0].now)
+            self._carry_out(jobs)
         except BaseException as error:
-            for job in jobs:
-                job.error, job.done = error, True
-            return
+            theirs = [job for job in jobs if not job.done]
+            self_inflicted = not isinstance(error.__cause__, driver_errors())
+            if len(theirs) > 1 and isinstance(error, Exception) and self_inflicted:
+                for job in theirs:  # one of them is to blame; the others must not pay for it
+                    job.results.clear()
+                    self._serve([job])
+            else:
+                for job in theirs:
+                    job.error = error
         for job in jobs:
-            job.results, results = results[: len(job.commands)], results[len(job.commands) :]
             job.done = True
 
-    def _transact(self, commands: list[Command], now: datetime) -> list[Result]:
+    def _carry_out(self, jobs: list[_Job]) -> None:
+        todo, idle = [(job, command) for job in jobs for command in job.commands], 0
+        while True:
+            done = self._transact(todo, jobs[-1])
+            todo, idle = todo[done:], 0 if done else idle + 1
+            if not todo:
+                break
+            if idle > PATIENCE:
+                raise LedgerError(
+                    "other programs revise answers faster than statistics can be rebuilt; "
+                    "repeating the call is safe"
+                )
+        if self._state is not None and not self._state.ready:
+            self._transact([], jobs[-1])  # records the verdict that the revised answers support
+        self._keep_snapshot()
+
+    def _transact(self, todo: list[tuple[_Job, Command]], last: _Job) -> int:
+        """Carry out as many as can be in one transaction; return how many."""
         store, row = self._store, self._row
-        if self._projection is None:  # a long replay must not hold up other writers
-            self._current(store.head(row.id))
+        self._ready()
+        done = 0
         try:
             with store.write(row.id) as turn:
-                projection = self._current(turn.head)
-                people = turn.people([c.person for c in commands])
-                batch = Batch(
-                    projection,
-                    turn.head,
-                    people,
-                    uid=row.uid,
-                    seed=bytes.fromhex(row.seed),
-                    now=now,
+                state = self._current(turn.head)
+                people = turn.people(
+                    [command.person for _, command in todo if command.person],
+                    self._proposed_people(state, todo),
                 )
-                results = [batch.run(command) for command in commands]
-                batch.record_verdict()
-                projection.check_books()
-                if batch.events:
-                    turn.append(batch.head, batch.events, batch.new_people, batch.changed_people)
-                if batch.vectors:
-                    turn.add_features(batch.vectors)
-                if batch.erase:
-                    turn.erase_features()
+                seed = bytes.fromhex(row.seed)
+                writer = Writer(state, turn.head, uid=row.uid, seed=seed, people=people)
+                for job, command in todo:
+                    self._require_clock(turn, state, job)
+                    try:
+                        result = writer.run(command, job.actor, stamp(job.now))
+                    except NotReady:
+                        break
+                    job.results.append(result)
+                    done += 1
+                writer.record_verdict(last.actor, stamp(last.now))
+                state.check_books()
+                self._store_all(turn, writer)
         except BaseException:
-            self._projection = None  # it may have seen what was not stored
+            self._state = None  # it may have seen what was not stored
+            for job, _ in todo[:done]:
+                job.results.clear()
             raise
-        if projection.stale:
-            self._projection = None
-            self._transact([], now)  # records the verdict that the revised answers support
-        self._keep_snapshot()
-        return results
+        return done
 
-    def _current(self, head: Head) -> Projection:
-        """Return the projection at this head, made from a snapshot or brought up to date."""
-        projection = self._projection
-        if projection is None or projection.seq > head.seq:
-            projection = self._load(head)
-        if projection.seq < head.seq:
-            bodies = self._store.events(self._row.id, after=projection.seq, upto=head.seq)
-            replay(bodies, start=projection, features_of=self._features_of)
-        if projection.stale:
-            projection = self.replay(head)
-        if (projection.seq, projection.head) != (head.seq, head.hash):
-            raise LedgerError(f"the events of {self._row.name!r} do not lead to its head: damaged")
-        self._projection = projection
-        return projection
+    def _store_all(self, turn: Turn, writer: Writer) -> None:
+        if writer.events:
+            new, changed = list(writer.new.values()), list(writer.changed.values())
+            turn.append(writer.head, writer.events, new, changed)
+        if writer.vectors:
+            turn.add_features(writer.vectors)
+        if writer.erased:
+            turn.erase_features(writer.erased)
+        if writer.erase_features:
+            turn.erase_features()
 
-    def _load(self, head: Head) -> Projection:
-        found = self._store.snapshot(
-            self._row.id, software=made_by(), since=max(head.revised, 1), upto=head.seq
-        )
-        loaded = None if found is None else unpack(found[1], found[2])
-        if loaded is None:
-            return self.replay(head)
-        self._snapshot_seq = loaded.seq
-        return loaded
-
-    def _keep_snapshot(self) -> None:
-        projection = self._projection
-        if projection is None:
+    def _require_clock(self, turn: Turn, state: State, job: _Job) -> None:
+        """Refuse a clock that is ahead: it would make requests look old, or never overdue."""
+        if state.settings.simulated or job.results:
             return
-        # A snapshot costs as much as it holds, so large ones are made less often.
-        gap = max(SNAPSHOT_EVERY, projection.open_requests, self._snapshot_size // 100)
-        if projection.seq < self._snapshot_seq + gap:
-            return
-        self._snapshot_seq = projection.seq
-        digest, state = pack(projection)
-        self._snapshot_size = len(state)
-        # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
-        with suppress(LedgerError):
-            self._store.add_snapshot(
-                self._row.id, projection.seq, software=made_by(), digest=digest, state=state
+        ahead, allowed = turn.clock_ahead(job.now.timestamp()), state.settings.clock_skew
+        if ahead > allowed:
+            raise LedgerError(
+                f"this program's clock says {stamp(job.now)}, {ahead:,.0f} s ahead of the "
+                f"database's, and {allowed:g} s are allowed; nothing was stored, set it right"
             )
 
-    def _bodies(self, head: Head) -> Iterable[tuple[str, str]]:
-        return self._store.events(self._row.id, upto=head.seq)
+    def _proposed_people(self, state: State, todo: list[tuple[_Job, Command]]) -> list[int]:
+        wanted = [c.proposal for _, c in todo if isinstance(c, Approve)]
+        about = [state.proposals[p]["arguments"] for p in wanted if p in state.proposals]
+        return [own["person"] for own in about if "person" in own]
 
-    def _features_of(self, person: str) -> Sequence[float] | None:
-        text = self._store.features(self._row.id, person)
+    # -- the state --------------------------------------------------------------------------------
+
+    def _ready(self) -> State:
+        """Return the state as of now with its statistics rebuilt, outside of any transaction."""
+        head = self._store.head(self._row.id)
+        try:
+            state = self._current(head)
+            if not state.ready:
+                _ = state.memory.audit
+                state.check_books()
+        except _MISREAD:
+            if not self._from_snapshot:
+                raise
+            self._from_snapshot = False
+            self._store.drop_snapshot(self._row.id)
+            state = self._state = self._checked(self.replay(head), head)
+            if not state.ready:
+                _ = state.memory.audit
+        return state
+
+    def _current(self, head: Head) -> State:
+        """Return the state at this head, from memory, from a snapshot, or from the events."""
+        state = self._state
+        if state is None or state.seq > head.seq:
+            state = self._load(head) or self.replay(head)
+        if state.seq < head.seq:
+            replay(self._store.events(self._row.id, after=state.seq, upto=head.seq), state)
+        self._state = self._checked(state, head)
+        return state
+
+    def _checked(self, state: State, head: Head) -> State:
+        found = (state.seq, state.head, state.cap, state.spent, state.reserved, state.overrun)
+        if found != (head.seq, head.hash, head.cap, head.spent, head.reserved, head.overrun):
+            raise LedgerError(
+                f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
+            )
+        return state
+
+    def _load(self, head: Head) -> State | None:
+        """Return the snapshot's state if it is bound to an event of this chain."""
+        found = self._store.read_snapshot(self._row.id)
+        self._from_snapshot = False
+        if found is None or not 0 < found[0] <= head.seq:
+            return None
+        seq, own, text = found
+        (created,) = self._store.events(self._row.id, upto=1)
+        (body,) = self._store.events(self._row.id, after=seq - 1, upto=seq)
+        state = State(self._features_of)
+        try:
+            data = json.loads(text)
+            bound = (data["format"], data["seq"], data["head"]) == (SNAPSHOT_FORMAT, seq, own)
+            if not bound or digest(body) != own:
+                return None
+            state.restore(data, json.loads(created))
+        except (*_MISREAD, ValueError):
+            return None
+        self._snapshot_seq, self._snapshot_size = seq, len(text)
+        self._from_snapshot = True
+        return state
+
+    def _keep_snapshot(self) -> None:
+        state = self._state
+        # A snapshot costs as much as it holds, so large ones are made less often.
+        gap = max(SNAPSHOT_EVERY, self._snapshot_size // 100)
+        if state is None or state.seq < self._snapshot_seq + gap:
+            return
+        text = json.dumps(state.to_data(), separators=(",", ":"))
+        self._snapshot_seq, self._snapshot_size = state.seq, len(text)
+        # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
+        with suppress(LedgerError):
+            self._store.keep_snapshot(self._row.id, state.seq, state.head, text)
+
+    def _features_of(self, number: int) -> Sequence[float] | None:
+        text = self._store.features(self._row.id, number)
         vector: list[float] | None = None if text is None else json.loads(text)
         return vector
 
-
-def _money(summary: Summary) -> tuple[int, int, int, int | None]:
-    return summary.spent, summary.reserved, summary.overrun, summary.cap
-
-
-def _same(what: str, found: object, right: object) -> None:
-    if found != right:
-        raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
+    def _start_queue(self) -> None:
+        self._queue = []
+        self._queue_lock = threading.Lock()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
+import json
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,18 @@ from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.ledger import commands as do
-from equipoise.ledger.batch import stamp
+from equipoise.ledger import inputs
+from equipoise.ledger.check import check_ledger
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.driver import Driver
-from equipoise.ledger.export import Checkpoint, export_lines, write_export
-from equipoise.ledger.rows import PersonRow
-from equipoise.ledger.settings import RecordedPast, Settings, rehearse, whole
+from equipoise.ledger.export import Checkpoint, write_lines
+from equipoise.ledger.memory import EvidencePoint
+from equipoise.ledger.schema import PersonRow
+from equipoise.ledger.settings import RecordedPast, Settings, rehearse
 from equipoise.ledger.status import Status, status_of
 from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.trace import EvidencePoint
 from equipoise.ledger.verify import GENESIS, Summary, canonical, digest
+from equipoise.ledger.writer import stamp
 from equipoise.question import Costs, Question
 
 __all__ = ["LiveAudit", "list_audits"]
@@ -68,11 +71,14 @@ class LiveAudit:
     True
     """
 
-    def __init__(self, store: Store, row: AuditRow, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, row: AuditRow, clock: Clock, actor: str, driver: Driver | None = None
+    ) -> None:
         self.row = row
+        self.actor = actor
         self._store = store
         self._clock = clock
-        self._driver = Driver(store, row)
+        self._driver = Driver(store, row) if driver is None else driver
 
     # -- making and finding -----------------------------------------------------------------------
 
@@ -95,8 +101,11 @@ class LiveAudit:
         currency: str = "",
         decimals: int = 0,
         simulated: bool = False,
+        approvals: Sequence[str] = (),
+        clock_skew: float = 300.0,
         seed: str | None = None,
         options: Mapping[str, Any] | None = None,
+        actor: str | None = None,
         clock: Clock | None = None,
     ) -> LiveAudit:
         """Begin an audit; see :class:`~equipoise.ledger.settings.Settings` for what is fixed now.
@@ -110,7 +119,10 @@ class LiveAudit:
         seed
             64 hexadecimal digits; drawn from the system if left out. It stays secret until the
             audit's final report, its hash is in the first event.
+        actor
+            Who does it, as the caller has made sure; the system's user if left out.
         """
+        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
         now = clock or (lambda: datetime.now(UTC))
         past = RecordedPast.of(history)
@@ -122,7 +134,7 @@ class LiveAudit:
             past=past,
             seed_hash=hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
             software=__version__,
-            budget=None if budget is None else whole("budget", budget),
+            budget=None if budget is None else inputs.whole("budget", budget),
             max_in_flight=max_in_flight,
             max_in_flight_groups=max_in_flight_groups or {},
             lottery=lottery,
@@ -131,34 +143,51 @@ class LiveAudit:
             currency=currency,
             decimals=decimals,
             simulated=simulated,
+            approvals=tuple(dict.fromkeys(approvals)),
+            clock_skew=clock_skew,
             options=options or {},
             coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
+        _ = settings.group_names  # refuses names that would be one
         data = settings.to_data()
         rehearse(settings)
         data["past"] = past.to_dict()
         uid, time = uuid.uuid4().hex, stamp(now())
-        event = {"audit": uid, "data": data, "prev": GENESIS, "seq": 1, "time": time}
-        body = canonical({**event, "type": "created"})
+        event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
+        body = _canonical({**event, "time": time, "type": "created"})
         store = Store(ledger, create=True)
         row = store.add_audit(
             uid=uid,
-            name=name,
+            name=settings.name,
             seed=secret,
             cap=settings.budget,
-            event=(1, time, digest(body), body),
+            time=time,
+            own=digest(body),
+            body=body,
         )
-        live = cls(store, row, now)
+        live = cls(store, row, now, who)
         live._run([])  # past data alone may give the verdict
         return live
 
     @classmethod
     def open(
-        cls, ledger: str, name: str, *, clock: Clock | None = None, timeout: float = 60.0
+        cls,
+        ledger: str,
+        name: str,
+        *,
+        actor: str | None = None,
+        clock: Clock | None = None,
+        timeout: float = 60.0,
     ) -> LiveAudit:
         """Return the audit of this name; writes wait ``timeout`` seconds for other writers."""
+        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, timeout=timeout)
-        return cls(store, store.audit(name), clock or (lambda: datetime.now(UTC)))
+        return cls(store, store.audit(name), clock or (lambda: datetime.now(UTC)), who)
+
+    def acting_as(self, actor: str) -> LiveAudit:
+        """Return the same audit in the hands of somebody whom the caller has authenticated."""
+        who = inputs.name("actor", actor)
+        return LiveAudit(self._store, self.row, self._clock, who, self._driver)
 
     def close_ledger(self) -> None:
         """Let go of the database."""
@@ -178,7 +207,7 @@ class LiveAudit:
         self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
     ) -> Reply:
         """Bring an outcome (or features, where those were wanted), in any order, at any time."""
-        return self._one(_tell(person, outcome, features))
+        return self._one(do.Tell(person, outcome, inputs.vector(person, features)))
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
@@ -200,7 +229,11 @@ class LiveAudit:
         require_non_negative("days", limit)
         before = stamp(self._clock() - timedelta(days=limit))
         open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
-        late = [do.MarkOverdue(row.person) for row in open_requests if row.asked < before]
+        late = [
+            do.MarkOverdue(row.person)
+            for row in open_requests
+            if row.person is not None and row.asked < before
+        ]
         return self._many(late)
 
     def write_off(self, person: str) -> Reply:
@@ -211,14 +244,58 @@ class LiveAudit:
         """Replace a known outcome by the right one; the old event stays."""
         return self._one(do.Correct(person, outcome, why))
 
-    def close(self, why: str = "nobody else is to come") -> Finding | None:
+    def erase(self, person: str, *, scrub: bool = True) -> Reply:
+        """Forget a person: pseudonym, key and features are gone, chain and money stay provable.
+
+        ``scrub`` also rewrites the database's files, so that no copy stays in unused space; do it
+        once after many.
+        """
+        reply = self._one(do.Erase(person))
+        if scrub and reply.state == "ERASED":
+            self._store.scrub()
+        return reply
+
+    # -- the audit --------------------------------------------------------------------------------
+
+    def conclude(self, why: str = "nobody else is to come") -> Finding | None:
         """Say that nobody else will come; return what the evidence supports."""
-        self._one(do.Close(why))
+        self._one(do.Conclude(why))
         return self.finding
+
+    def pause(self, why: str) -> Reply:
+        """Ask nobody for now; outcomes are taken all the same."""
+        return self._one(do.Pause(why))
+
+    def resume(self, why: str) -> Reply:
+        """Ask again."""
+        return self._one(do.Resume(why))
+
+    def set_budget(self, budget: int | None, why: str) -> Reply:
+        """Change the cap: up freely, down to what is spent or held; None for no cap."""
+        return self._one(do.SetBudget(budget, why))
+
+    def set_limits(
+        self,
+        max_in_flight: int | None,
+        max_in_flight_groups: Mapping[str, int] | None = None,
+        *,
+        why: str,
+    ) -> Reply:
+        """Change how many requests may be without an outcome at once."""
+        return self._one(do.SetLimits(max_in_flight, dict(max_in_flight_groups or {}), why))
+
+    def approve(self, proposal: int) -> Reply:
+        """Carry out what somebody else proposed, where the audit asks for a second person."""
+        return self._one(do.Approve(proposal))
+
+    def reject(self, proposal: int, why: str) -> Reply:
+        """Drop a proposal."""
+        return self._one(do.Reject(proposal, why))
 
     def erase_features(self) -> None:
         """Delete every feature vector, after the verdict; chain and money stay provable."""
-        self._one(do.Erase())
+        self._one(do.EraseFeatures())
+        self._store.scrub()
 
     def run(self, commands: Iterable[Command]) -> list[Reply]:
         """Carry out commands of any kind; a refused one has its ``problem`` set."""
@@ -229,7 +306,7 @@ class LiveAudit:
     @property
     def settings(self) -> Settings:
         """What the audit was created with."""
-        return self._driver.read(lambda projection: projection.settings)
+        return self._driver.read(lambda state: state.settings)
 
     @property
     def finding(self) -> Finding | None:
@@ -239,47 +316,77 @@ class LiveAudit:
     def so_far(self) -> Finding:
         """Return what the evidence would support if nobody else came; the audit goes on."""
         return self.finding or self._driver.read(
-            lambda projection: copy.deepcopy(projection.audit).conclude("the audit goes on")
+            lambda state: replace(
+                state.memory.concluded("the audit goes on"), cost=float(state.spent + state.overrun)
+            )
         )
 
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
-        return self._driver.read(lambda projection: status_of(projection))
+        return self._driver.read(status_of)
 
     def person(self, person: str) -> PersonRow | None:
         """Return what is stored about a person, None if nobody asked about them."""
-        return self._store.person(self.row.id, person)
+        return self._store.person(self.row.id, inputs.name("person", person))
 
-    def people(self, *, states: Sequence[str] = (), conflicted: bool = False) -> list[PersonRow]:
-        """Return people in the given states, or those about whom conflicting things were told."""
-        return self._store.people(self.row.id, states=states, conflicted=conflicted)
+    def people(
+        self,
+        *,
+        states: Sequence[str] = (),
+        conflicted: bool = False,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[PersonRow]:
+        """Return people in order of arrival, in the given states or with conflicting outcomes.
+
+        ``after`` and ``limit`` give them page by page: those with larger numbers, so many.
+        """
+        return self._store.people(
+            self.row.id, states=states, conflicted=conflicted, after=after, limit=limit
+        )
+
+    def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
+        """Return how the evidence grew, at about so many moments, with answers as known now."""
+        return self._driver.read(lambda state: state.memory.trace(points))
 
     # -- proof ------------------------------------------------------------------------------------
 
     def checkpoint(self) -> Checkpoint:
         """Return the chain's present end, to hand out; later exports can be proved to extend it."""
         head = self._store.head(self.row.id)
-        return Checkpoint(self.row.name, head.seq, head.hash)
+        return Checkpoint(self.row.name, self.row.uid, head.seq, head.hash, head.time)
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the export line by line."""
-        return export_lines(self._store.events(self.row.id, upto=self.checkpoint().seq))
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what happened, event by event."""
+        upto = self._store.head(self.row.id).seq
+        upto = upto if limit is None else min(upto, after + limit)
+        yield from map(json.loads, self._store.events(self.row.id, after=after, upto=upto))
 
-    def export(self, path: str | Path) -> Checkpoint:
-        """Write every event to a file, whole or not at all; return the checkpoint to keep."""
-        return write_export(Path(path), self.lines(), self.checkpoint())
+    def lines(self, upto: int | None = None) -> Iterator[str]:
+        """Yield the export line by line, without line feeds."""
+        upto = self._store.head(self.row.id).seq if upto is None else upto
+        return self._store.events(self.row.id, upto=upto)
+
+    def export(self, path: str | Path, *, people: str | Path | None = None) -> Checkpoint:
+        """Write every event to a file, whole or not at all; return the checkpoint to keep.
+
+        ``people`` names a second file for the key table: pseudonyms, for those who may see them.
+        """
+        checkpoint = self.checkpoint()
+        write_lines(path, self.lines(checkpoint.seq))
+        if people is not None:
+            with Path(path).open("rb") as file:
+                asked = sum(b'"type":"asked"' in line for line in file)
+            write_lines(people, self._keys(asked), secret=True)
+        return checkpoint
 
     def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Summary:
-        """Check chain, money, tables, snapshot and statistics against a replay from the start."""
-        return self._driver.verify(self.lines(), checkpoints)
+        """Check chain, money, tables, snapshot and statistics as of one moment, writers or not."""
+        return check_ledger(self._store, self.row.id, checkpoints, self._driver.peek)
 
     def replay(self) -> Status:
         """Return the status that follows from the events alone, every decision made anew."""
         return status_of(self._driver.replay(strict=True))
-
-    def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
-        """Return how the evidence grew, at about so many moments."""
-        return self._driver.trace(points)
 
     @property
     def seed(self) -> str:
@@ -289,7 +396,7 @@ class LiveAudit:
     # -- helpers ----------------------------------------------------------------------------------
 
     def _one(self, command: Command) -> Reply:
-        (result,) = self._run([command])
+        (result,) = self._run([do.checked(command)])
         if isinstance(result, EquipoiseError):
             raise result
         return result
@@ -297,20 +404,45 @@ class LiveAudit:
     def _many(self, commands: Iterable[Command]) -> list[Reply]:
         everything, replies = list(commands), []
         for start in range(0, len(everything), AT_ONCE):
-            part = everything[start : start + AT_ONCE]
-            for command, result in zip(part, self._run(part), strict=True):
+            part = [_checked(command) for command in everything[start : start + AT_ONCE]]
+            results = iter(self._run([c for c in part if not isinstance(c, EquipoiseError)]))
+            for given, command in zip(everything[start : start + AT_ONCE], part, strict=True):
+                result = command if isinstance(command, EquipoiseError) else next(results)
                 if isinstance(result, EquipoiseError):
-                    result = Reply(command.person, problem=str(result))
+                    result = Reply(_shown(given.person), problem=str(result))
                 replies.append(result)
         return replies
 
-    def _run(self, commands: list[Command]) -> list[Reply | EquipoiseError]:
-        return self._driver.run(commands, self._clock())
+    def _run(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
+        return self._driver.run(commands, self.actor, self._clock())
+
+    def _keys(self, upto: int) -> Iterator[str]:
+        after = 0
+        while after < upto and (rows := self.people(after=after, limit=min(AT_ONCE, upto - after))):
+            for row in rows:
+                if row.person is not None:
+                    key = {"person": row.number, "pseudonym": row.person, "salt": row.salt}
+                    yield canonical(key)
+            after = rows[-1].number
 
 
-def _tell(person: str, outcome: int | None, features: Sequence[float] | None) -> do.Tell:
-    vector = None if features is None else tuple(float(x) for x in features)
-    return do.Tell(person, outcome, vector)
+def _checked(command: Command) -> Command | EquipoiseError:
+    try:
+        return do.checked(command)
+    except EquipoiseError as error:
+        return error
+
+
+def _shown(person: object) -> str:
+    """Return what a caller gave as something that can be printed."""
+    return person if isinstance(person, str) and person.isprintable() else ascii(person)
+
+
+def _canonical(event: dict[str, Any]) -> str:
+    try:
+        return canonical(event)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"'options' must hold what JSON can hold: {error}") from error
 
 
 def _checked_seed(seed: str) -> str:

@@ -1,109 +1,191 @@
-"""The ledger's tables.
+"""The ledger's tables, as statements that both databases understand, one list per version.
 
-``events`` is the truth and is only ever appended to. The rest can be rebuilt from it: ``audits``
-holds each audit's head and balance, ``people`` the present state of each person, ``snapshots`` an
-audit's memory at some event. ``features`` is kept apart so that it can be erased.
+``events`` is the truth. ``people`` and ``audits`` are indexes of it that ``verify`` checks column
+by column; ``snapshots`` is a shortcut. Only ``people`` knows pseudonyms, with the key that ties
+each to the chain; only ``features`` holds feature vectors: what can be erased is in no other place.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-    text,
+import re
+from dataclasses import dataclass, fields
+from functools import cache
+
+from equipoise.errors import LedgerError
+from equipoise.ledger.verify import OPEN
+
+__all__ = [
+    "VERSION",
+    "Head",
+    "PersonRow",
+    "columns",
+    "postgres_objects",
+    "squeezed",
+    "statements",
+]
+
+VERSION = 1
+
+
+@dataclass(slots=True)
+class Head:
+    """Where an audit's chain ends and what its balance is."""
+
+    seq: int
+    hash: str
+    time: str
+    cap: int | None
+    spent: int
+    reserved: int
+    overrun: int
+
+
+@dataclass(slots=True)
+class PersonRow:
+    """The present state of one person; ``person`` is None once erased."""
+
+    number: int  # in order of arrival, from 1; stands for the person in the chain
+    person: str | None
+    salt: str | None
+    who: str
+    group_name: str
+    decision: int
+    want: str
+    state: str
+    why: str
+    request: int | None  # place in request order, None if the audit was not consulted
+    place: int | None  # place among the group's approved people
+    hold: int
+    paid: int
+    overrun: int
+    outcome: int | None
+    asked: str
+    executed: int
+    conflicted: int
+
+    @property
+    def open(self) -> bool:
+        """Whether money is held for this person."""
+        return self.state in OPEN
+
+
+@cache
+def columns(cls: type) -> tuple[str, ...]:
+    """Return the columns of a row."""
+    return tuple(f.name for f in fields(cls))
+
+
+_TABLES = (
+    "CREATE TABLE ledger_schema (version INTEGER NOT NULL)",
+    """CREATE TABLE audits (
+    id INTEGER PRIMARY KEY,
+    uid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    seed TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    time TEXT NOT NULL,
+    cap BIGINT,
+    spent BIGINT NOT NULL,
+    reserved BIGINT NOT NULL,
+    overrun BIGINT NOT NULL,
+    CONSTRAINT audit_money_not_negative CHECK (spent >= 0 AND reserved >= 0 AND overrun >= 0),
+    CONSTRAINT cap_not_exceeded CHECK (cap IS NULL OR spent + reserved <= cap)
+)""",
+    """CREATE TABLE events (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    seq BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (audit_id, seq)
+)""",
+    """CREATE TABLE people (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    number BIGINT NOT NULL,
+    person TEXT,
+    salt TEXT,
+    who TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    decision SMALLINT NOT NULL,
+    want TEXT NOT NULL,
+    state TEXT NOT NULL,
+    why TEXT NOT NULL,
+    request BIGINT,
+    place BIGINT,
+    hold BIGINT NOT NULL,
+    paid BIGINT NOT NULL,
+    overrun BIGINT NOT NULL,
+    outcome SMALLINT,
+    asked TEXT NOT NULL,
+    executed SMALLINT NOT NULL,
+    conflicted SMALLINT NOT NULL,
+    PRIMARY KEY (audit_id, number),
+    CONSTRAINT money_not_negative CHECK (hold >= 0 AND paid >= 0 AND overrun >= 0),
+    CONSTRAINT outcome_binary CHECK (outcome IN (0, 1))
+)""",
+    "CREATE UNIQUE INDEX people_person ON people (audit_id, person)",
+    "CREATE INDEX people_open ON people (audit_id, state) "
+    "WHERE state IN ('RESERVED', 'EXECUTED', 'OVERDUE')",
+    """CREATE TABLE snapshots (
+    audit_id INTEGER PRIMARY KEY REFERENCES audits (id),
+    seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    state TEXT NOT NULL
+)""",
+    """CREATE TABLE features (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    number BIGINT NOT NULL,
+    salt TEXT NOT NULL,
+    vector TEXT NOT NULL,
+    PRIMARY KEY (audit_id, number)
+)""",
+    f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
+)
+_SQLITE_TRIGGERS = tuple(
+    f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events "
+    "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END"
+    for verb in ("UPDATE", "DELETE")
+)
+_POSTGRES_TRIGGERS = (
+    "CREATE FUNCTION events_are_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$",
+    "CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+    "FOR EACH STATEMENT EXECUTE FUNCTION events_are_append_only()",
+    # The planner's statistics would keep copies that erasing cannot reach.
+    "ALTER TABLE people ALTER COLUMN person SET STATISTICS 0",
+    "ALTER TABLE people ALTER COLUMN salt SET STATISTICS 0",
+    "ALTER TABLE features ALTER COLUMN vector SET STATISTICS 0",
 )
 
-__all__ = ["HEAD_REVISION", "audits", "events", "features", "metadata", "people", "snapshots"]
 
-HEAD_REVISION = "0002"
+def statements(found: int, kind: str) -> tuple[str, ...]:
+    """Return what brings a database from one version to the present one."""
+    if found == VERSION:
+        return ()
+    if found > VERSION:
+        raise LedgerError(
+            f"schema {found} is newer than this program's {VERSION}; install a newer equipoise"
+        )
+    if kind == "postgresql":
+        return _TABLES + _POSTGRES_TRIGGERS
+    keyed = ("CREATE TABLE events", "CREATE TABLE people")  # clustered by key, as they are read
+    tables = tuple(s + " WITHOUT ROWID" if s.startswith(keyed) else s for s in _TABLES)
+    return tables + _SQLITE_TRIGGERS
 
-metadata = MetaData()
 
-audits = Table(
-    "audits",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("uid", Text, nullable=False, unique=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("seed", Text, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("hash", Text, nullable=False),
-    Column("time", Text, nullable=False),
-    Column("revised", BigInteger, nullable=False),
-    Column("cap", BigInteger),
-    Column("spent", BigInteger, nullable=False),
-    Column("reserved", BigInteger, nullable=False),
-    Column("overrun", BigInteger, nullable=False),
-    CheckConstraint("spent >= 0 AND reserved >= 0 AND overrun >= 0", name="money_not_negative"),
-    CheckConstraint("cap IS NULL OR spent + reserved <= cap", name="cap_not_exceeded"),
-)
+def postgres_objects() -> dict[str, str]:
+    """Return the constraints and the trigger that PostgreSQL must have, each squeezed."""
+    found = re.findall(r"CONSTRAINT (\w+) (CHECK \(.*\)),?$", "\n".join(_TABLES), re.MULTILINE)
+    body = _POSTGRES_TRIGGERS[0].split("$$")[1]
+    return {name: squeezed(text) for name, text in found} | {"events_append_only": squeezed(body)}
 
-events = Table(
-    "events",
-    metadata,
-    Column("audit_id", Integer, ForeignKey("audits.id"), primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("hash", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
 
-people = Table(
-    "people",
-    metadata,
-    Column("audit_id", Integer, ForeignKey("audits.id"), primary_key=True, autoincrement=False),
-    Column("person", Text, primary_key=True),
-    Column("group_name", Text, nullable=False),
-    Column("decision", SmallInteger, nullable=False),
-    Column("want", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("place", BigInteger),
-    Column("hold", BigInteger, nullable=False),
-    Column("paid", BigInteger, nullable=False),
-    Column("overrun", BigInteger, nullable=False),
-    Column("outcome", SmallInteger),
-    Column("asked", Text, nullable=False),
-    Column("executed", SmallInteger, nullable=False),
-    Column("conflicted", SmallInteger, nullable=False),
-    CheckConstraint("hold >= 0 AND paid >= 0 AND overrun >= 0", name="money_not_negative"),
-    CheckConstraint("outcome IN (0, 1)", name="outcome_binary"),
-    sqlite_with_rowid=False,
-)
-# Only people with a request that is still open are ever searched for by state.
-Index(
-    "people_open",
-    people.c.audit_id,
-    people.c.state,
-    sqlite_where=text("state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"),
-    postgresql_where=text("state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"),
-)
+def squeezed(text: str) -> str:
+    """Return a definition without what a database writes in its own way.
 
-snapshots = Table(
-    "snapshots",
-    metadata,
-    Column("audit_id", Integer, ForeignKey("audits.id"), primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("software", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("state", LargeBinary, nullable=False),
-)
-
-features = Table(
-    "features",
-    metadata,
-    Column("audit_id", Integer, ForeignKey("audits.id"), primary_key=True, autoincrement=False),
-    Column("person", Text, primary_key=True),
-    Column("salt", Text, nullable=False),
-    Column("vector", Text, nullable=False),
-)
+    Examples
+    --------
+    >>> squeezed("CHECK ((outcome = ANY (ARRAY[0, 1])))") == squeezed("CHECK (outcome IN (0, 1))")
+    True
+    """
+    text = re.sub(r"::\w+(\[\])?", "", text.lower()).replace("= any", "in")
+    return re.sub(r"array|[\s()\[\]]", "", text)

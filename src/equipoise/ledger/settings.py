@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
-from equipoise.errors import InvalidInput, ProtocolError, UnknownName
+from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
 from equipoise.history.past import Past
-from equipoise.ledger.verify import FORMAT
+from equipoise.ledger import inputs
+from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["RecordedPast", "Settings", "build", "rehearse", "whole"]
+__all__ = ["RecordedPast", "Settings", "build", "money", "rehearse", "require_limits"]
 
 if TYPE_CHECKING:
     from equipoise.mixture.model import MixtureModel
@@ -119,6 +121,11 @@ class Settings:
     stream
         ``everybody`` if approved people are asked about as well, ``denied`` if not; without
         them approval rates cannot be compared with the past.
+    approvals
+        What a second person must approve, of ``budget``, ``concluded``, ``corrected``, ``erased``,
+        ``limits`` and ``resumed``.
+    clock_skew
+        Seconds that a program's clock may be ahead of the database's.
     options
         Further arguments of the audit.
     coding
@@ -141,12 +148,14 @@ class Settings:
     currency: str = ""
     decimals: int = 0
     simulated: bool = False
+    approvals: tuple[str, ...] = ()
+    clock_skew: float = 300.0
     options: Mapping[str, Any] = field(default_factory=dict)
     coding: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.name or len(self.name) > 200 or not self.name.isprintable():
-            raise InvalidInput(f"'name' must be 1 to 200 printable characters; got {self.name!r}")
+        object.__setattr__(self, "name", inputs.name("name", self.name))
+        object.__setattr__(self, "currency", inputs.text("currency", self.currency))
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
@@ -156,24 +165,27 @@ class Settings:
             raise InvalidInput(
                 f"'overdue_after' must be a number of days > 0; got {self.overdue_after!r}"
             )
-        limits = {"max_in_flight": self.max_in_flight}
-        limits |= {f"max_in_flight of {g!r}": n for g, n in self.max_in_flight_groups.items()}
-        for what, limit in limits.items():
-            if limit is not None and (not isinstance(limit, int) or limit < 1):
-                raise InvalidInput(f"{what} must be a whole number >= 1; got {limit!r}")
-        for group in self.max_in_flight_groups:
-            if group not in self.groups:
-                raise UnknownName("group in 'max_in_flight_groups'", group, self.groups)
+        if not isinstance(self.decimals, int) or not 0 <= self.decimals <= 9:
+            raise InvalidInput(f"'decimals' must be a whole number, 0 to 9; got {self.decimals!r}")
+        require_non_negative("clock_skew", self.clock_skew)
+        for kind in self.approvals:
+            if kind not in APPROVABLE:
+                raise UnknownName("kind of event in 'approvals'", kind, APPROVABLE)
+        require_limits(self.max_in_flight, self.max_in_flight_groups, self.groups)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""
         return self.past.cells.groups
 
+    @cached_property
+    def group_names(self) -> Mapping[str, str]:
+        """A group's name as callers' are compared -> its name in the past data."""
+        return inputs.group_names(self.groups)
+
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
-        unit = f" {self.currency}" if self.currency else ""
-        return f"{amount / 10**self.decimals:,.{self.decimals}f}{unit}"
+        return money(amount, self.currency, self.decimals)
 
     def to_data(self) -> dict[str, Any]:
         """Return the first event's data."""
@@ -185,6 +197,7 @@ class Settings:
             "costs": _whole_costs(self.costs),
             "past": self.past.to_dict(),
             "max_in_flight_groups": dict(self.max_in_flight_groups),
+            "approvals": list(self.approvals),
             "options": dict(self.options),
             "coding": dict(self.coding),
         }
@@ -198,12 +211,13 @@ class Settings:
         values["question"] = Question.from_dict(data["question"])
         values["costs"] = Costs.from_dict(data["costs"])
         values["past"] = RecordedPast.from_dict(data["past"], data["groups"])
+        values["approvals"] = tuple(data["approvals"])
         return cls(**values)
 
 
 def rehearse(settings: Settings) -> None:
     """Make the audit once, so that the past is asked all that it will ever be asked."""
-    audit = build(settings)
+    audit = build(settings, settings.budget)
     fallback = getattr(audit, "fallback_question", None)
     if fallback is not None:  # Exp-Audit may turn to labels later
         from equipoise.audits.rs import RSAudit
@@ -212,27 +226,42 @@ def rehearse(settings: Settings) -> None:
         RSAudit(settings.past, fallback, settings.costs, tau=tau)
 
 
-def build(settings: Settings) -> Audit:
-    """Make the audit that the settings describe."""
-    budget = None if settings.budget is None else float(settings.budget)
+def build(settings: Settings, budget: int | None) -> Audit:
+    """Make the audit that the settings describe, with the cap as it is now."""
+    cap = None if budget is None else float(budget)
     return audit_class(settings.audit)(
-        settings.past, settings.question, settings.costs, budget=budget, **settings.options
+        settings.past, settings.question, settings.costs, budget=cap, **settings.options
     )
 
 
-def whole(name: str, amount: float) -> int:
-    """Return an amount of money as whole minor units."""
-    if isinstance(amount, bool) or amount != amount or amount < 0 or amount != int(amount):
-        raise InvalidInput(
-            f"{name!r} must be a whole number of minor units (cents), so that no rounding can "
-            f"exceed a cap; got {amount!r}"
-        )
-    return int(amount)
+def require_limits(limit: object, of_groups: Mapping[str, object], groups: Sequence[str]) -> None:
+    """Refuse limits of what is in flight that are no limits."""
+    limits = {"max_in_flight": limit}
+    limits |= {f"max_in_flight of {g!r}": n for g, n in of_groups.items()}
+    for what, found in limits.items():
+        whole = isinstance(found, int) and not isinstance(found, bool)
+        if found is not None and (not whole or not 1 <= found < 2**53):  # type: ignore[operator]
+            raise InvalidInput(f"{what} must be a whole number >= 1; got {found!r}")
+    for group in of_groups:
+        if group not in groups:
+            raise UnknownName("group in 'max_in_flight_groups'", group, groups)
+
+
+def money(amount: float, currency: str, decimals: int) -> str:
+    """Write minor units as people read money.
+
+    Examples
+    --------
+    >>> money(123456, "EUR", 2)
+    '1,234.56 EUR'
+    """
+    unit = f" {currency}" if currency else ""
+    return f"{amount / 10**decimals:,.{decimals}f}{unit}"
 
 
 def _whole_costs(costs: Costs) -> dict[str, Any]:
     return {
-        "feature": whole("costs.feature", costs.feature),
-        "label": whole("costs.label", costs.label),
+        "feature": inputs.whole("costs.feature", costs.feature),
+        "label": inputs.whole("costs.label", costs.label),
         "groups": {group: _whole_costs(own) for group, own in costs.groups.items()},
     }

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from equipoise._json import JsonValue
 from equipoise.finding import Finding
-from equipoise.ledger.drift import DriftTest, drift_tests
-from equipoise.ledger.projection import Projection
-from equipoise.ledger.rows import OPEN
+from equipoise.ledger.drift import DriftTest
+from equipoise.ledger.settings import money
+from equipoise.ledger.state import State
+from equipoise.ledger.verify import OPEN
 
-__all__ = ["GroupStatus", "Status", "status_of"]
+__all__ = ["GroupStatus", "Proposal", "Status", "status_of"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,23 @@ class GroupStatus(JsonValue):
 
 
 @dataclass(frozen=True)
+class Proposal(JsonValue):
+    """What somebody proposed and somebody else must approve."""
+
+    number: int
+    command: str
+    arguments: Mapping[str, object]
+    actor: str
+    time: str
+
+
+@dataclass(frozen=True)
 class Status(JsonValue):
-    """An audit as of one event."""
+    """An audit as of one event; money in minor units.
+
+    ``finding.cost`` is what was spent when the verdict was reached, ``spent`` what is by now; they
+    differ by outcomes that came after it. ``actors`` counts events by who did them.
+    """
 
     name: str
     audit: str
@@ -43,9 +59,17 @@ class Status(JsonValue):
     spent: int
     reserved: int
     overrun: int
+    currency: str
+    decimals: int
+    max_in_flight: int | None
+    max_in_flight_groups: Mapping[str, int]
     conflicts: int
     late: int
-    closed: str | None
+    erased: int
+    concluded: str | None
+    paused: str | None
+    proposals: tuple[Proposal, ...]
+    actors: Mapping[str, Mapping[str, int]]
     finding: Finding | None
     drift: tuple[DriftTest, ...]
 
@@ -68,13 +92,18 @@ class Status(JsonValue):
         """Requests without an answer."""
         return sum(count for state, count in self.states.items() if state in OPEN)
 
+    def money(self, amount: float) -> str:
+        """Write minor units as people read money."""
+        return money(amount, self.currency, self.decimals)
+
     def __str__(self) -> str:
-        cap = "no cap" if self.cap is None else f"cap {self.cap:,}"
+        cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
         states = ", ".join(f"{n:,} {state.lower()}" for state, n in sorted(self.states.items()))
+        held = f"{self.money(self.spent)} spent + {self.money(self.reserved)} reserved, {cap}"
         lines = [
             f"{self.name}: {self.audit} audit, {_count(self.events, 'event')}, last at {self.time}",
             f"  people      {self.people:,} ({states or 'none'})",
-            f"  money       {self.spent:,} spent + {self.reserved:,} reserved, {cap} (minor units)",
+            f"  money       {held}",
         ]
         for group, g in self.groups.items():
             lines.append(
@@ -84,40 +113,54 @@ class Status(JsonValue):
                 f"{g.in_flight:,} in flight"
             )
         if self.overrun:
-            lines.append(f"  overrun     {self.overrun:,} beyond the cap through corrections")
+            over = self.money(self.overrun)
+            lines.append(f"  overrun     {over} beyond the cap through corrections")
         if self.conflicts:
             lines.append(f"  conflicts   {self.conflicts:,} contradicted outcomes, none merged")
         if self.late:
             lines.append(f"  late        {self.late:,} outcomes after a write-off or the verdict")
+        if self.erased:
+            lines.append(f"  erased      {_count(self.erased, 'person')}")
+        if self.paused is not None:
+            lines.append(f"  PAUSED      {self.paused}")
+        lines += [
+            f"  PROPOSED    {p.number}: {p.command} by {p.actor}, to be approved by somebody else"
+            for p in self.proposals
+        ]
         lines += [f"  WARNING     {test}" for test in self.drift if test.alarm]
-        lines.append(str(self.finding) if self.finding else "  verdict     none yet")
-        return "\n".join(lines)
+        if self.finding is None:
+            return "\n".join([*lines, "  verdict     none yet"])
+        cost = self.money(self.finding.cost)
+        lines.append(f"  cost        {cost} when the verdict was reached, {held} by now")
+        return "\n".join([*lines, self.finding.describe(self.money)])
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+    many = "people" if what == "person" else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"
 
 
-def status_of(projection: Projection) -> Status:
-    """Describe a projection."""
-    settings = projection.settings
-    tests = drift_tests(projection.drift, settings.past, stream=settings.stream)
-    finding = projection.finding()
+def status_of(state: State) -> Status:
+    """Describe a state."""
+    settings, finding, tests = state.settings, state.finding(), state.drift_tests()
     if finding is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
         finding = replace(finding, warnings=(*finding.warnings, *new))
+    actors: dict[str, dict[str, int]] = {}
+    for (actor, kind), count in sorted(state.acts.items()):
+        actors.setdefault(actor, {})[kind] = count
     return Status(
         name=settings.name,
         audit=settings.audit,
-        events=projection.seq,
-        head=projection.head,
-        time=projection.time,
+        events=state.seq,
+        head=state.head,
+        time=state.time,
         groups={
             group: GroupStatus(
                 approved=g.approved,
                 denied=g.denied,
-                states={state: count for state, count in g.states.items() if count},
+                states={s: count for s, count in sorted(g.states.items()) if count},
                 in_flight=g.in_flight,
                 positive=g.positive,
                 negative=g.negative,
@@ -125,15 +168,26 @@ def status_of(projection: Projection) -> Status:
                 reserved=g.reserved,
                 overrun=g.overrun,
             )
-            for group, g in projection.groups.items()
+            for group, g in state.groups.items()
         },
-        cap=settings.budget,
-        spent=projection.spent,
-        reserved=projection.reserved,
-        overrun=projection.overrun,
-        conflicts=projection.conflicts,
-        late=projection.late,
-        closed=projection.closed,
+        cap=state.cap,
+        spent=state.spent,
+        reserved=state.reserved,
+        overrun=state.overrun,
+        currency=settings.currency,
+        decimals=settings.decimals,
+        max_in_flight=state.max_in_flight,
+        max_in_flight_groups=dict(state.max_in_flight_groups),
+        conflicts=state.conflicts,
+        late=state.late,
+        erased=state.erased,
+        concluded=state.concluded,
+        paused=state.paused,
+        proposals=tuple(
+            Proposal(number, p["command"], p["arguments"], p["actor"], p["time"])
+            for number, p in state.proposals.items()
+        ),
+        actors=actors,
         finding=finding,
         drift=tests,
     )

@@ -1,32 +1,31 @@
-"""Where events are kept: SQLite or PostgreSQL, one connection, one writing transaction at a time.
+"""What is kept where: the ledger's statements, each written once for both databases.
 
 Decisions must be made one after the other, whoever makes them, because each depends on the ones
 before. The database does the queueing: ``BEGIN IMMEDIATE`` in SQLite, a lock on the audit's row in
-PostgreSQL. What is committed is on disk (write-ahead log, ``synchronous=FULL``).
+PostgreSQL. What is committed is on disk.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-
-from sqlalchemy import Connection, delete, func, insert, select
-from sqlalchemy.pool import StaticPool
+from operator import attrgetter
 
 from equipoise.errors import InvalidInput, LedgerError, UnknownName
-from equipoise.ledger.engine import connect, database_errors, ensure_schema, explained
-from equipoise.ledger.rows import Head, PersonRow, fields_of
-from equipoise.ledger.schema import audits, events, features, people, snapshots
-from equipoise.ledger.sql import Sql, people_columns
+from equipoise.ledger.database import Connection, Database
+from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.inputs import name as stored_form
+from equipoise.ledger.schema import Head, PersonRow, columns
 
-__all__ = ["AuditRow", "Store", "Transaction"]
+__all__ = ["AuditRow", "Store", "Turn"]
 
 CHUNK = 2000
 IN_ONE_QUERY = 500
+
+HEAD, HEAD_VALUES = ", ".join(columns(Head)), attrgetter(*columns(Head))
+PERSON, PERSON_VALUES = ", ".join(columns(PersonRow)), attrgetter(*columns(PersonRow))
+CHANGING = ("person", "salt", "state", "paid", "overrun", "outcome", "executed", "conflicted")
 
 
 @dataclass(frozen=True)
@@ -38,262 +37,236 @@ class AuditRow:
     name: str
     seed: str
     seq: int
+    hash: str
     time: str
     cap: int | None
     spent: int
     reserved: int
+    overrun: int
 
 
-class Store:
-    """A ledger database; safe to share between threads, and to carry over a fork.
+AUDIT, AUDIT_VALUES = ", ".join(columns(AuditRow)), attrgetter(*columns(AuditRow))
 
-    Parameters
-    ----------
-    url
-        A file name (SQLite), ``sqlite://`` (in memory) or ``postgresql://…``.
-    create
-        Make the database if there is none.
-    timeout
-        Seconds to wait for other writers.
-    """
 
-    def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
-        self.url = url
-        self._lock = threading.RLock()
-        self._timeout = timeout
-        self._held = _Held()
-        weakref.finalize(self, self._held.let_go)
-        with explained(url, timeout):
-            connection = self._held.keep(connect(url, create=create, timeout=timeout))
-            ensure_schema(connection, url, create=create)
-        self._sql = Sql(connection.dialect)
-        self._in_memory = isinstance(connection.engine.pool, StaticPool)
-
-    def close(self) -> None:
-        """Let go of the connection; it is opened again when needed."""
-        with self._lock:
-            self._held.let_go()
+class Store(Database):
+    """A ledger database with what is asked of it."""
 
     # -- audits ---------------------------------------------------------------------------------
 
     def audits(self) -> list[AuditRow]:
         """Return all audits, oldest first."""
-        columns = [audits.c[name] for name in fields_of(AuditRow)]
-        with self._using() as connection:
-            rows = connection.execute(select(*columns).order_by(audits.c.id)).all()
-        return [AuditRow(*row) for row in rows]
+        with self.using() as connection:
+            return [AuditRow(*r) for r in connection.run(f"SELECT {AUDIT} FROM audits ORDER BY id")]
 
     def audit(self, name: str) -> AuditRow:
         """Return the audit of this name."""
         for row in (known := self.audits()):
-            if name in (row.name, row.uid):
+            if stored_form("name", name) in (row.name, row.uid):
                 return row
         raise UnknownName("audit", name, [row.name for row in known])
 
     def add_audit(
-        self, *, uid: str, name: str, seed: str, cap: int | None, event: tuple[int, str, str, str]
+        self, *, uid: str, name: str, seed: str, cap: int | None, time: str, own: str, body: str
     ) -> AuditRow:
-        """Store a new audit with its first event ``(seq, time, hash, body)``."""
-        seq, time, digest, body = event
-        with self._transaction() as connection:
-            taken = connection.execute(select(audits.c.id).where(audits.c.name == name)).first()
-            if taken is not None:
+        """Store a new audit with its first event, whose hash is ``own``."""
+        with self.transaction() as connection:
+            if connection.kind == "postgresql":
+                connection.run("LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE")
+            if connection.run("SELECT 1 FROM audits WHERE name = ?", (name,)).fetchone():
                 raise InvalidInput(f"an audit named {name!r} exists already; choose another name")
-            number = connection.execute(
-                insert(audits)
-                .values(uid=uid, name=name, seed=seed, seq=seq, hash=digest, time=time)
-                .values(revised=0, cap=cap, spent=0, reserved=0, overrun=0)
-                .returning(audits.c.id)
-            ).scalar_one()
-            first = {"audit_id": number, "seq": seq, "hash": digest, "body": body}
-            connection.execute(insert(events), first)
-        return self.audit(name)
+            number = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
+            row = AuditRow(number, uid, name, seed, 1, own, time, cap, 0, 0, 0)
+            marks = ", ".join("?" * len(columns(AuditRow)))
+            connection.run(f"INSERT INTO audits ({AUDIT}) VALUES ({marks})", AUDIT_VALUES(row))
+            first = "INSERT INTO events (audit_id, seq, body) VALUES (?, 1, ?)"
+            connection.run(first, (number, body))
+        return row
 
     # -- reading --------------------------------------------------------------------------------
 
     def head(self, audit_id: int) -> Head:
         """Return the audit's head and balance."""
-        with self._using() as connection:
-            return Head(*self._sql.head(connection, audit_id, lock=False))
+        with self.using() as connection:
+            return _head(connection, audit_id)
 
-    def events(
-        self, audit_id: int, *, after: int = 0, upto: int | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """Yield ``(hash, body)`` of the events after one number, in order."""
-        while upto is None or after < upto:
-            where = [events.c.audit_id == audit_id, events.c.seq > after]
-            if upto is not None:
-                where.append(events.c.seq <= upto)
-            query = select(events.c.hash, events.c.body).where(*where)
-            with self._using() as connection:
-                rows = connection.execute(query.order_by(events.c.seq).limit(CHUNK)).all()
+    def events(self, audit_id: int, *, after: int = 0, upto: int) -> Iterator[str]:
+        """Yield the bodies of the events after one number up to another, in order."""
+        query = (
+            "SELECT body FROM events WHERE audit_id = ? AND seq > ? AND seq <= ? "
+            f"ORDER BY seq LIMIT {CHUNK}"
+        )
+        while after < upto:
+            with self.using() as connection:
+                rows = connection.run(query, (audit_id, after, upto)).fetchall()
             if not rows:
                 return
-            yield from ((row[0], row[1]) for row in rows)
+            yield from (row[0] for row in rows)
             after += len(rows)
 
     def people(
-        self, audit_id: int, *, states: Sequence[str] = (), conflicted: bool = False
+        self,
+        audit_id: int,
+        *,
+        states: Sequence[str] = (),
+        conflicted: bool = False,
+        after: int = 0,
+        limit: int | None = None,
     ) -> list[PersonRow]:
-        """Return people in the given states, or those about whom conflicting things were told."""
-        query = select(*people_columns()).where(people.c.audit_id == audit_id)
-        if states:
-            query = query.where(people.c.state.in_(states))
-        if conflicted:
-            query = query.where(people.c.conflicted == 1)
-        with self._using() as connection:
-            rows = connection.execute(query.order_by(people.c.number, people.c.person)).all()
-        return [PersonRow(*row) for row in rows]
+        """Return people in order of arrival, those in some states or with conflicts if asked."""
+        where, values = "audit_id = ? AND number > ?", [audit_id, after]
+        with self.using() as connection:
+            if states:
+                where += f" AND state IN ({', '.join('?' * len(states))})"
+                values += list(states)  # type: ignore[arg-type]
+            if conflicted:
+                where += " AND conflicted = 1"
+            query = f"SELECT {PERSON} FROM people WHERE {where} ORDER BY number"
+            query += "" if limit is None else f" LIMIT {int(limit)}"
+            return [PersonRow(*row) for row in connection.run(query, values)]
 
     def person(self, audit_id: int, person: str) -> PersonRow | None:
         """Return one person, None if nobody asked about them."""
-        with self._using() as connection:
-            return self._sql.people(connection, audit_id, [person]).get(person)
+        with self.using() as connection:
+            found = _people(connection, audit_id, "person", [person])
+        return found[0] if found else None
 
-    def features(self, audit_id: int, person: str) -> str | None:
+    def features(self, audit_id: int, number: int) -> str | None:
         """Return a person's feature vector as JSON, None if it was never stored or is erased."""
-        query = select(features.c.vector).where(
-            features.c.audit_id == audit_id, features.c.person == person
-        )
-        with self._using() as connection:
-            return connection.execute(query).scalar()
+        query = "SELECT vector FROM features WHERE audit_id = ? AND number = ?"
+        with self.using() as connection:
+            row = connection.run(query, (audit_id, number)).fetchone()
+        return None if row is None else row[0]
 
     # -- snapshots ------------------------------------------------------------------------------
 
-    def snapshot(
-        self, audit_id: int, *, software: str, since: int, upto: int
-    ) -> tuple[int, str, bytes] | None:
-        """Return the newest usable snapshot as ``(seq, digest, state)``."""
-        query = (
-            select(snapshots.c.seq, snapshots.c.digest, snapshots.c.state)
-            .where(snapshots.c.audit_id == audit_id, snapshots.c.software == software)
-            .where(snapshots.c.seq >= since, snapshots.c.seq <= upto)
-            .order_by(snapshots.c.seq.desc())
-            .limit(1)
-        )
-        with self._using() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else (row[0], row[1], bytes(row[2]))
+    def read_snapshot(self, audit_id: int) -> tuple[int, str, str] | None:
+        """Return the snapshot as ``(seq, hash of that event, state)``."""
+        query = "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?"
+        with self.using() as connection:
+            row: tuple[int, str, str] | None = connection.run(query, (audit_id,)).fetchone()
+        return row
 
-    def add_snapshot(
-        self, audit_id: int, seq: int, *, software: str, digest: str, state: bytes
-    ) -> None:
-        """Keep a snapshot in place of the older ones."""
-        values = {"audit_id": audit_id, "seq": seq, "software": software, "digest": digest}
-        with self._transaction() as connection:
-            newest = connection.execute(
-                select(func.max(snapshots.c.seq)).where(snapshots.c.audit_id == audit_id)
-            ).scalar_one()
-            if newest is None or newest < seq:
-                connection.execute(delete(snapshots).where(snapshots.c.audit_id == audit_id))
-                connection.execute(insert(snapshots), {**values, "state": state})
+    def keep_snapshot(self, audit_id: int, seq: int, own: str, state: str) -> None:
+        """Keep a snapshot in place of an older one."""
+        with self.transaction() as connection:
+            connection.run(
+                "INSERT INTO snapshots (audit_id, seq, hash, state) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (audit_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, "
+                "state = excluded.state WHERE snapshots.seq < excluded.seq",
+                (audit_id, seq, own, state),
+            )
+
+    def drop_snapshot(self, audit_id: int) -> None:
+        """Forget a snapshot that is not what the events say."""
+        with self.transaction() as connection:
+            connection.run("DELETE FROM snapshots WHERE audit_id = ?", (audit_id,))
 
     # -- writing --------------------------------------------------------------------------------
 
     @contextmanager
-    def write(self, audit_id: int) -> Iterator[Transaction]:
+    def write(self, audit_id: int) -> Iterator[Turn]:
         """Hold the audit's writing turn; commit at the end, undo everything on an error."""
-        with self._transaction() as connection:
-            head = Head(*self._sql.head(connection, audit_id, lock=True))
-            yield Transaction(self, connection, audit_id, head)
+        with self.transaction() as connection:
+            yield Turn(connection, audit_id, _head(connection, audit_id, lock=True))
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with self._using() as connection:
-            try:
-                self._sql.begin(connection)
-                yield connection
-                self._commit(connection)
-            except BaseException:
-                with suppress(*database_errors()):
-                    self._sql.rollback(connection)
-                raise
+    def scrub(self) -> None:
+        """Overwrite what was erased in the database's own files.
 
-    def _commit(self, connection: Connection) -> None:
-        self._sql.commit(connection)
-
-    @contextmanager
-    def _using(self) -> Iterator[Connection]:
-        with self._lock, explained(self.url, self._timeout):
-            connection = self._held.connection
-            if connection is None:
-                connection = self._held.keep(connect(self.url, create=False, timeout=self._timeout))
-            try:
-                yield connection
-            except database_errors():
-                if not self._in_memory:
-                    self.close()  # whatever it was, begin anew
-                raise
+        SQLite is rewritten whole and its write-ahead log emptied. In PostgreSQL the tables that
+        held it are rewritten; its write-ahead log and its backups are beyond a client's reach.
+        """
+        with self.using() as connection:
+            if connection.kind == "sqlite":
+                connection.run("VACUUM")
+                connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                return
+            for table in ("people", "features", "snapshots"):
+                try:
+                    connection.run(f"VACUUM FULL {table}")
+                except driver_errors() as error:
+                    raise LedgerError(
+                        f"erased, but its bytes stay in table {table!r} until the table's owner "
+                        f"runs: VACUUM FULL {table} ({error})"
+                    ) from error
 
 
-class _Held:
-    """The connection of one process. After a fork it is left to the parent, never closed."""
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[int, Connection]] = []
-
-    @property
-    def connection(self) -> Connection | None:
-        """The connection, if this process has one."""
-        mine = [connection for pid, connection in self._kept if pid == os.getpid()]
-        return mine[0] if mine else None
-
-    def keep(self, connection: Connection) -> Connection:
-        """Hold on to a connection of this process."""
-        self._kept.append((os.getpid(), connection))
-        return connection
-
-    def let_go(self) -> None:
-        """Close this process's connection."""
-        connection = self.connection
-        if connection is not None:
-            self._kept.remove((os.getpid(), connection))
-            connection.close()
-            connection.engine.dispose()
-
-
-class Transaction:
+class Turn:
     """One writing turn."""
 
-    def __init__(self, store: Store, connection: Connection, audit_id: int, head: Head) -> None:
+    def __init__(self, connection: Connection, audit_id: int, head: Head) -> None:
         self.head = head
-        self._store = store
         self._connection = connection
         self._audit_id = audit_id
 
-    def people(self, names: Sequence[str]) -> dict[str, PersonRow]:
+    def clock_ahead(self, now: float) -> float:
+        """Return by how many seconds a clock is ahead of the database's."""
+        return now - self._connection.clock().timestamp()
+
+    def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRow]:
         """Return those of the people who are known."""
-        sql, found = self._store._sql, {}
-        unique = list(dict.fromkeys(names))
-        for start in range(0, len(unique), IN_ONE_QUERY):
-            part = unique[start : start + IN_ONE_QUERY]
-            found.update(sql.people(self._connection, self._audit_id, part))
+        found: list[PersonRow] = []
+        for column, wanted in (("person", names), ("number", numbers)):
+            unique: list[str | int] = list(dict.fromkeys(wanted))
+            for start in range(0, len(unique), IN_ONE_QUERY):
+                part = unique[start : start + IN_ONE_QUERY]
+                found += _people(self._connection, self._audit_id, column, part)
         return found
 
     def append(
         self,
         head: Head,
-        new_events: Sequence[tuple[int, str, str]],
-        new_people: Sequence[PersonRow],
-        changed_people: Sequence[PersonRow],
+        events: Sequence[tuple[int, str]],
+        new: Sequence[PersonRow],
+        changed: Sequence[PersonRow],
     ) -> None:
-        """Store events ``(seq, hash, body)`` with the people and the balance that follow."""
-        sql, connection, audit_id = self._store._sql, self._connection, self._audit_id
-        sql.insert_events(connection, audit_id, new_events)
-        sql.insert_people(connection, audit_id, new_people)
-        sql.update_people(connection, audit_id, changed_people)
-        if not sql.update_head(connection, audit_id, head, expected=self.head.seq):
+        """Store events ``(seq, body)`` with the people and the balance that follow."""
+        run_many, audit_id = self._connection.run_many, self._audit_id
+        insert = "INSERT INTO events (audit_id, seq, body) VALUES (?, ?, ?)"
+        run_many(insert, [(audit_id, seq, body) for seq, body in events])
+        marks = ", ".join("?" * (1 + len(columns(PersonRow))))
+        insert = f"INSERT INTO people (audit_id, {PERSON}) VALUES ({marks})"
+        run_many(insert, [(audit_id, *PERSON_VALUES(row)) for row in new])
+        sets = ", ".join(f"{name} = ?" for name in CHANGING)
+        run_many(
+            f"UPDATE people SET {sets} WHERE audit_id = ? AND number = ?",
+            [(*(getattr(r, name) for name in CHANGING), audit_id, r.number) for r in changed],
+        )
+        sets = ", ".join(f"{name} = ?" for name in columns(Head))
+        moved = self._connection.run(
+            f"UPDATE audits SET {sets} WHERE id = ? AND seq = ?",
+            (*HEAD_VALUES(head), audit_id, self.head.seq),
+        )
+        if moved.rowcount != 1:
             raise LedgerError("the ledger moved while its lock was held; nothing was stored")
 
-    def add_features(self, vectors: Sequence[tuple[str, str, str]]) -> None:
-        """Store ``(person, salt, JSON)``."""
-        rows = [
-            {"audit_id": self._audit_id, "person": person, "salt": salt, "vector": vector}
-            for person, salt, vector in vectors
-        ]
-        self._connection.execute(insert(features), rows)
+    def add_features(self, vectors: Sequence[tuple[int, str, str]]) -> None:
+        """Store ``(number, salt, JSON)``."""
+        insert = "INSERT INTO features (audit_id, number, salt, vector) VALUES (?, ?, ?, ?)"
+        self._connection.run_many(insert, [(self._audit_id, *vector) for vector in vectors])
 
-    def erase_features(self) -> None:
-        """Delete every feature vector, and the snapshots that may hold some."""
-        for table in (features, snapshots):
-            self._connection.execute(delete(table).where(table.c.audit_id == self._audit_id))
+    def erase_features(self, numbers: Sequence[int] | None = None) -> None:
+        """Delete the feature vectors of some people, or of all."""
+        delete = "DELETE FROM features WHERE audit_id = ?"
+        if numbers is None:
+            self._connection.run(delete, (self._audit_id,))
+        else:
+            rows = [(self._audit_id, number) for number in numbers]
+            self._connection.run_many(delete + " AND number = ?", rows)
+
+
+def _head(connection: Connection, audit_id: int, *, lock: bool = False) -> Head:
+    suffix = " FOR UPDATE" if lock and connection.kind == "postgresql" else ""
+    row = connection.run(f"SELECT {HEAD} FROM audits WHERE id = ?{suffix}", (audit_id,)).fetchone()
+    if row is None:
+        raise LedgerError("the audit was removed from its ledger")
+    return Head(*row)
+
+
+def _people(
+    connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
+) -> list[PersonRow]:
+    if not wanted:
+        return []
+    among, values = connection.among(column, wanted)
+    query = f"SELECT {PERSON} FROM people WHERE audit_id = ? AND {among}"
+    return [PersonRow(*row) for row in connection.run(query, (audit_id, *values))]

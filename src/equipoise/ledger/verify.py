@@ -1,12 +1,12 @@
 """Check an exported audit ledger with nothing but Python's standard library.
 
-    python verify.py audit.jsonl --head HASH [--checkpoint SEQ:HASH ...] [--seed HEX]
+    python verify.py audit.jsonl --head HASH [--checkpoint SEQ:HASH] [--people FILE] [--seed HEX]
 
-One line of the export is one event, written as canonical JSON (keys sorted, no spaces, ASCII).
-Its ``hash`` is the SHA-256 of the same line without the hash, and that line holds the hash of the
-event before it: whoever knows the last hash (the head) knows that no byte of the file was changed,
-dropped, moved or added. On top of that this program keeps the books anew: who was asked, what was
-held and paid, and that the cap was respected after every single event.
+One line of the export is one event, written as canonical JSON (keys sorted, no spaces, ASCII). The
+line's SHA-256 is its hash, and every line holds the hash of the line before it: whoever knows the
+last hash (the head) knows that no byte of the file was changed, dropped, moved or added. On top of
+that this program keeps the books anew: who was asked, what was held and paid, who did it and who
+approved, and that the cap was respected after every single event.
 
 It does not repeat the statistics; ``equipoise audit verify`` does, with the same events.
 """
@@ -19,13 +19,16 @@ import hmac
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "APPROVABLE",
     "FORMAT",
     "GENESIS",
+    "OBSERVATION",
+    "OPEN",
     "Books",
     "Broken",
     "Person",
@@ -33,33 +36,83 @@ __all__ = [
     "canonical",
     "digest",
     "draw",
+    "keyed",
     "main",
     "verify",
 ]
 
-FORMAT = 1
+FORMAT = 2
 GENESIS = "0" * 64  # what the first event names as the hash before it
-OPEN = ("RESERVED", "EXECUTED", "OVERDUE")
+OPEN = ("RESERVED", "EXECUTED", "OVERDUE")  # states in which money is held
+APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed")
+OBSERVATION = ("score", "version", "m", "pi", "range", "draw")  # kept for audits that use scores
+REASONS = (
+    *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
+    *("not_wanted", "paused"),
+)
 
+_ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_FACTS = "person group decision want was request"
+# What each kind of event holds; a question mark says that it may be missing.
+FIELDS = {
+    "asked": "person who group decision want hold request why place? drawn? ended? observation?",
+    "executed": f"{_FACTS} place? moved",
+    "revealed": f"{_FACTS} place? before? cost overrun late after_verdict outcome features? "
+    "observation?",
+    "described": f"{_FACTS} place? before? cost overrun features",
+    "noted": f"{_FACTS} place? outcome",
+    "withdrawn": f"{_FACTS} place? cost overrun",
+    "overdue": f"{_FACTS} place?",
+    "written_off": f"{_FACTS} place? before? cost overrun",
+    "corrected": f"{_FACTS} place? before? cost? overrun? outcome reason proposal?",
+    "conflict": f"{_FACTS} place? told stored",
+    "erased": f"{_FACTS} place? proposal?",
+    "features_erased": "",
+    "concluded": "why proposal?",
+    "paused": "why",
+    "resumed": "why proposal?",
+    "budget": "budget before why proposal?",
+    "limits": "max_in_flight max_in_flight_groups why proposal?",
+    "proposed": "command arguments",
+    "rejected": "proposal why",
+    "verdict": "finding supersedes",
+}
+_KEYS = {
+    kind: (
+        {name for name in names.split() if not name.endswith("?")},
+        {name.rstrip("?") for name in names.split()},
+    )
+    for kind, names in FIELDS.items()
+}
 
 
 class Broken(Exception):
     """The export is not what the ledger wrote; the message names the line."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Person:
     """What the events so far say about one person."""
 
+    who: str
     group: str
     decision: int
     want: str
     state: str
-    hold: int = 0
+    why: str
+    request: int | None
+    place: int | None
+    hold: int
+    asked: str
+    drawn: bool | None
     paid: int = 0
     overrun: int = 0
     outcome: int | None = None
+    executed: int = 0
+    conflicted: int = 0
+    erased: int = 0
+    features: str | None = None
 
 
 @dataclass
@@ -70,11 +123,13 @@ class Summary:
     name: str = ""
     events: int = 0
     head: str = GENESIS
+    time: str = ""
     cap: int | None = None
     spent: int = 0
     reserved: int = 0
     overrun: int = 0
     verdict: str | None = None
+    erased: int = 0
     states: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
@@ -82,9 +137,9 @@ class Summary:
         states = ", ".join(f"{n} {s.lower()}" for s, n in sorted(self.states.items()) if n)
         return (
             f"OK: audit {self.name!r} ({self.audit}), {self.events} events, head {self.head}\n"
-            f"    people: {states or 'none'}\n"
+            f"    people: {states or 'none'}; {self.erased} of them erased\n"
             f"    money: {self.spent} spent + {self.reserved} reserved, {cap}, "
-            f"{self.overrun} beyond it after corrections\n"
+            f"{self.overrun} beyond it after corrections (minor units)\n"
             f"    verdict: {self.verdict or 'none yet'}"
         )
 
@@ -94,8 +149,10 @@ def verify(
     *,
     head: str | None = None,
     checkpoints: Sequence[tuple[int, str]] = (),
+    people: Iterable[Mapping[str, Any]] | None = None,
     seed: str | None = None,
     books: Books | None = None,
+    also: Callable[[Mapping[str, Any], str], None] | None = None,
 ) -> Summary:
     """Check an export line by line and return what it says.
 
@@ -108,27 +165,34 @@ def verify(
         at the end of a line still passes.
     checkpoints
         Earlier (number of events, hash) pairs that must be a prefix of this file.
+    people
+        The key table, ``{"person", "pseudonym", "salt"}`` each: shows that nobody was asked twice
+        and, with ``seed``, that the lottery was held as promised. Erased people have no key.
     seed
-        The seed from the final report, to check the lottery.
+        The seed from the final report.
     books
         Where to keep the state of every person; new books if left out.
+    also
+        Called with every event, and its hash, that passed.
 
     Raises
     ------
     Broken
         At the first line that is not as it should be.
     """
-    books = Books(seed) if books is None else books
+    books = Books() if books is None else books
     wanted = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         try:
-            event = _read(line)
-            books.take(event)
+            event, own = _read(line)
+            books.take(event, own)
+            if also is not None:
+                also(event, own)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             what = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise Broken(f"line {number}: {what}") from error
         expected = wanted.pop(number, None)
-        if expected is not None and expected != event["hash"]:
+        if expected is not None and expected != own:
             raise Broken(f"line {number}: the checkpoint says hash {expected}")
     summary = books.summary
     if not summary.events:
@@ -143,6 +207,10 @@ def verify(
             f"the export ends at {summary.head}, not at the given head {head}: it was cut, "
             "extended, or belongs to another moment"
         )
+    if seed is not None:
+        books.require_seed(seed)
+    if people is not None:
+        books.check_people(people, seed)
     return summary
 
 
@@ -162,112 +230,217 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode("ascii")).hexdigest()
 
 
-def draw(seed: bytes, person: str) -> int:
-    """Return the person's lottery number, 0 to 2**53 - 1: HMAC-SHA-256 of seed and pseudonym."""
-    mac = hmac.new(seed, person.encode("utf-8"), hashlib.sha256).digest()
+def draw(seed: bytes, pseudonym: str) -> int:
+    """Return a lottery number, 0 to 2**53 - 1: HMAC-SHA-256 of seed and pseudonym."""
+    mac = hmac.new(seed, pseudonym.encode("utf-8"), hashlib.sha256).digest()
     return int.from_bytes(mac[:8], "big") >> 11
+
+
+def keyed(salt: str, audit: str, pseudonym: str) -> str:
+    """Return what stands for a person in the chain; without the salt it says nothing of them."""
+    message = f"{audit}\n{pseudonym}".encode()
+    return hmac.new(bytes.fromhex(salt), message, hashlib.sha256).hexdigest()[:32]
 
 
 class Books:
     """The state of every person and of the money, kept anew from the events alone."""
 
-    def __init__(self, seed: str | None = None) -> None:
+    def __init__(self) -> None:
         self.summary = Summary()
-        self._seed = None if seed is None else bytes.fromhex(seed)
+        self.people: list[Person] = []  # person number n is people[n - 1]
+        self.proposals: dict[int, tuple[str, Mapping[str, Any], str]] = {}
+        self.paused = False
+        self.concluded = False
+        self.features_erased = False
         self._settings: dict[str, Any] = {}
-        self.people: dict[str, Person] = {}
+        self._limits: Mapping[str, Any] = {}
         self._in_flight: Counter[str] = Counter()
         self._places: Counter[str] = Counter()
-        self._time = ""
+        self._request = -1
+        self._verdict_seq: int | None = None
+        self._rules: dict[str, Callable[[dict[str, Any], Mapping[str, Any]], None]] = {
+            "asked": self._asked,
+            "executed": self._executed,
+            "revealed": self._revealed,
+            "described": self._described,
+            "noted": self._noted,
+            "withdrawn": self._withdrawn,
+            "overdue": self._overdue,
+            "written_off": self._written_off,
+            "corrected": self._corrected,
+            "conflict": self._conflict,
+            "erased": self._erased,
+            "features_erased": self._features_erased,
+            "concluded": self._concluded,
+            "paused": self._paused,
+            "resumed": self._resumed,
+            "budget": self._budget,
+            "limits": self._change_limits,
+            "proposed": self._proposed,
+            "rejected": self._rejected,
+            "verdict": self._verdict,
+        }
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: Mapping[str, Any], own: str) -> None:
         """Check one event against all before it; raise ValueError if it cannot follow them."""
         summary, kind, data = self.summary, event["type"], event["data"]
+        if set(event) != _ENVELOPE:
+            raise ValueError(f"an event has the fields {sorted(_ENVELOPE)}")
         if event["seq"] != summary.events + 1:
             raise ValueError(f"event {event['seq']} where {summary.events + 1} should be")
         if event["prev"] != summary.head:
             raise ValueError(f"the event before has hash {summary.head}, not {event['prev']}")
-        if event["time"] < self._time:
-            raise ValueError(f"time runs back from {self._time} to {event['time']}")
-        if (kind == "created") != (event["seq"] == 1):
-            raise ValueError("the first event, and no other, creates the audit")
-        if event["seq"] > 1 and event["audit"] != summary.audit:
-            raise ValueError(f"an event of another audit, {event['audit']}")
-        rule = getattr(self, f"_{kind}", None)
-        if rule is None:
-            raise ValueError(f"unknown type of event {kind!r}")
-        rule(event if kind == "created" else data)
-        summary.events, summary.head, self._time = event["seq"], event["hash"], event["time"]
+        if not isinstance(event["actor"], str) or not event["actor"]:
+            raise ValueError("nobody is named who did it")
+        if event["seq"] == 1:
+            self._created(event)
+        else:
+            if event["audit"] != summary.audit:
+                raise ValueError(f"an event of another audit, {event['audit']}")
+            rule = self._rules.get(kind)
+            if rule is None:
+                raise ValueError(f"unknown type of event {kind!r}")
+            needed, allowed = _KEYS[kind]
+            if not needed <= set(data) <= allowed:
+                wrong = sorted((needed - set(data)) | (set(data) - allowed))
+                raise ValueError(f"{kind!r} must not lack or add {', '.join(wrong)}")
+            if kind in self._settings["approvals"]:
+                self._check_approval(kind, data, event["actor"])
+            elif "proposal" in data and kind != "rejected":
+                raise ValueError(f"{kind!r} needs no approval in this audit")
+            rule(data, event)
+        summary.events, summary.head, summary.time = event["seq"], own, event["time"]
         self._require_cap()
 
-    # -- one rule per type of event ---------------------------------------------------------------
+    def require_seed(self, seed: str) -> None:
+        """Raise unless this is the seed whose hash the first event holds."""
+        if hashlib.sha256(bytes.fromhex(seed)).hexdigest() != self._settings["seed_hash"]:
+            raise Broken("the given seed is not the one whose hash the first event holds")
+
+    def check_people(self, keys: Iterable[Mapping[str, Any]], seed: str | None) -> None:
+        """Check the key table: each key opens its person, nobody twice, the lottery as drawn."""
+        names, opened = set(), set()
+        for key in keys:
+            number, name = key["person"], key["pseudonym"]
+            person = self.people[number - 1] if 0 < number <= len(self.people) else None
+            if person is None or person.erased or number in opened:
+                raise Broken(f"a key of person {number}, who has none or another")
+            if keyed(key["salt"], self.summary.audit, name) != person.who:
+                raise Broken(f"the key of person {number} does not open what the chain holds")
+            if name in names:
+                raise Broken(f"person {number} was asked about before under the same pseudonym")
+            names.add(name)
+            opened.add(number)
+            chance = self._settings["lottery"]
+            if seed is not None and person.drawn is not None:
+                won = draw(bytes.fromhex(seed), name) < chance * 2**53
+                if won != person.drawn:
+                    raise Broken(f"the lottery said otherwise about person {number}")
+        if len(opened) + self.summary.erased != len(self.people):
+            raise Broken("keys of people are missing who were not erased")
+
+    # -- people -----------------------------------------------------------------------------------
 
     def _created(self, event: Mapping[str, Any]) -> None:
         data = event["data"]
-        if data["format"] > FORMAT:
-            raise ValueError(f"format {data['format']} is newer than this program ({FORMAT})")
-        self._settings = data
+        if event["type"] != "created":
+            raise ValueError("the first event, and no other, creates the audit")
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']} is not this program's ({FORMAT})")
+        self._settings = self._limits = data
         self.summary.audit, self.summary.name = event["audit"], data["name"]
         self.summary.cap = data["budget"]
-        if self._seed is not None and hashlib.sha256(self._seed).hexdigest() != data["seed_hash"]:
-            raise ValueError("the given seed is not the one whose hash the first event holds")
 
-    def _asked(self, data: Mapping[str, Any]) -> None:
-        name, group, decision, want = data["person"], data["group"], data["decision"], data["want"]
-        if name in self.people:
-            raise ValueError(f"person {name!r} was asked about before")
+    def _asked(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
+        group, decision, want, why = data["group"], data["decision"], data["want"], data["why"]
+        self._require("person", data["person"], len(self.people) + 1)
         if group not in self._settings["groups"]:
             raise ValueError(f"unknown group {group!r}")
-        if decision not in (0, 1):
+        if type(decision) is not int or decision not in (0, 1):
             raise ValueError(f"decision {decision!r} is not 0 or 1")
         if decision == 1:
             self._require("place", data["place"], self._places[group])
             self._places[group] += 1
+        elif "place" in data:
+            raise ValueError("only the approved have a place")
         self._require("hold", data["hold"], self._worst(group, decision, want))
+        self._check_reason(data, want, why)
+        _check_observation(data)
         state = "SKIPPED" if want == "NOTHING" else "RESERVED"
-        self.people[name] = Person(group, decision, want, state, data["hold"])
+        self.people.append(
+            Person(
+                *(data["who"], group, decision, want, state, why, data["request"]),
+                *(data.get("place"), data["hold"], event["time"], data.get("drawn")),
+            )
+        )
         self.summary.states[state] += 1
-        self._check_lottery(name, data)
         if state == "RESERVED":
             self.summary.reserved += data["hold"]
             if decision == 0:
                 self._in_flight[group] += 1
                 self._check_in_flight(group)
 
-    def _executed(self, data: Mapping[str, Any]) -> None:
+    def _check_reason(self, data: Mapping[str, Any], want: str, why: str) -> None:
+        if (want == "NOTHING") != (why in REASONS):
+            raise ValueError(f"{want} because of {why!r}")
+        request, drawn, lottery = data["request"], data.get("drawn"), self._settings["lottery"]
+        if request is not None:
+            if request <= self._request:
+                raise ValueError(f"request {request} after request {self._request}")
+            self._request = request
+        if want != "NOTHING":
+            if request is None or self.paused or self.concluded:
+                raise ValueError("somebody was asked while the audit asked nobody")
+            self._require("drawn", drawn, True if lottery < 1 else None)
+        if (drawn is False) != (why == "lottery"):
+            raise ValueError(f"drawn is {drawn} and the reason {why!r}")
+        if (why == "paused" and not self.paused) or (why == "concluded" and not self.concluded):
+            raise ValueError(f"nobody was asked for being {why}, and the audit is not")
+
+    def _executed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data)
+        if person.want == "NOTHING" or person.executed or person.state == "WITHDRAWN":
+            raise ValueError("nothing was to be carried out")
         self._require("moved", data["moved"], person.state == "RESERVED")
+        person.executed = 1
         if data["moved"]:
             self._move(person, "EXECUTED")
 
-    def _revealed(self, data: Mapping[str, Any]) -> None:
+    def _revealed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data, *OPEN, "WRITTEN_OFF")
         if person.want != "LABEL":
             raise ValueError("an outcome is revealed that was not asked for")
-        self._settle(person, "REVEALED", self._price(person, data["outcome"]), data)
-        person.outcome = data["outcome"]
+        self._require("late", data["late"], person.state == "WRITTEN_OFF")
+        self._require("after_verdict", data["after_verdict"], self.summary.verdict is not None)
+        _check_observation(data)
+        person.outcome = _binary(data["outcome"])
+        person.features = data.get("features")
+        self._settle(person, "REVEALED", self._price(person, person.outcome), data)
 
-    def _described(self, data: Mapping[str, Any]) -> None:
+    def _described(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data, *OPEN)
+        if person.want != "FEATURES":
+            raise ValueError("features are described that were not asked for")
+        person.features = data["features"]
         self._settle(person, "DESCRIBED", person.hold, data)
 
-    def _noted(self, data: Mapping[str, Any]) -> None:
+    def _noted(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data, "SKIPPED", "WITHDRAWN")
         if person.outcome is not None:
             raise ValueError("an outcome is noted twice")
         person.outcome = _binary(data["outcome"])
 
-    def _withdrawn(self, data: Mapping[str, Any]) -> None:
+    def _withdrawn(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         self._settle(self._person(data, "RESERVED"), "WITHDRAWN", 0, data)
 
-    def _overdue(self, data: Mapping[str, Any]) -> None:
+    def _overdue(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         self._move(self._person(data, "RESERVED", "EXECUTED"), "OVERDUE")
 
-    def _written_off(self, data: Mapping[str, Any]) -> None:
+    def _written_off(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data, "OVERDUE")
         self._settle(person, "WRITTEN_OFF", person.hold, data)
 
-    def _corrected(self, data: Mapping[str, Any]) -> None:
+    def _corrected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "WITHDRAWN")
         if person.outcome is None or data["outcome"] == person.outcome:
             raise ValueError("a correction must change an outcome that is known")
@@ -275,31 +448,89 @@ class Books:
         if person.state in ("REVEALED", "CORRECTED"):
             self._settle(person, "CORRECTED", self._price(person, person.outcome), data)
 
-    def _conflict(self, data: Mapping[str, Any]) -> None:
-        if data["told"] == self._person(data).outcome:
-            raise ValueError("a conflict is reported where both outcomes agree")
+    def _conflict(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        person = self._person(data)
+        self._require("stored", data["stored"], person.outcome)
+        if _binary(data["told"]) == person.outcome or person.conflicted:
+            raise ValueError("a conflict is reported where there is none, or again")
+        person.conflicted = 1
 
-    def _closed(self, data: Mapping[str, Any]) -> None:
-        data["why"]
+    def _erased(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        person = self._person(data)
+        if person.state in OPEN:
+            raise ValueError("somebody was erased whose request was open")
+        person.erased = 1
+        self.summary.erased += 1
 
-    def _erased(self, data: Mapping[str, Any]) -> None:
-        data["features"]
+    # -- the audit --------------------------------------------------------------------------------
 
-    def _verdict(self, data: Mapping[str, Any]) -> None:
+    def _features_erased(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        if self.summary.verdict is None or self.features_erased:
+            raise ValueError("features are erased once, after the verdict")
+        self.features_erased = self.concluded = True
+
+    def _concluded(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        self._require("concluded before", self.concluded and not self.features_erased, False)
+        self.concluded = True
+
+    def _paused(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        self._require("paused before", self.paused, False)
+        self.paused = True
+
+    def _resumed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        self._require("paused before", self.paused, True)
+        self.paused = False
+
+    def _budget(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        self._require("before", data["before"], self.summary.cap)
+        self.summary.cap = data["budget"]
+
+    def _change_limits(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        self._limits = data
+
+    def _proposed(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
+        if data["command"] not in self._settings["approvals"]:
+            raise ValueError(f"{data['command']!r} needs no approval in this audit")
+        self.proposals[event["seq"]] = (data["command"], data["arguments"], event["actor"])
+
+    def _rejected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+        if self.proposals.pop(data["proposal"], None) is None:
+            raise ValueError(f"there is no open proposal {data['proposal']}")
+
+    def _check_approval(self, kind: str, data: Mapping[str, Any], actor: str) -> None:
+        command, arguments, proposer = self.proposals.pop(data.get("proposal", 0), ("", {}, ""))
+        if command != kind:
+            raise ValueError(f"{kind!r} needs the approval of a proposal, and has none")
+        if actor == proposer:
+            raise ValueError(f"{actor!r} approved their own proposal")
+        for name, value in arguments.items():
+            self._require(name, data[name], value)
+
+    def _verdict(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
+        self._require("supersedes", data["supersedes"], self._verdict_seq)
         finding = data["finding"]
         self.summary.verdict = None if finding is None else finding["verdict"]
+        if self.summary.verdict not in (None, "FAIR", "UNFAIR", "INCONCLUSIVE"):
+            raise ValueError(f"unknown verdict {self.summary.verdict!r}")
+        self._verdict_seq = event["seq"]
 
     # -- people and money -------------------------------------------------------------------------
 
     def _person(self, data: Mapping[str, Any], *states: str) -> Person:
-        person = self.people.get(data["person"])
-        if person is None:
-            raise ValueError(f"nobody asked about {data['person']!r} before")
+        number = data["person"]
+        if type(number) is not int or not 0 < number <= len(self.people):
+            raise ValueError(f"nobody asked about person {number!r} before")
+        person = self.people[number - 1]
+        if person.erased:
+            raise ValueError(f"person {number} was erased before")
         if states and person.state not in states:
-            raise ValueError(f"{data['person']!r} is {person.state}; must be {' or '.join(states)}")
+            raise ValueError(f"person {number} is {person.state}; must be {' or '.join(states)}")
         self._require("state before", data["was"], person.state)
         self._require("group", data["group"], person.group)
         self._require("decision", data["decision"], person.decision)
+        self._require("want", data["want"], person.want)
+        self._require("request", data["request"], person.request)
+        self._require("place", data.get("place"), person.place)
         return person
 
     def _move(self, person: Person, state: str) -> None:
@@ -329,17 +560,15 @@ class Books:
         if person.decision == 1:
             return 0
         costs = self._costs(person.group)
-        return costs["feature"] + (costs["label"] if _binary(outcome) == 0 else 0)
+        return costs["feature"] + (costs["label"] if outcome == 0 else 0)
 
     def _worst(self, group: str, decision: int, want: str) -> int:
+        if want not in ("NOTHING", "FEATURES", "LABEL"):
+            raise ValueError(f"unknown request {want!r}")
         if decision == 1 or want == "NOTHING":
             return 0
         costs = self._costs(group)
-        if want == "FEATURES":
-            return costs["feature"]
-        if want != "LABEL":
-            raise ValueError(f"unknown request {want!r}")
-        return costs["feature"] + costs["label"]
+        return costs["feature"] + (costs["label"] if want == "LABEL" else 0)
 
     def _costs(self, group: str) -> dict[str, int]:
         costs: dict[str, Any] = self._settings["costs"]
@@ -354,44 +583,38 @@ class Books:
             )
 
     def _check_in_flight(self, group: str) -> None:
-        limit, limits = self._settings["max_in_flight"], self._settings["max_in_flight_groups"]
+        limit, limits = self._limits["max_in_flight"], self._limits["max_in_flight_groups"]
         total = sum(self._in_flight.values())
         if limit is not None and total > limit:
             raise ValueError(f"{total} requests in flight; at most {limit} are allowed")
         if group in limits and self._in_flight[group] > limits[group]:
             raise ValueError(f"{self._in_flight[group]} requests in flight in {group!r}")
 
-    def _check_lottery(self, name: str, data: Mapping[str, Any]) -> None:
-        chance = self._settings["lottery"]
-        if chance >= 1 or self._seed is None:
-            return
-        self._require("draw", data["draw"], draw(self._seed, name))
-        if data["want"] != "NOTHING" and data["draw"] >= chance * 2**53:
-            raise ValueError(f"person {name!r} was asked although the lottery said no")
-
     @staticmethod
     def _require(what: str, found: object, right: object) -> None:
-        if found != right:
+        if found != right or type(found) is not type(right):
             raise ValueError(f"{what} is {found!r}; by the events before it must be {right!r}")
 
 
-def _read(line: bytes) -> dict[str, Any]:
+def _read(line: bytes) -> tuple[dict[str, Any], str]:
     if not line.endswith(b"\n"):
         raise ValueError("the line does not end: the file was cut")
-    event = json.loads(line[:-1].decode("ascii"))
-    if not isinstance(event, dict) or canonical(event).encode("ascii") + b"\n" != line:
+    body = line[:-1].decode("ascii")
+    event = json.loads(body)
+    if not isinstance(event, dict) or canonical(event) != body:
         raise ValueError("not canonical JSON: the line was changed after it was written")
-    stated = event["hash"]
-    body = canonical({key: value for key, value in event.items() if key != "hash"})
-    if digest(body) != stated:
-        raise ValueError("the hash does not fit the line: it was changed after it was written")
-    return event
+    return event, digest(body)
 
 
 def _binary(value: object) -> int:
-    if value not in (0, 1) or isinstance(value, bool) or not isinstance(value, int):
+    if type(value) is not int or value not in (0, 1):
         raise ValueError(f"outcome {value!r} is not 0 or 1")
     return value
+
+
+def _check_observation(data: Mapping[str, Any]) -> None:
+    if not set(data.get("observation", ())) <= set(OBSERVATION):
+        raise ValueError(f"an observation may hold {', '.join(OBSERVATION)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -402,13 +625,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--checkpoint", action="append", default=[], metavar="SEQ:HASH", help="an earlier head"
     )
-    parser.add_argument("--seed", help="the seed from the final report, to check the lottery")
+    parser.add_argument("--people", help="the key table, JSON lines: nobody was asked twice")
+    parser.add_argument("--seed", help="the seed from the final report: checks the lottery")
     options = parser.parse_args(arguments)
     try:
         pairs = [(int(n), h) for n, _, h in (c.partition(":") for c in options.checkpoint)]
-        with open(options.export, "rb") as file:
-            summary = verify(file, head=options.head, checkpoints=pairs, seed=options.seed)
-    except (Broken, OSError, ValueError) as error:
+        people = None
+        if options.people is not None:
+            with open(options.people, encoding="ascii") as file:
+                people = [json.loads(line) for line in file]
+        with open(options.export, "rb") as export:
+            summary = verify(
+                export, head=options.head, checkpoints=pairs, people=people, seed=options.seed
+            )
+    except (Broken, LookupError, OSError, ValueError) as error:
         print(f"BROKEN: {error}", file=sys.stderr)
         return 2
     print(summary)

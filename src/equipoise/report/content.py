@@ -14,8 +14,8 @@ from equipoise.errors import EquipoiseError
 from equipoise.finding import Finding, Interval
 from equipoise.identify import check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger.memory import EvidencePoint
 from equipoise.ledger.settings import Settings
-from equipoise.ledger.trace import EvidencePoint
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

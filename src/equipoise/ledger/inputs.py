@@ -1,0 +1,111 @@
+"""What callers may hand in, checked before it meets anybody else's transaction.
+
+Pseudonyms, groups and actors are compared after Unicode NFC and without outer spaces, so that two
+spellings of one name are one person. Amounts are whole minor units below 2**53, which every program
+that reads JSON can hold.
+"""
+
+from __future__ import annotations
+
+import getpass
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from equipoise.errors import InvalidInput
+
+__all__ = ["binary", "group_names", "name", "system_user", "text", "vector", "whole"]
+
+LIMIT = 2**53
+LONGEST = 200
+
+
+def name(what: str, value: object) -> str:
+    r"""Return an identifier in the one form in which it is stored.
+
+    Examples
+    --------
+    >>> name("person", " Zoe\u0308 ") == "Zo\u00eb"
+    True
+    """
+    if isinstance(value, str):
+        found = unicodedata.normalize("NFC", value.strip())
+        if 0 < len(found) <= LONGEST and found.isprintable():
+            return found
+    raise InvalidInput(f"{what!r} must be 1 to {LONGEST} printable characters; got {_shown(value)}")
+
+
+def text(what: str, value: object) -> str:
+    """Return a reason: what a person wrote, as long as it can be stored."""
+    if isinstance(value, str) and len(value) <= 10 * LONGEST:
+        found = unicodedata.normalize("NFC", value.strip())
+        if all(c.isprintable() or c in "\n\t" for c in found):
+            return found
+    raise InvalidInput(f"{what!r} must be at most {10 * LONGEST} characters; got {_shown(value)}")
+
+
+def binary(what: str, value: object) -> int:
+    """Return 0 or 1."""
+    if type(value) is int and 0 <= value <= 1:
+        return value
+    if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
+        raise InvalidInput(f"{what!r} must be 0 or 1; got {_shown(value)}")
+    return int(value)
+
+
+def whole(what: str, amount: object) -> int:
+    """Return an amount of money as whole minor units.
+
+    Examples
+    --------
+    >>> whole("budget", 5e3)
+    5000
+    """
+    number = isinstance(amount, int | float | np.integer | np.floating)
+    if isinstance(amount, bool) or not number or not 0 <= amount < LIMIT or amount % 1:  # type: ignore[operator]
+        raise InvalidInput(
+            f"{what!r} must be a whole number of minor units (cents), at least 0 and below 2**53, "
+            f"so that no rounding can exceed a cap; got {_shown(amount)}"
+        )
+    return int(amount)  # type: ignore[call-overload, no-any-return]
+
+
+def vector(person: object, features: Sequence[float] | None) -> tuple[float, ...] | None:
+    """Return features as finite numbers."""
+    if features is None:
+        return None
+    try:
+        found = tuple(float(x) for x in features)
+    except (TypeError, ValueError):
+        found = (math.nan,)
+    if not found or not all(math.isfinite(x) for x in found):
+        raise InvalidInput(f"'features' of person {person!r} must be finite numbers")
+    return found
+
+
+def group_names(groups: Iterable[str]) -> dict[str, str]:
+    """Return stored form -> the past data's own name; refuse two names that would be one."""
+    found: dict[str, str] = {}
+    for group in groups:
+        key = name("group", group)
+        if key in found:
+            raise InvalidInput(
+                f"groups {found[key]!r} and {group!r} differ in form only; rename one"
+            )
+        found[key] = group
+    return found
+
+
+def system_user() -> str:
+    """Return who runs this program, as far as the system knows."""
+    try:
+        return name("actor", getpass.getuser())
+    except (ImportError, KeyError, OSError, InvalidInput):
+        return "unknown"
+
+
+def _shown(value: object) -> str:
+    words = ascii(value)
+    return words if len(words) <= 80 else words[:77] + "…"

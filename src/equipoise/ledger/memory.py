@@ -1,0 +1,188 @@
+"""What an audit remembers: the log of its requests and answers, and the audit rebuilt from it.
+
+The log is the whole truth about the audit object: a fresh one that replays it, with the cap as it
+is now, is where the living one is. So nothing of an audit's inside is ever stored, and how
+evidence is weighed may change without a change of the format.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise._json import JsonValue
+from equipoise.audits.base import Audit, Step, as_revised
+from equipoise.errors import LedgerError
+from equipoise.finding import Finding
+from equipoise.ledger.settings import Settings, build
+from equipoise.question import Ticket, Want
+
+__all__ = ["EvidencePoint", "FeaturesGone", "FeaturesOf", "Memory"]
+
+FeaturesOf = Callable[[int], Sequence[float] | None]
+
+ASKED, TOLD, WITHDRAWN, REVISED = range(4)
+WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL)
+UNTOLD = -1
+
+
+class FeaturesGone(LedgerError):
+    """Feature vectors that the statistics rest on are erased, or are not part of an export."""
+
+
+@dataclass(frozen=True)
+class EvidencePoint(JsonValue):
+    """What was established about Delta when so many requests had been answered."""
+
+    answers: int
+    lower: float
+    upper: float
+    estimate: float | None
+
+
+class Memory:
+    """The log of one audit as rows of small numbers, and the audit that it leads to.
+
+    ``ready`` says whether the audit object is at hand. It is not after a revised answer or a new
+    cap; then :attr:`audit` replays the log, which takes as long as the log is long.
+    """
+
+    def __init__(
+        self, settings: Settings, features_of: FeaturesOf, log: list[list[int]] | None = None
+    ) -> None:
+        self.settings = settings
+        self.log: list[list[int]] = [] if log is None else log
+        self.features_of = features_of
+        self.cap = settings.budget
+        self._audit: Audit | None = None
+        self._groups = {group: i for i, group in enumerate(settings.groups)}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the audit need not be rebuilt."""
+        return self._audit is not None
+
+    @property
+    def audit(self) -> Audit:
+        """The audit as of the last entry."""
+        if self._audit is None:
+            audit = build(self.settings, self.cap)
+            audit.replay(list(self._steps()))
+            self._audit = audit
+        return self._audit
+
+    @property
+    def finding(self) -> Finding | None:
+        """What the audit has found, None while it goes on."""
+        return self.audit.finding
+
+    def concluded(self, why: str) -> Finding:
+        """Return what the evidence supports if nobody else comes; the audit itself goes on."""
+        return copy.deepcopy(self.audit).conclude(why)
+
+    def trace(self, points: int) -> tuple[EvidencePoint, ...]:
+        """Return how the evidence grew, at about so many moments."""
+        steps, audit = as_revised(list(self._steps())), build(self.settings, self.cap)
+        answered = sum(step.kind != "asked" for step in steps)
+        every, answers, start, found = max(1, answered // points), 0, 0, [_look(audit, 0)]
+        for end, step in enumerate(steps, start=1):
+            answers += step.kind != "asked"
+            if step.kind != "asked" and (answers % every == 0 or answers == answered):
+                audit.replay(steps[start:end])
+                start = end
+                found.append(_look(audit, answers))
+        return tuple(found)
+
+    # -- what happens -----------------------------------------------------------------------------
+
+    def asked(self, ticket: Ticket, *, by_audit: bool) -> None:
+        """Enter a request; ``by_audit`` if the audit object has just made it."""
+        group, want = self._groups[ticket.group], WANTS.index(ticket.want)
+        self.log.append([ASKED, ticket.number, group, ticket.decision, want])
+        if self._audit is not None and not by_audit:
+            self._apply(self._audit, Step("asked", ticket))
+
+    def told(
+        self,
+        ticket: Ticket,
+        outcome: int | None,
+        person: int,
+        features: Sequence[float] | None = None,
+    ) -> None:
+        """Enter an answer; ``person`` is whose stored features belong to it, 0 for none."""
+        self.log.append([TOLD, ticket.number, UNTOLD if outcome is None else outcome, person])
+        if self._audit is not None:
+            vector = features if features is not None or not person else self._features(person)
+            self._apply(self._audit, Step("told", ticket, outcome, _array(vector)))
+
+    def withdrawn(self, ticket: Ticket, cost: int) -> None:
+        """Enter that the answer will not come."""
+        self.log.append([WITHDRAWN, ticket.number, cost])
+        if self._audit is not None:
+            self._apply(self._audit, Step("withdrawn", ticket, cost=float(cost)))
+
+    def revised(self, ticket: Ticket, outcome: int) -> None:
+        """Enter another outcome of a request that was settled."""
+        self.log.append([REVISED, ticket.number, outcome])
+        if self._audit is not None and self._audit.revisable:
+            self._apply(self._audit, Step("revised", ticket, outcome))
+        else:
+            self._audit = None
+
+    def set_cap(self, cap: int | None) -> None:
+        """Go on as if the cap had been this one from the beginning."""
+        self.cap = cap
+        self.forget()
+
+    def forget(self) -> None:
+        """Let the audit object go; it is rebuilt when it is needed."""
+        self._audit = None
+
+    # -- helpers ----------------------------------------------------------------------------------
+
+    def _apply(self, audit: Audit, step: Step) -> None:
+        if step.kind == "revised":
+            assert step.outcome is not None
+            audit.revise(step.ticket, step.outcome)
+        else:
+            audit.replay([step])
+
+    def _steps(self) -> Iterator[Step]:
+        tickets: dict[int, Ticket] = {}
+        groups, costs = self.settings.groups, self.settings.costs
+        for kind, number, value, *more in self.log:
+            if kind == ASKED:
+                group, decision, want = groups[value], more[0], WANTS[more[1]]
+                price = costs.of(group)
+                worst = price.worst if want is Want.LABEL else price.feature
+                hold = 0.0 if decision or want is Want.NOTHING else float(worst)
+                tickets[number] = ticket = Ticket(number, group, decision, want, hold)
+                yield Step("asked", ticket)
+            elif kind == TOLD:
+                vector = _array(self._features(more[0])) if more[0] else None
+                outcome = None if value == UNTOLD else value
+                yield Step("told", tickets[number], outcome, vector)
+            elif kind == WITHDRAWN:
+                yield Step("withdrawn", tickets[number], cost=float(value))
+            else:
+                yield Step("revised", tickets[number], value)
+
+    def _features(self, person: int) -> Sequence[float]:
+        found = self.features_of(person)
+        if found is None:
+            raise FeaturesGone("features are gone, so the statistics cannot be repeated")
+        return found
+
+
+def _array(vector: Sequence[float] | None) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+    return None if vector is None else np.asarray(vector, dtype=np.float64)
+
+
+def _look(audit: Audit, answers: int) -> EvidencePoint:
+    finding = audit.finding
+    if finding is None:  # a copy concludes, the audit goes on
+        finding = copy.deepcopy(audit).conclude()
+    return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)

@@ -1,0 +1,418 @@
+"""An audit's present state, which is nothing but its events applied in order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from equipoise.errors import LedgerError
+from equipoise.finding import Finding
+from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
+from equipoise.ledger.memory import FeaturesGone, FeaturesOf, Memory
+from equipoise.ledger.settings import Settings
+from equipoise.ledger.verify import GENESIS, OPEN, digest
+from equipoise.question import Ticket, Want
+
+__all__ = ["GroupTally", "State", "replay"]
+
+Event = Mapping[str, Any]
+Data = Mapping[str, Any]
+
+SNAPSHOT_FORMAT = 1
+PLAIN = (
+    *("seq", "head", "time", "people", "requests", "cap", "spent", "reserved", "overrun"),
+    *("max_in_flight", "max_in_flight_groups", "concluded", "paused", "features_erased"),
+    *("recorded", "verdict_seq", "unsettled", "conflicts", "late", "erased"),
+)
+"""Attributes that a snapshot holds as they are."""
+
+
+@dataclass
+class GroupTally:
+    """What happened in one group, as counts and minor units."""
+
+    approved: int = 0
+    denied: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    in_flight: int = 0
+    positive: int = 0  # outcome 1 among the denied people whose label was asked and told
+    negative: int = 0
+    spent: int = 0
+    reserved: int = 0
+    overrun: int = 0
+
+
+class State:
+    """The audit as of its latest event: people and money as counts, statistics as a log.
+
+    Parameters
+    ----------
+    features_of
+        Where the feature vector of a person is found, by number.
+    strict
+        Make every decision anew and insist that it is the one recorded; otherwise what was
+        decided is taken as it is.
+    """
+
+    def __init__(self, features_of: FeaturesOf = lambda _: None, *, strict: bool = False) -> None:
+        self.seq = 0
+        self.head = GENESIS
+        self.time = ""
+        self.settings: Settings
+        self.memory: Memory
+        self.groups: dict[str, GroupTally] = {}
+        self.drift: DriftCounts
+        self.people = 0
+        self.requests = 0  # how often the audit was consulted
+        self.cap: int | None = None
+        self.spent = 0  # money gone
+        self.reserved = 0  # money held for requests without an answer
+        self.overrun = 0  # money beyond the cap, possible only through corrections
+        self.max_in_flight: int | None = None
+        self.max_in_flight_groups: dict[str, int] = {}
+        self.concluded: str | None = None
+        self.paused: str | None = None
+        self.features_erased = False
+        self.recorded: dict[str, Any] | None = None  # the finding in the last verdict event
+        self.verdict_seq: int | None = None
+        self.unsettled = False  # an answer or the cap changed and no verdict event has come since
+        self.blind = False  # features are gone: money can be counted, statistics cannot be repeated
+        self.conflicts = 0
+        self.late = 0
+        self.erased = 0
+        self.proposals: dict[int, dict[str, Any]] = {}
+        self.acts: Counter[tuple[str, str]] = Counter()  # events per actor and kind
+        self._features_of = features_of
+        self._strict = strict
+        self._rules: dict[str, Callable[[Data, Event], None]] = {
+            "created": self._created,
+            "executed": self._executed,
+            "noted": self._noted,
+            "withdrawn": self._withdrawn,
+            "overdue": self._overdue,
+            "written_off": self._written_off,
+            "corrected": self._corrected,
+            "conflict": self._conflict,
+            "erased": self._erased,
+            "features_erased": self._features_erased,
+            "concluded": self._concluded,
+            "paused": self._paused,
+            "resumed": self._resumed,
+            "budget": self._budget,
+            "limits": self._limits,
+            "proposed": self._proposed,
+            "rejected": self._rejected,
+            "verdict": self._verdict,
+        }
+
+    # -- what follows from the events -------------------------------------------------------------
+
+    def in_flight_limit_reached(self, group: str) -> bool:
+        """Whether delay forbids another request now.
+
+        The answer must not depend on the person who arrived, only on the past; and where one
+        stream of everybody is counted (Baseline) nobody may pass while a single group waits.
+        """
+        limit, limits = self.max_in_flight, self.max_in_flight_groups
+        if limit is not None and sum(g.in_flight for g in self.groups.values()) >= limit:
+            return True
+        if not limits:
+            return False
+        within = getattr(self.memory.audit, "within_group", True)
+        whom = [group] if within else self.settings.groups
+        return any(g in limits and self.groups[g].in_flight >= limits[g] for g in whom)
+
+    def finding(self) -> Finding | None:
+        """Return what the evidence supports by now, None while the audit goes on.
+
+        Its cost is the ledger's: what was spent when this verdict was reached.
+        """
+        recorded = None if self.recorded is None else Finding.from_dict(self.recorded)
+        if self.features_erased:
+            return recorded
+        if self.blind:
+            raise FeaturesGone("features are gone, so the statistics cannot be repeated")
+        finding = self.memory.finding
+        if finding is None and self.concluded is not None:
+            finding = self.memory.concluded(self.concluded)
+        if finding is None:
+            return None
+        if recorded is not None and recorded.verdict is finding.verdict and not self.unsettled:
+            return replace(finding, cost=recorded.cost)
+        return replace(finding, cost=float(self.spent + self.overrun))
+
+    @property
+    def ready(self) -> bool:
+        """Whether statistics are at hand, or will never be needed again."""
+        return self.features_erased or self.memory.ready
+
+    def drift_tests(self) -> tuple[DriftTest, ...]:
+        """Return whether the present is like the past."""
+        return drift_tests(self.drift, self.settings.past, stream=self.settings.stream)
+
+    def check_books(self) -> None:
+        """Raise unless the audit object's account agrees with the ledger's."""
+        if not self.memory.ready:
+            return
+        mine = self.spent + self.overrun + self.reserved
+        theirs = self.memory.audit.cost + self.memory.audit.reserved
+        if mine != theirs:
+            raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
+
+    # -- snapshots --------------------------------------------------------------------------------
+
+    def to_data(self) -> dict[str, Any]:
+        """Return everything as plain data; of the statistics, the log."""
+        return {
+            "format": SNAPSHOT_FORMAT,
+            **{name: getattr(self, name) for name in PLAIN},
+            "groups": {g: {**asdict(t), "states": dict(t.states)} for g, t in self.groups.items()},
+            "drift": self.drift.to_data(),
+            "proposals": {str(seq): proposal for seq, proposal in self.proposals.items()},
+            "acts": [[actor, kind, n] for (actor, kind), n in self.acts.items()],
+            "log": self.memory.log,
+        }
+
+    def restore(self, data: Data, created: Event) -> None:
+        """Become what :meth:`to_data` described, the first event being given."""
+        self._created(created["data"], created)
+        for name in PLAIN:
+            setattr(self, name, data[name])
+        for group, tally in data["groups"].items():
+            self.groups[group] = GroupTally(**{**tally, "states": Counter(tally["states"])})
+        self.drift.restore(data["drift"])
+        self.proposals = {int(seq): proposal for seq, proposal in data["proposals"].items()}
+        self.acts = Counter({(actor, kind): n for actor, kind, n in data["acts"]})
+        self.memory = Memory(self.settings, self._features_of, data["log"])
+        self.memory.cap = self.cap
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def take(
+        self,
+        event: Event,
+        own: str,
+        *,
+        ticket: Ticket | None = None,
+        features: Sequence[float] | None = None,
+    ) -> None:
+        """Apply the next event; ``ticket`` is given where it was just made by the audit."""
+        kind, data = event["type"], event["data"]
+        self.seq, self.time, self.head = event["seq"], event["time"], own
+        try:
+            if kind == "asked":
+                self._asked(data, ticket)
+            elif kind == "revealed":
+                self._revealed(data, features)
+            elif kind == "described":
+                self._described(data, features)
+            else:
+                self._rules[kind](data, event)
+        except FeaturesGone:  # the last thing that a rule does is to tell the statistics
+            self.blind, self._strict = True, False
+            self.memory.forget()
+        self.acts[event["actor"], kind] += 1
+        if "proposal" in data:
+            self.proposals.pop(data["proposal"], None)
+
+    def _created(self, data: Data, event: Event) -> None:
+        self.settings = Settings.from_data(data)
+        self.memory = Memory(self.settings, self._features_of)
+        self.groups = {group: GroupTally() for group in self.settings.groups}
+        self.drift = DriftCounts(self.settings.groups)
+        self.cap = self.settings.budget
+        self.max_in_flight = self.settings.max_in_flight
+        self.max_in_flight_groups = dict(self.settings.max_in_flight_groups)
+
+    def _asked(self, data: Data, ticket: Ticket | None) -> None:
+        group, decision, want = data["group"], data["decision"], data["want"]
+        tally = self.groups[group]
+        self.people += 1
+        if decision:
+            tally.approved += 1
+        else:
+            tally.denied += 1
+        self.drift.arrive(group, decision)
+        self._consult(data, ticket)
+        if want == "NOTHING":
+            tally.states["SKIPPED"] += 1
+            return
+        tally.states["RESERVED"] += 1
+        tally.reserved += data["hold"]
+        self.reserved += data["hold"]
+        tally.in_flight += decision == 0
+
+    def _consult(self, data: Data, ticket: Ticket | None) -> None:
+        """Enter the request in the log, and insist on it where decisions are made anew."""
+        if data["request"] is None:
+            return
+        recorded = _ticket(data, data["hold"])
+        made, ended = ticket is not None, data.get("ended", False)
+        if not made and self._strict:
+            made, before = True, self.memory.finding
+            ticket = self.memory.audit.ask(recorded.group, recorded.decision, number=self.requests)
+            if ticket != recorded or (self.memory.finding is not before) != ended:
+                raise LedgerError(
+                    f"event {self.seq} says that {recorded} was wanted; the audit says {ticket}"
+                )
+        self.requests = recorded.number + 1
+        if recorded.want is not Want.NOTHING or ended:
+            self.memory.asked(recorded, by_audit=made)
+
+    def _executed(self, data: Data, _: Event) -> None:
+        if data["moved"]:
+            self._move(data["group"], "RESERVED", "EXECUTED")
+
+    def _overdue(self, data: Data, _: Event) -> None:
+        self._move(data["group"], data["was"], "OVERDUE")
+
+    def _revealed(self, data: Data, features: Sequence[float] | None) -> None:
+        group, outcome = data["group"], data["outcome"]
+        self.late += data["late"] or data["after_verdict"]
+        ticket = self._settle(data, "REVEALED")
+        if data["decision"] == 0:
+            self._count(group, outcome, +1)
+        else:
+            self.drift.reveal(group, data["place"], outcome)
+        if data["late"]:
+            self.unsettled = True
+            self.memory.revised(ticket, outcome)
+        else:
+            person = data["person"] if "features" in data else 0
+            self.memory.told(ticket, outcome, person, features)
+
+    def _described(self, data: Data, features: Sequence[float] | None) -> None:
+        self.memory.told(self._settle(data, "DESCRIBED"), None, data["person"], features)
+
+    def _noted(self, data: Data, _: Event) -> None:
+        if data["decision"] == 1:
+            self.drift.reveal(data["group"], data["place"], data["outcome"])
+        else:
+            self.late += 1
+
+    def _withdrawn(self, data: Data, _: Event) -> None:
+        self.memory.withdrawn(self._settle(data, "WITHDRAWN"), 0)
+
+    def _written_off(self, data: Data, _: Event) -> None:
+        self.memory.withdrawn(self._settle(data, "WRITTEN_OFF"), data["cost"])
+
+    def _corrected(self, data: Data, _: Event) -> None:
+        group, outcome = data["group"], data["outcome"]
+        if data["decision"] == 1:
+            self.drift.reveal(group, data["place"], 1 - outcome, -1)
+            self.drift.reveal(group, data["place"], outcome)
+        if data["was"] not in ("REVEALED", "CORRECTED"):
+            return
+        ticket = self._settle(data, "CORRECTED")
+        if data["decision"] == 0:
+            self._count(group, 1 - outcome, -1)
+            self._count(group, outcome, +1)
+        self.unsettled = True
+        self.memory.revised(ticket, outcome)
+
+    def _conflict(self, data: Data, _: Event) -> None:
+        self.conflicts += 1
+
+    def _erased(self, data: Data, _: Event) -> None:
+        self.erased += 1
+
+    def _features_erased(self, data: Data, _: Event) -> None:
+        self.features_erased = True
+        self.memory.forget()
+        self.concluded = self.concluded or "the features were erased"
+
+    def _concluded(self, data: Data, _: Event) -> None:
+        self.concluded = data["why"]
+
+    def _paused(self, data: Data, _: Event) -> None:
+        self.paused = data["why"]
+
+    def _resumed(self, data: Data, _: Event) -> None:
+        self.paused = None
+
+    def _budget(self, data: Data, _: Event) -> None:
+        self.cap = data["budget"]
+        self.memory.set_cap(self.cap)
+        self.unsettled = True
+
+    def _limits(self, data: Data, _: Event) -> None:
+        self.max_in_flight = data["max_in_flight"]
+        self.max_in_flight_groups = dict(data["max_in_flight_groups"])
+
+    def _proposed(self, data: Data, event: Event) -> None:
+        self.proposals[event["seq"]] = {**data, "actor": event["actor"], "time": event["time"]}
+
+    def _rejected(self, data: Data, _: Event) -> None:
+        """Leave it to :meth:`take`, which drops whatever proposal an event names."""
+
+    def _verdict(self, data: Data, _: Event) -> None:
+        if self._strict:
+            self._check_verdict(data["finding"])
+        self.recorded = data["finding"]
+        self.verdict_seq = self.seq
+        self.unsettled = False
+
+    # -- helpers ----------------------------------------------------------------------------------
+
+    def _check_verdict(self, recorded: Mapping[str, Any] | None) -> None:
+        found = self.finding()
+        again = None if found is None else found.to_dict()
+        for name in ("verdict", "lower", "upper", "estimate", "labels", "cost"):
+            old = None if recorded is None else recorded[name]
+            new = None if again is None else again[name]
+            near = isinstance(old, float) and isinstance(new, float) and abs(old - new) < 1e-6
+            if old != new and not near:
+                raise LedgerError(
+                    f"event {self.seq} records the {name} {old}; the events say {new}"
+                )
+
+    def _settle(self, data: Data, state: str) -> Ticket:
+        """Move money and state; return the request."""
+        tally, hold = self.groups[data["group"]], self._hold(data)
+        if data["was"] in OPEN:
+            tally.reserved -= hold
+            self.reserved -= hold
+            tally.in_flight -= data["decision"] == 0
+        paid, overrun = data.get("before", (0, 0))
+        tally.spent += data["cost"] - paid
+        tally.overrun += data["overrun"] - overrun
+        self.spent += data["cost"] - paid
+        self.overrun += data["overrun"] - overrun
+        self._move(data["group"], data["was"], state)
+        return _ticket(data, hold)
+
+    def _hold(self, data: Data) -> int:
+        if data["decision"] == 1:
+            return 0
+        costs = self.settings.costs.of(data["group"])
+        return int(costs.worst if data["want"] == "LABEL" else costs.feature)
+
+    def _move(self, group: str, before: str, after: str) -> None:
+        states = self.groups[group].states
+        states[before] -= 1
+        states[after] += 1
+
+    def _count(self, group: str, outcome: int, step: int) -> None:
+        tally = self.groups[group]
+        if outcome == 1:
+            tally.positive += step
+        else:
+            tally.negative += step
+
+
+def replay(events: Iterable[str], state: State) -> State:
+    """Apply events in order and return where they lead."""
+    for body in events:
+        state.take(json.loads(body), digest(body))
+    return state
+
+
+_WANTS = {want.value: want for want in Want}  # quicker than Want(...)
+
+
+def _ticket(data: Data, hold: int) -> Ticket:
+    want = _WANTS[data["want"]]
+    return Ticket(data["request"], data["group"], data["decision"], want, float(hold))
