@@ -1,23 +1,39 @@
-"""Tampering: every flipped, dropped, swapped or cut byte of an export is found."""
+"""Tampering: every changed byte of an export, every changed table and column of a database."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import random
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
-from equipoise.ledger import LiveAudit
+from equipoise.errors import LedgerError
+from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger.database import Connection, connect
+from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.store import Store
 from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
+from equipoise.worlds.mixture import MixtureWorld
+from study.postgres import in_memory, new_database, postgres
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+FEATURED = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.3})
+TABLES = ("audits", "events", "people", "snapshots", "features", "ledger_schema")
+WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000000Z", "{}")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--people", type=int, default=60)
+    parser.add_argument("--people", type=int, default=10)
     parser.add_argument("--bits", type=int, default=8, help="bits of each byte to flip, up to 8")
+    parser.add_argument("--tables", type=int, default=10_000, help="changes of a database")
 
 
 def run(options: argparse.Namespace) -> str:
@@ -26,24 +42,62 @@ def run(options: argparse.Namespace) -> str:
     for changed in changes(export, options.bits):
         tried += 1
         missed += not is_found(changed, head)
-    return f"{len(export):,} bytes, {tried:,} changes, {missed} not found"
+    lines = [f"export: {len(export):,} bytes, {tried:,} changes, {missed} not found"]
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
+        share = options.tables // 10
+        for place, count in ((f"{directory}/l.db", options.tables - share), ("postgres", share)):
+            tried, escaped = tamper_with_tables(place, count, seed=1)
+            lines.append(
+                f"{place[-8:]}: {tried:,} changes of tables, not found: {escaped or 'none'}"
+            )
+    return "\n".join(lines)
 
 
 def small_export(people: int) -> tuple[bytes, str]:
     """Return the export of a small audit and its head."""
+    live = small_audit("sqlite://", people)
+    return "".join(f"{line}\n" for line in live.lines()).encode(), live.checkpoint().hash
+
+
+def small_audit(ledger: str, people: int, **more: Any) -> LiveAudit:
+    """Return an audit with a bit of everything."""
     live = LiveAudit.create(
-        "sqlite://",
+        ledger,
         "tampered",
         WORLD.past(None, 0),
         Question(gamma=0.1, epsilon=0.2),
         Costs(feature=5, label=100),
         audit="rs",
         options={"tau": 5},
+        lottery=0.9,
+        budget=100_000,
+        max_in_flight=50,
+        **more,
     )
     for i, person in enumerate(WORLD.draw(people, 0)):
         if live.ask(f"p{i}", person.group, person.decision).want is Want.LABEL:
             live.tell(f"p{i}", person.outcome)
-    return b"".join(live.lines()), live.checkpoint().hash
+    return live
+
+
+def with_features(ledger: str, people: int) -> LiveAudit:
+    """Return an audit that keeps feature vectors."""
+    live = LiveAudit.create(
+        ledger,
+        "featured",
+        FEATURED.past(3000, 0),
+        Question("equal_opportunity", gamma=0.1, epsilon=0.2, delta=0.1),
+        Costs(feature=5, label=100),
+        audit="exp",
+        options={"tau": 5, "coarse_tau": 2, "features": 60, "weights": "map"},
+    )
+    for i, person in enumerate(FEATURED.draw(people, 1)):
+        reply = live.ask(f"p{i}", person.group, person.decision)
+        if reply.want is Want.LABEL:
+            live.tell(reply.person, person.outcome)
+        elif reply.want is Want.FEATURES:
+            live.tell(reply.person, features=person.features)
+    return live
 
 
 def changes(export: bytes, bits: int) -> Iterator[bytes]:
@@ -72,4 +126,205 @@ def is_found(export: bytes, head: str) -> bool:
         verify(io.BytesIO(export), head=head)
     except Broken:
         return True
+    return False
+
+
+# -- a database ------------------------------------------------------------------------------------
+
+
+def tamper_with_tables(place: str, count: int, seed: int) -> tuple[int, list[str]]:
+    """Change so many cells, rows and rules of a database; return tries and what was not found.
+
+    ``place`` is a file that does not exist yet, or the word ``postgres``. Every column of every
+    table has its turn before any has a second one.
+    """
+    if place == "postgres":
+        with postgres() as server:
+            return _tamper(new_database(server), count, seed)
+    return _tamper(place, count, seed)
+
+
+def _tamper(ledger: str, count: int, seed: int) -> tuple[int, list[str]]:
+    before, driver.SNAPSHOT_EVERY = driver.SNAPSHOT_EVERY, 20
+    try:
+        lives = [small_audit(ledger, 25), with_features(ledger, 60)]
+    finally:
+        driver.SNAPSHOT_EVERY = before
+    heads = [(live.checkpoint().seq, live.checkpoint().hash) for live in lives]
+    for live in lives:
+        live.verify()
+        live.close_ledger()
+    rng, escaped, tried = random.Random(seed), [], 0
+    with closing(Store(ledger)) as store:
+        targets = _targets(store)
+    while tried < count:
+        rng.shuffle(targets)
+        for table, column in targets[: count - tried]:
+            with _restored(ledger):
+                what = _change(ledger, table, column, rng)
+                if what is None:
+                    continue
+                tried += 1
+                if not _is_noticed(ledger, heads):
+                    escaped.append(what)
+    return tried, escaped
+
+
+def _targets(store: Store) -> list[tuple[str, str]]:
+    found = []
+    with store.using() as connection:
+        for table in TABLES:
+            cursor = connection.run(f"SELECT * FROM {table}")
+            found += [(table, column[0]) for column in cursor.description]
+            cursor.fetchall()
+            if table in ("audits", "events", "people", "features"):
+                found.append((table, "a row is gone"))
+            if table in ("people", "events"):
+                found.append((table, "a row is doubled"))
+    return [*found, ("events", "no trigger"), ("audits", "no cap"), ("people", "no key")]
+
+
+class _restored:  # noqa: N801
+    """Put a SQLite file back as it was; what is done to PostgreSQL undoes itself by copy."""
+
+    def __init__(self, ledger: str) -> None:
+        self.ledger = ledger
+
+    def __enter__(self) -> None:
+        if self.ledger.startswith("postgresql"):
+            with closing(connect(self.ledger)) as connection:
+                for table in TABLES:
+                    connection.run(f"CREATE TABLE IF NOT EXISTS kept_{table} AS TABLE {table}")
+        else:
+            shutil.copy(self.ledger, f"{self.ledger}.kept")
+
+    def __exit__(self, *_: object) -> None:
+        if not self.ledger.startswith("postgresql"):
+            for end in ("-wal", "-shm"):
+                Path(self.ledger + end).unlink(missing_ok=True)
+            shutil.copy(f"{self.ledger}.kept", self.ledger)
+            return
+        from equipoise.ledger.schema import statements
+
+        with closing(connect(self.ledger)) as connection:
+            for table in reversed(TABLES):
+                connection.run(f"DROP TABLE IF EXISTS {table} CASCADE")
+            connection.run("DROP FUNCTION IF EXISTS events_are_append_only CASCADE")
+            for statement in statements(0, "postgresql"):
+                connection.run(statement)
+            connection.run("DELETE FROM ledger_schema")
+            for table in TABLES:
+                connection.run(f"INSERT INTO {table} SELECT * FROM kept_{table}")
+
+
+def _change(ledger: str, table: str, column: str, rng: random.Random) -> str | None:
+    """Do one thing behind the ledger's back; None if the database would not let it happen."""
+    with closing(connect(ledger)) as connection:
+        rows = connection.run(f"SELECT * FROM {table}").fetchall()
+        names = [c[0] for c in connection.run(f"SELECT * FROM {table}").description]
+        row = rng.choice(rows)
+        where = " AND ".join(
+            f"{n} IS NULL" if v is None else f"{n} = ?" for n, v in zip(names, row, strict=True)
+        )
+        known = [v for v in row if v is not None]
+        try:
+            return _do(connection, table, column, (names, row, where, known), rng)
+        except driver_errors():
+            return None
+
+
+def _do(
+    connection: Connection, table: str, column: str, target: Any, rng: random.Random
+) -> str | None:
+    names, row, where, known = target
+    lite = connection.kind == "sqlite"
+    if column == "no trigger":
+        verb = rng.choice(("update", "delete"))
+        connection.run(
+            f"DROP TRIGGER events_no_{verb}"
+            if lite
+            else "DROP TRIGGER events_append_only ON events"
+        )
+    elif column == "no cap":
+        if lite:
+            connection.run("PRAGMA writable_schema = ON")
+            connection.run(
+                "UPDATE sqlite_master SET sql = replace(sql, 'spent + reserved <= cap', '1 = 1') "
+                "WHERE name = 'audits'"
+            )
+        else:
+            connection.run("ALTER TABLE audits DROP CONSTRAINT cap_not_exceeded")
+    elif column == "no key":
+        connection.run("DROP INDEX people_person")
+    else:
+        with _unguarded(connection, table):
+            if column == "a row is gone":
+                connection.run(f"DELETE FROM {table} WHERE {where}", known)
+            elif column == "a row is doubled":
+                key = "number" if table == "people" else "seq"
+                largest = connection.run(f"SELECT MAX({key}) FROM {table}").fetchone()[0]
+                new = [largest + 1 if n == key else v for n, v in zip(names, row, strict=True)]
+                marks = ", ".join("?" * len(new))
+                new = [f"{v}'" if n == "person" else v for n, v in zip(names, new, strict=True)]
+                connection.run(f"INSERT INTO {table} VALUES ({marks})", new)
+            else:
+                old = row[names.index(column)]
+                value = _another(old, rng)
+                connection.run(f"UPDATE {table} SET {column} = ? WHERE {where}", [value, *known])
+                return f"{table}.{column}: {str(old)[:60]!r} -> {str(value)[:60]!r}"
+    return f"{table}: {column}"
+
+
+class _unguarded:  # noqa: N801
+    """Take the guards of events away, and put them back so that nobody sees it."""
+
+    def __init__(self, connection: Connection, table: str) -> None:
+        self.connection, self.guards = connection, []
+        if connection.kind == "sqlite":
+            connection.run("PRAGMA foreign_keys = OFF")
+            if table == "events":
+                self.guards = connection.run(
+                    "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+                ).fetchall()
+
+    def __enter__(self) -> None:
+        if self.connection.kind == "postgresql":
+            self.connection.run("SET session_replication_role = replica")
+        for name, _ in self.guards:
+            self.connection.run(f"DROP TRIGGER {name}")
+
+    def __exit__(self, *_: object) -> None:
+        for _, text in self.guards:
+            self.connection.run(text)
+
+
+def _another(old: Any, rng: random.Random) -> Any:
+    """Return another value, as a clumsy or a clever forger would choose it."""
+    if isinstance(old, int):
+        return rng.choice([v for v in (old + 1, old - 1, 0, 1, 7, 2**40, None) if v != old])
+    if old is None:
+        return rng.choice((0, 1, 5))
+    at = rng.randrange(len(old)) if old else 0
+    flipped = old[:at] + chr(ord(old[at]) ^ 1) + old[at + 1 :] if old else "y"
+    digits = [i for i, c in enumerate(old) if c.isdigit()]
+    if digits:
+        at = rng.choice(digits)
+        flipped = rng.choice([flipped, old[:at] + str((int(old[at]) + 1) % 10) + old[at + 1 :]])
+    return rng.choice([v for v in (flipped, flipped, flipped, *WORDS, None) if v != old])
+
+
+def _is_noticed(ledger: str, heads: list[tuple[int, str]]) -> bool:
+    """Whether one of the audits no longer opens or verifies."""
+    for name, head in zip(("tampered", "featured"), heads, strict=True):
+        try:
+            live = LiveAudit.open(ledger, name)
+        except (LedgerError, ValueError):
+            return True
+        try:
+            live.verify([head])
+        except LedgerError:
+            return True
+        finally:
+            with suppress(LedgerError):
+                live.close_ledger()
     return False

@@ -2,246 +2,76 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
 
+from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.engine import connect, database_errors, ensure_schema
-from equipoise.ledger.migrations import upgrade
-from equipoise.ledger.snapshots import fingerprint, made_by
+from equipoise.ledger.database import Connection, connect
+from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.schema import statements
 from equipoise.ledger.store import Store
 from equipoise.question import Want
 from tests.conformance.ledgers import create, people, run
 
 
-@contextmanager
-def bare(ledger: str) -> Iterator[Connection]:
-    """A connection as somebody would open it behind the ledger's back."""
-    connection = connect(ledger, create=True, timeout=5)
-    try:
-        yield connection
-    finally:
-        connection.close()
-        connection.engine.dispose()
+def execute(ledger: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """Run a statement as somebody would behind the ledger's back."""
+    with closing(connect(ledger, 5)) as connection:
+        cursor = connection.run(sql, values)
+        return [] if cursor.description is None else cursor.fetchall()
 
 
-def test_the_database_refuses_to_exceed_the_cap(ledger: str) -> None:
-    create(ledger, budget=1000)
-    with bare(ledger) as connection, pytest.raises(database_errors(), match="cap_not_exceeded"):
-        connection.execute(text("UPDATE audits SET spent = 900, reserved = 101"))
+def test_the_database_refuses_to_exceed_the_cap(either: str) -> None:
+    create(either, budget=1000)
+    with pytest.raises(driver_errors(), match="cap_not_exceeded"):
+        execute(either, "UPDATE audits SET spent = 900, reserved = 101")
 
 
-@pytest.mark.parametrize("verb", ["UPDATE events SET body = '{}'", "DELETE FROM events"])
-def test_the_database_refuses_to_change_an_event(ledger: str, verb: str) -> None:
-    create(ledger)
-    with bare(ledger) as connection, pytest.raises(database_errors(), match="append-only"):
-        connection.execute(text(verb))
+def test_the_database_refuses_to_change_an_event(either: str) -> None:
+    create(either)
+    for sql in ("UPDATE events SET body = '{}'", "DELETE FROM events"):
+        with pytest.raises(driver_errors(), match="append-only"):
+            execute(either, sql)
 
 
-def test_migrations_lead_to_the_tables_that_the_code_knows(ledger: str) -> None:
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    from equipoise.ledger.schema import metadata
-
-    Store(ledger, create=True).close()
-    with bare(ledger) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+RELEASED: dict[int, tuple[str, ...]] = {}
+"""Version of a released schema -> the statements that made it; none is released yet."""
 
 
-def test_an_older_schema_is_brought_up_to_date(ledger: str) -> None:
-    with bare(ledger) as connection:
-        upgrade(connection, "0001")
-    live = create(ledger)
-    run(live, 20)
-    live.verify()
+@pytest.mark.parametrize("version", RELEASED)
+def test_every_released_schema_is_brought_up_to_date(either: str, version: int) -> None:
+    for statement in RELEASED[version]:
+        execute(either, statement)
+    assert statements(version, "sqlite")
+    run(create(either), 20)
+    LiveAudit.open(either, "loans").verify()
 
 
-def test_a_newer_schema_is_refused(ledger: str) -> None:
-    create(ledger)
-    with bare(ledger) as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(LedgerError, match="schema 9999, newer than this program's"):
-        LiveAudit.open(ledger, "loans")
+def test_a_newer_schema_is_refused(either: str) -> None:
+    create(either)
+    execute(either, "UPDATE ledger_schema SET version = 9999")
+    with pytest.raises(LedgerError, match="schema 9999 is newer than this program's"):
+        LiveAudit.open(either, "loans")
 
 
-def test_a_place_without_a_ledger_is_said_to_be_one(ledger: str) -> None:
+def test_a_ledger_from_before_the_first_release_is_refused(ledger: str) -> None:
+    execute(ledger, "CREATE TABLE alembic_version (version_num TEXT)")
+    with pytest.raises(LedgerError, match="before the first release"):
+        create(ledger)
+
+
+def test_a_place_without_a_ledger_is_said_to_be_one(either: str) -> None:
     with pytest.raises(LedgerError, match="no ledger"):
-        LiveAudit.open(ledger, "loans")
-
-
-def test_a_failed_commit_acknowledges_nothing_and_the_call_can_be_repeated(
-    ledger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = create(ledger)
-    run(live, 30)
-    before = live.checkpoint()
-
-    def fail(self: Store, connection: Connection) -> None:
-        raise OSError("power is gone")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "_commit", fail)
-        with pytest.raises(OSError, match="power is gone"):
-            live.ask("x", "B", 0)
-    assert live.checkpoint() == before
-    assert live.ask("x", "B", 0).repeated is False
-    live.verify()
-
-
-def test_a_lost_acknowledgement_is_made_good_by_asking_again(
-    ledger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = create(ledger)
-    commit = Store._commit
-
-    def commit_then_fail(self: Store, connection: Connection) -> None:
-        commit(self, connection)
-        raise OSError("the line is dead")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "_commit", commit_then_fail)
-        with pytest.raises(OSError, match="the line is dead"):
-            live.ask("x", "B", 0)
-    reply = live.ask("x", "B", 0)
-    assert reply.repeated
-    assert reply.want is Want.LABEL
-    live.verify()
-
-
-def test_a_locked_database_is_a_clear_error(ledger: str) -> None:
-    create(ledger)
-    holder = Store(ledger)
-    waiting = LiveAudit.open(ledger, "loans", timeout=0.2)
-    with (
-        holder.write(waiting.row.id),
-        pytest.raises(LedgerError, match=r"locked by others for 0.2 s; nothing was stored"),
-    ):
-        waiting.ask("x", "B", 0)
-    assert not waiting.ask("x", "B", 0).repeated
-
-
-def test_snapshots_equal_a_replay_and_damaged_ones_are_ignored(
-    ledger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 25)
-    live = create(ledger)
-    run(live, 200, share_told=0.6)
-    found = live._store.snapshot(live.row.id, software=made_by(), since=1, upto=10**9)
-    assert found is not None
-    reopened = LiveAudit.open(ledger, "loans")
-    assert reopened._driver.read(fingerprint) == fingerprint(live._driver.replay())
-    seq, digest, state = found
-    damaged = bytes([state[0] ^ 1]) + state[1:]
-    live._store.add_snapshot(live.row.id, seq + 1, software=made_by(), digest=digest, state=damaged)
-    again = LiveAudit.open(ledger, "loans")
-    assert again._driver.read(fingerprint) == fingerprint(live._driver.replay())
-    again.verify()
-
-
-def test_a_snapshot_from_before_a_correction_is_not_used(
-    ledger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 10)
-    live = create(ledger)
-    run(live, 60)
-    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 10**9)
-    row = live.people(states=("REVEALED",))[0]
-    live.correct(row.person, 1 - row.outcome, "typo")
-    reopened = LiveAudit.open(ledger, "loans")
-    assert reopened.status().to_json() == live.replay().to_json()
-    reopened.verify()
-
-
-def test_tampering_with_a_table_is_found(ledger: str) -> None:
-    live = create(ledger)
-    run(live, 40)
-    with bare(ledger) as connection:
-        connection.execute(text("UPDATE people SET outcome = 1 - outcome WHERE state = 'REVEALED'"))
-    with pytest.raises(LedgerError, match="outcome of 'p"):
-        live.verify()
-
-
-def test_threads_share_commits(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = create(ledger)
-    commits = []
-    commit = Store._commit
-
-    def counting(self: Store, connection: Connection) -> None:
-        commits.append(1)
-        commit(self, connection)
-
-    monkeypatch.setattr(Store, "_commit", counting)
-    start = threading.Barrier(8)
-
-    def work(part: int) -> None:
-        start.wait()
-        for person, group, decision, _ in people(40, seed=part):
-            live.ask(f"{part}-{person}", group, decision)
-
-    threads = [threading.Thread(target=work, args=(part,)) for part in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert live.status().people == 320
-    assert len(commits) < 320
-    live.verify()
-
-
-def test_eight_processes_are_granted_exactly_what_the_budget_allows(ledger: str) -> None:
-    # Every outcome is bad, so each grant costs its whole hold of 105. RS-Audit asks while the
-    # dearest person (210) could be paid: 100 times out of 10,000.
-    create(ledger, budget=99 * 105 + 210, options={"tau": 100_000})
-    context = multiprocessing.get_context("fork")
-    queue: Any = context.Queue()
-    processes = [
-        context.Process(target=_ask_and_tell, args=(ledger, part, queue)) for part in range(8)
-    ]
-    for process in processes:
-        process.start()
-    granted = sum(queue.get(timeout=120) for _ in processes)
-    for process in processes:
-        process.join()
-    live = LiveAudit.open(ledger, "loans")
-    status = live.status()
-    assert granted == 100
-    assert status.people == 10_000
-    assert (status.spent, status.reserved) == (100 * 105, 0)
-    live.verify()
-
-
-def test_an_open_audit_can_be_carried_over_a_fork(ledger: str) -> None:
-    live = create(ledger)
-    live.ask("before", "A", 0)
-    context = multiprocessing.get_context("fork")
-    queue: Any = context.Queue()
-    child = context.Process(target=lambda: queue.put(live.ask("child", "A", 0).number))
-    child.start()
-    assert queue.get(timeout=60) == 1
-    child.join()
-    assert live.ask("after", "A", 0).number == 2
-    live.verify()
-
-
-def _ask_and_tell(ledger: str, part: int, queue: Any) -> None:
-    live = LiveAudit.open(ledger, "loans")
-    granted = 0
-    for start in range(0, 1250, 50):
-        names = [f"{part}-{start + i}" for i in range(50)]
-        replies = live.ask_many([(name, "A", 0) for name in names])
-        wanted = [reply.person for reply in replies if reply.want is Want.LABEL]
-        granted += len(wanted)
-        live.tell_many([(name, 0) for name in wanted])
-    queue.put(granted)
+        LiveAudit.open(either, "loans")
 
 
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
@@ -251,7 +81,262 @@ def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
         LiveAudit.open(str(path), "loans")
 
 
-def test_schema_check_survives_two_programs_at_once(ledger: str) -> None:
-    with bare(ledger) as first, bare(ledger) as second:
-        ensure_schema(first, ledger, create=True)
-        ensure_schema(second, ledger, create=True)
+def test_files_that_hold_the_seed_are_for_their_owner_alone(ledger: str) -> None:
+    live = create(ledger)
+    live.ask("x", "A", 0)
+    live.export(f"{ledger}.jsonl", people=f"{ledger}.people")
+    for end in ("", "-wal", "-shm", ".people"):
+        assert os.stat(ledger + end).st_mode & 0o777 == 0o600
+
+
+# -- acknowledgements -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Put "before" or "after" in the list, and the next COMMIT fails there."""
+    plan: list[str] = []
+    honest = Connection.run
+
+    def run_or_break(self: Connection, sql: str, values: Any = ()) -> Any:
+        when = plan.pop() if sql == "COMMIT" and plan else None
+        if when == "before":
+            raise driver_errors()[-1]("disk I/O error")
+        done = honest(self, sql, values)
+        if when == "after":
+            self.raw.close()
+            raise driver_errors()[-1]("server closed the connection: disk I/O error")
+        return done
+
+    monkeypatch.setattr(Connection, "run", run_or_break)
+    yield plan
+    assert not plan
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_lost_acknowledgement_is_said_to_be_unknown_and_repeating_is_safe(
+    either: str, breaking: list[str], when: str
+) -> None:
+    live = create(either)
+    run(live, 10)
+    breaking.append(when)
+    with pytest.raises(LedgerError, match=r"whether this was stored is unknown; repeat the call"):
+        live.ask("x", "B", 0)
+    assert live.ask("x", "B", 0).repeated is (when == "after")
+    assert live.ask("x", "B", 0).want is Want.LABEL
+    live.verify()
+
+
+def test_a_locked_database_is_a_clear_error(either: str) -> None:
+    create(either)
+    holder = Store(either)
+    waiting = LiveAudit.open(either, "loans", timeout=0.2)
+    with (
+        holder.write(waiting.row.id),
+        pytest.raises(LedgerError, match=r"locked by others for 0.2 s; nothing was stored"),
+    ):
+        waiting.ask("x", "B", 0)
+    assert not waiting.ask("x", "B", 0).repeated
+
+
+# -- snapshots ------------------------------------------------------------------------------------
+
+
+def counting_replays(monkeypatch: pytest.MonkeyPatch, live: LiveAudit) -> list[tuple[int, bool]]:
+    """Note the length of every replay of statistics, and whether a transaction was open."""
+    found: list[tuple[int, bool]] = []
+    honest = Audit.replay
+
+    def noted(self: Audit, log: Any) -> None:
+        found.append((len(log), live._store._busy > 0))
+        honest(self, log)
+
+    monkeypatch.setattr(Audit, "replay", noted)
+    return found
+
+
+def test_a_snapshot_spares_the_replay_with_requests_open_and_with_a_verdict(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 25)
+    live = create(ledger)
+    for size in (100, 600):
+        run(live, size, share_told=0.6 if size == 100 else 1.0)
+        reopened, read = LiveAudit.open(ledger, "loans"), []
+        events = Store.events
+
+        def reading(self: Store, *a: Any, seen: list[int] = read, **k: Any) -> Iterator[str]:
+            seen.append(k["upto"] - k.get("after", 0))
+            return events(self, *a, **k)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "events", reading)
+            assert reopened.status().to_json() == live.status().to_json()
+        assert sum(read) < 60
+        assert live.replay().to_json() == live.status().to_json()
+    assert live.finding is not None
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "not JSON",
+        "[]",
+        "[" * 100_000,
+        '{"format": 1}',
+        "cos\nsystem\n(S'touch pwned'\ntR.",
+        {"spent": 0, "reserved": 0},
+        {"log": [[0, 0, 99, 0, 2]]},
+        {"log": [["x"]]},
+        {"groups": {}},
+        {"drift": None},
+    ],
+    ids=range(10),
+)
+def test_a_forged_snapshot_is_not_believed(
+    ledger: str, monkeypatch: pytest.MonkeyPatch, forged: Any
+) -> None:
+    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 10)
+    live = create(ledger)
+    run(live, 40, share_told=0.6)
+    honest = live.status()
+    ((text,),) = execute(ledger, "SELECT state FROM snapshots")
+    if isinstance(forged, dict):
+        forged = json.dumps(json.loads(text) | forged)
+    execute(ledger, "UPDATE snapshots SET state = ?", forged)
+    with pytest.raises(LedgerError):
+        LiveAudit.open(ledger, "loans").verify()
+    again = LiveAudit.open(ledger, "loans")
+    assert (again.status().spent, again.status().groups) == (honest.spent, honest.groups)
+    assert not again.ask("new", "A", 0).repeated
+    assert not Path("pwned").exists()
+
+
+def test_nothing_in_the_ledger_can_run_what_it_reads() -> None:
+    for path in Path(driver.__file__).parent.glob("*.py"):
+        text = path.read_text()
+        assert not any(
+            word in text for word in ("pickle", "marshal", "eval(", "exec(", 'getattr(self, f"')
+        )
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_statistics_are_never_rebuilt_while_others_wait(
+    ledger: str, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    live = create(ledger)
+    run(live, 60, share_told=0.8)
+    found = counting_replays(monkeypatch, live)
+    if late:
+        person = live.people(states=("RESERVED",))[0].person
+        live.overdue(days=0)
+        live.write_off(person)
+        live.tell(person, 1)
+    else:
+        row = live.people(states=("REVEALED",))[0]
+        live.correct(row.person, 1 - row.outcome, "typo")
+    live.ask("next", "A", 0)
+    assert max(length for length, _ in found) > 60
+    assert all(length == 1 for length, in_transaction in found if in_transaction)
+    live.verify()
+
+
+def test_a_writer_killed_between_a_correction_and_its_verdict_leaves_an_honest_ledger(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(ledger)
+    run(live, 600)
+    assert live.finding is not None
+    rows = [r for r in live.people(states=("REVEALED",)) if r.group_name == "B" and not r.decision]
+    transact = driver.Driver._transact
+
+    def killed(self: driver.Driver, todo: Any, last: Any) -> int:
+        return transact(self, todo, last) if todo else os._exit(9)
+
+    pid = os.fork()
+    if pid == 0:
+        monkeypatch.setattr(driver.Driver, "_transact", killed)
+        from equipoise.ledger.commands import Correct
+
+        live.run([Correct(r.person, 1 - r.outcome, "columns were swapped") for r in rows])
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    live.verify()
+    again = LiveAudit.open(ledger, "loans")
+    again.ask("next", "A", 0)  # whoever writes next records what the corrected answers support
+    again.verify()
+    assert again.status().to_json() == again.replay().to_json()
+
+
+# -- many at once ---------------------------------------------------------------------------------
+
+
+def test_threads_share_commits(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = create(ledger)
+    commits = []
+    commit = Store.commit
+
+    def counting(self: Store, connection: Connection) -> None:
+        commits.append(1)
+        commit(self, connection)
+
+    monkeypatch.setattr(Store, "commit", counting)
+    in_threads(8, lambda part: [live.ask(f"{part}-{p}", g, d) for p, g, d, _ in people(20, part)])
+    assert live.status().people == 160
+    assert len(commits) < 160
+    live.verify()
+
+
+BAD = ["", " ", "a\0b", "a\nb", "\ud800", "x" * 201, None, 7, ["x"], {"a": 1}, b"x", float("nan")]
+
+
+def test_bad_ids_harm_nobody_else(either: str) -> None:
+    live = create(either)
+    refused, wrong = [], []
+
+    def work(part: int) -> None:
+        for i in range(12):
+            if part % 2:
+                try:
+                    live.ask(BAD[i], "A", 0)
+                except ValueError as error:
+                    refused.append(str(error))
+            elif live.ask(f"{part}-{i}", "A", 0).problem:
+                wrong.append(i)
+
+    in_threads(6, work)
+    assert (len(refused), wrong) == (36, [])
+    assert all("'person' must be 1 to 200 printable characters" in line for line in refused)
+    rows: list[Any] = [("good", "A", 0), *((bad, "A", 0) for bad in BAD), ("fine", "A", 0)]
+    rows += [("g1", "\0", 0), ("g2", ["A"], 0), ("g3", "A", 2**70), ("g4", "A", None)]
+    problems = [reply.problem for reply in live.ask_many(rows)]
+    assert [p is None for p in problems] == [True, *[False] * len(BAD), True, *[False] * 4]
+    told = live.tell_many([("good", 1), ("a\0b", 1), ("good", 2**70), ("fine", "1")])
+    assert [reply.problem is None for reply in told] == [True, False, False, False]
+    live.verify()
+
+
+def test_one_name_in_two_spellings_is_one_person(ledger: str) -> None:
+    live = create(ledger)
+    live.ask(" Zo\u00eb ", " A", 0)
+    assert live.ask("Zoe\u0308", "A", 0).repeated
+    assert live.person("Zoe\u0308").person == "Zo\u00eb"
+
+
+def in_threads(count: int, work: Any) -> None:
+    """Run ``work(0)``, ``work(1)``, … at the same moment."""
+    start, failed = threading.Barrier(count), []
+
+    def one(part: int) -> None:
+        start.wait()
+        try:
+            work(part)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=one, args=(part,)) for part in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed

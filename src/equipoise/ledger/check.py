@@ -10,12 +10,21 @@ from typing import Any
 
 from equipoise.errors import LedgerError
 from equipoise.ledger.database import Connection
-from equipoise.ledger.schema import PersonRow, columns, postgres_objects, squeezed, statements
+from equipoise.ledger.schema import (
+    VERSION,
+    PersonRow,
+    columns,
+    postgres_objects,
+    squeezed,
+    statements,
+)
 from equipoise.ledger.state import State
 from equipoise.ledger.store import AUDIT, PERSON, AuditRow, Store
 from equipoise.ledger.verify import Books, Broken, Person, Summary, verify
 
 __all__ = ["check_ledger"]
+
+_BROKEN = (Broken, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 BEFORE_STATEMENT = 2 + 8 + 16 + 32  # pg_trigger.tgtype: before delete, update, truncate
 
@@ -56,7 +65,7 @@ def check_ledger(
             )
             books.require_seed(row.seed)
             books.check_people(_compared_people(connection, audit_id, books.people), row.seed)
-        except Broken as error:
+        except _BROKEN as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
         _check_row(row, summary)
         _check_features(connection, audit_id, books)
@@ -152,6 +161,9 @@ def _check_features(connection: Connection, audit_id: int, books: Books) -> None
 
 
 def _check_database(connection: Connection) -> None:
+    _same(
+        "the schema", connection.run("SELECT version FROM ledger_schema").fetchall(), [(VERSION,)]
+    )
     if connection.kind == "postgresql":
         _check_postgres(connection)
         return
@@ -190,6 +202,11 @@ def _check_postgres(connection: Connection) -> None:
     for name, text in postgres_objects().items():
         if found.get(name) != text:
             raise LedgerError(f"{name!r} of the database is missing or was changed")
+    for table in ("events", "people", "snapshots", "features"):
+        lost = (
+            f"SELECT DISTINCT audit_id FROM {table} WHERE audit_id NOT IN (SELECT id FROM audits)"
+        )
+        _same(f"audits that only {table} know", connection.run(lost).fetchall(), [])
     keys = connection.run(
         "SELECT indexrelid::regclass::text FROM pg_index WHERE indisunique AND indisvalid "
         "AND indrelid IN ('audits'::regclass, 'events'::regclass, 'people'::regclass)"

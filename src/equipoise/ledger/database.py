@@ -27,7 +27,7 @@ from equipoise.errors import InvalidInput, LedgerError, MissingExtra
 from equipoise.ledger.failures import Explainer, driver_errors
 from equipoise.ledger.schema import statements
 
-__all__ = ["Connection", "Database"]
+__all__ = ["Connection", "Database", "connect"]
 
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 FORK_PATIENCE = 60.0  # seconds that a fork waits for other threads' transactions
@@ -60,12 +60,15 @@ class Connection:
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """Yield rows without holding all of them; inside a transaction."""
-        if self.kind == "sqlite":
-            yield from self.run(sql, values)
-            return
-        with self.raw.cursor(name="ledger_stream") as cursor:
-            cursor.itersize = STREAMED
-            yield from cursor.execute(self._own(sql), values)
+        name = {} if self.kind == "sqlite" else {"name": "ledger_stream"}
+        cursor = self.raw.cursor(**name)
+        try:
+            cursor.execute(self._own(sql), values)
+            while rows := cursor.fetchmany(STREAMED):
+                yield from rows
+        finally:
+            with suppress(*driver_errors()):  # whoever stopped early may have closed everything
+                cursor.close()
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return a condition that a column is one of the values, and what to pass for it."""
@@ -104,6 +107,7 @@ class Database:
     def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
         self.url, self.timeout = url, timeout
         self.kind, self.path = _kind_and_path(url)
+        self.shown = _shown(url)
         self.turn = threading.RLock()  # held by a thread from catching up to the commit
         self.after_fork: Callable[[], None] = lambda: None
         self._lock = threading.RLock()  # held while the connection is in use
@@ -115,12 +119,6 @@ class Database:
         with self._explain:
             self._prepare(create)
         _handles.add(self)
-
-    @property
-    def shown(self) -> str:
-        """The address without its password."""
-        secret = urlsplit(self.url).password if self.kind == "postgresql" else None
-        return self.url if secret is None else self.url.replace(f":{secret}@", ":***@", 1)
 
     @property
     def in_memory(self) -> bool:
@@ -139,7 +137,7 @@ class Database:
         self._require_own_process()
         with self._lock, self._explain:
             if not self._held:
-                self._held.append(self._connect())
+                self._held.append(connect(self.url, self.timeout))
             self._busy += 1
             try:
                 yield self._held[0]
@@ -189,7 +187,7 @@ class Database:
                 finally:
                     connection.run("COMMIT")
             return
-        with self._explain, contextlib.closing(self._connect()) as connection:
+        with self._explain, contextlib.closing(connect(self.url, self.timeout)) as connection:
             with self._lock:
                 self._busy += 1
             try:
@@ -215,7 +213,7 @@ class Database:
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._require_own_process()
-        self._held.append(self._connect())
+        self._held.append(connect(self.url, self.timeout))
         connection = self._held[0]
         if _version(connection) == 0 and not create:
             raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
@@ -234,54 +232,6 @@ class Database:
             with suppress(*driver_errors()):
                 connection.run("ROLLBACK")
             raise
-
-    def _connect(self) -> Connection:
-        return self._connect_sqlite() if self.kind == "sqlite" else self._connect_postgres()
-
-    def _connect_sqlite(self) -> Connection:
-        raw = sqlite3.connect(
-            ":memory:" if self.path is None else self.path,
-            timeout=self.timeout,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "secure_delete=ON",
-            "trusted_schema=OFF",
-            "cache_size=-32768",
-            "wal_autocheckpoint=4000",
-        ):
-            raw.execute(f"PRAGMA {pragma}")
-        return Connection(raw, "sqlite")
-
-    def _connect_postgres(self) -> Connection:
-        import psycopg
-
-        raw = psycopg.connect(self.url, autocommit=True, connect_timeout=30, keepalives_idle=30)
-        connection = Connection(raw, "postgresql")
-        wait = max(1, int(self.timeout * 1000))
-        try:
-            if connection.run("SHOW synchronous_commit").fetchone()[0] not in (
-                "on",
-                "remote_apply",
-            ):
-                connection.run("SET synchronous_commit = on")
-            for setting in ("fsync", "full_page_writes"):
-                if connection.run(f"SHOW {setting}").fetchone()[0] != "on":
-                    raise LedgerError(
-                        f"the server of {self.shown} runs with {setting}=off: what it acknowledges "
-                        f"may be lost; set {setting}=on there"
-                    )
-            connection.run(f"SET lock_timeout = {wait}")
-            connection.run(f"SET statement_timeout = {wait + 60_000}")
-            connection.run(f"SET idle_in_transaction_session_timeout = {wait + 60_000}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     # -- forks ------------------------------------------------------------------------------------
 
@@ -368,6 +318,62 @@ def _let_go(held: list[Connection], pid: int) -> None:
                 held.pop().close()
     else:
         _abandoned.extend(held)
+
+
+def connect(url: str, timeout: float = 60.0) -> Connection:
+    """Open a connection on which what is committed is durable."""
+    kind, path = _kind_and_path(url)
+    return _connect_sqlite(path, timeout) if kind == "sqlite" else _connect_postgres(url, timeout)
+
+
+def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
+    raw = sqlite3.connect(
+        ":memory:" if path is None else path,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+        "trusted_schema=OFF",
+        "cache_size=-32768",
+        "wal_autocheckpoint=4000",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
+    return Connection(raw, "sqlite")
+
+
+def _connect_postgres(url: str, timeout: float) -> Connection:
+    import psycopg
+
+    raw = psycopg.connect(url, autocommit=True, connect_timeout=30, keepalives_idle=30)
+    connection, wait = Connection(raw, "postgresql"), max(1, int(timeout * 1000))
+    try:
+        waits = connection.run("SHOW synchronous_commit").fetchone()[0]
+        if waits not in ("on", "remote_apply"):
+            connection.run("SET synchronous_commit = on")
+        for setting in ("fsync", "full_page_writes"):
+            if connection.run(f"SHOW {setting}").fetchone()[0] != "on":
+                raise LedgerError(
+                    f"the server of {_shown(url)} runs with {setting}=off: what it acknowledges "
+                    f"may be lost; set {setting}=on there"
+                )
+        connection.run(f"SET lock_timeout = {wait}")
+        connection.run(f"SET statement_timeout = {wait + 60_000}")
+        connection.run(f"SET idle_in_transaction_session_timeout = {wait + 60_000}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _shown(url: str) -> str:
+    """Return the address without its password."""
+    secret = urlsplit(url).password if url.startswith("postgres") else None
+    return url if secret is None else url.replace(f":{secret}@", ":***@", 1)
 
 
 def _kind_and_path(url: str) -> tuple[str, Path | None]:

@@ -25,7 +25,10 @@ SNAPSHOT_EVERY = 1000  # events, and more where a snapshot is large
 PATIENCE = 20  # times that others may revise answers while statistics are rebuilt
 
 # What a snapshot that somebody changed can do to whoever reads it.
-_MISREAD = (ArithmeticError, AttributeError, EquipoiseError, LookupError, RecursionError, TypeError)
+_MISREAD = (
+    *(ArithmeticError, AttributeError, EquipoiseError, LookupError, RecursionError, TypeError),
+    ValueError,
+)
 
 Result = Reply | EquipoiseError
 T = TypeVar("T")
@@ -220,6 +223,7 @@ class Driver:
             raise LedgerError(
                 f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
             )
+        state.check_tallies()
         return state
 
     def _load(self, head: Head) -> State | None:
@@ -238,7 +242,7 @@ class Driver:
             if not bound or digest(body) != own:
                 return None
             state.restore(data, json.loads(created))
-        except (*_MISREAD, ValueError):
+        except _MISREAD:
             return None
         self._snapshot_seq, self._snapshot_size = seq, len(text)
         self._from_snapshot = True

@@ -162,6 +162,14 @@ class State:
         if mine != theirs:
             raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
 
+    def check_tallies(self) -> None:
+        """Raise unless the groups add up to the whole."""
+        groups = self.groups.values()
+        found = [sum(getattr(g, name) for g in groups) for name in ("spent", "reserved", "overrun")]
+        people = sum(g.approved + g.denied for g in groups)
+        if (*found, people) != (self.spent, self.reserved, self.overrun, self.people):
+            raise LedgerError("the groups do not add up to the whole")
+
     # -- snapshots --------------------------------------------------------------------------------
 
     def to_data(self) -> dict[str, Any]:

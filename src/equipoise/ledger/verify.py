@@ -207,10 +207,13 @@ def verify(
             f"the export ends at {summary.head}, not at the given head {head}: it was cut, "
             "extended, or belongs to another moment"
         )
-    if seed is not None:
-        books.require_seed(seed)
-    if people is not None:
-        books.check_people(people, seed)
+    try:
+        if seed is not None:
+            books.require_seed(seed)
+        if people is not None:
+            books.check_people(people, seed)
+    except (LookupError, TypeError, ValueError) as error:
+        raise Broken(f"the seed or the table of keys is none: {error}") from error
     return summary
 
 

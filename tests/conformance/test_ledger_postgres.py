@@ -1,0 +1,93 @@
+"""What PostgreSQL needs to be told, and what it may not be allowed."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import psycopg
+import pytest
+
+from equipoise.errors import LedgerError
+from equipoise.ledger import LiveAudit
+from equipoise.ledger.database import connect
+from tests.conformance.ledgers import create, run
+from tests.conformance.test_ledger_durability import execute
+
+
+def test_durability_is_set_in_the_session_and_nobody_waits_for_ever(on_postgres: str) -> None:
+    name = on_postgres.partition("?")[0].rpartition("/")[2]
+    execute(on_postgres, f"ALTER DATABASE {name} SET synchronous_commit = off")
+    with psycopg.connect(on_postgres) as plain:
+        assert plain.execute("SHOW synchronous_commit").fetchone() == ("off",)
+    connection = connect(on_postgres, 5)
+    try:
+        for setting, value in (
+            ("synchronous_commit", "on"),
+            ("lock_timeout", "5s"),
+            ("statement_timeout", "65s"),
+            ("idle_in_transaction_session_timeout", "65s"),
+        ):
+            assert connection.run(f"SHOW {setting}").fetchone() == (value,)
+    finally:
+        connection.close()
+
+
+def test_a_server_that_may_lose_what_it_acknowledged_is_refused(on_postgres: str) -> None:
+    live = create(on_postgres)
+    with psycopg.connect(on_postgres, autocommit=True) as owner:
+        for setting in ("fsync", "full_page_writes"):
+            owner.execute(f"ALTER SYSTEM SET {setting} = off")  # type: ignore[call-overload]
+            try:
+                _reload(owner, setting, "off")
+                live.close_ledger()
+                with pytest.raises(LedgerError, match=f"runs with {setting}=off"):
+                    live.ask("x", "A", 0)
+            finally:
+                owner.execute(f"ALTER SYSTEM RESET {setting}")  # type: ignore[call-overload]
+                _reload(owner, setting, "on")
+    assert not live.ask("x", "A", 0).repeated
+
+
+def _reload(owner: psycopg.Connection[tuple[object, ...]], setting: str, value: str) -> None:
+    owner.execute("SELECT pg_reload_conf()")
+    for _ in range(1000):
+        if owner.execute(f"SHOW {setting}").fetchone() == (value,):  # type: ignore[call-overload]
+            return
+    raise AssertionError(f"{setting} never became {value}")
+
+
+def test_a_lost_connection_is_a_clear_error_and_then_mended(on_postgres: str) -> None:
+    live = create(on_postgres)
+    execute(
+        on_postgres,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    with pytest.raises(LedgerError, match="nothing was stored; repeating the call is safe"):
+        live.ask("x", "A", 0)
+    assert not live.ask("x", "A", 0).repeated
+
+
+def test_the_writers_role_can_work_and_cannot_rewrite_history(on_postgres: str) -> None:
+    run(create(on_postgres), 10)
+    with psycopg.connect(on_postgres, autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS equipoise_writer")
+        owner.execute(files("equipoise.ledger").joinpath("writer_role.sql").read_bytes())
+        owner.execute("ALTER ROLE equipoise_writer LOGIN PASSWORD 'secret'")
+    as_writer = on_postgres.replace("postgres:@", "equipoise_writer:secret@")
+    live = LiveAudit.open(as_writer, "loans")
+    run(live, 60)
+    live.verify()
+    with psycopg.connect(as_writer, autocommit=True) as writer:
+        for verb in (
+            "UPDATE events SET body = ''",
+            "DELETE FROM events",
+            "TRUNCATE events",
+            "DROP TRIGGER events_append_only ON events",
+            "ALTER TABLE audits DROP CONSTRAINT cap_not_exceeded",
+            "DELETE FROM people",
+            "DELETE FROM audits",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                writer.execute(verb)  # type: ignore[call-overload]
+    execute(on_postgres, "DROP OWNED BY equipoise_writer")
