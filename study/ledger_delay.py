@@ -117,7 +117,7 @@ def one_audit(order: str, seed: int, people: int) -> str | None:
             _, person, outcome = heapq.heappop(due)
             told.append((person, outcome))
         live.tell_many(told)
-        finding = live._driver.read(lambda projection: projection.audit.finding)
+        finding = live._driver.read(lambda state: state.memory.finding)
         if finding is not None:
             return finding.verdict.value
     return None

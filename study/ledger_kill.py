@@ -1,4 +1,4 @@
-"""Kill -9: three programs write to one ledger and are killed again and again."""
+"""Kill -9: programs write to one ledger and are killed, forked and robbed of their server."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
@@ -21,42 +23,54 @@ from study.postgres import in_memory, new_database, postgres
 
 WRITERS = 3
 BUDGET = 50_000
+ROUND = 100  # kills after which a ledger is compared with the diaries, and a fresh one begins
 LIFE = {"sqlite": 0.05, "postgresql": 0.1}  # seconds from work to kill, at most
+WAYS = ("sqlite", "sqlite forked", "postgresql", "postgresql forked", "postgresql server")
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
+
+@dataclass
 class KillResult:
-    """What a round of kills left behind."""
+    """What kills left behind."""
 
-    ledger: str
-    kills: int
-    acknowledged: int
-    lost: int
-    requested_twice: int
-    events: int
-    spent: int
-    reserved: int
+    kills: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    requested_twice: int = 0
+    cap_exceeded: int = 0
+    events: int = 0
 
     def __str__(self) -> str:
         return (
-            f"{self.ledger}: {self.kills:,} kills, {self.acknowledged:,} acknowledged calls, "
-            f"{self.lost} lost, {self.requested_twice} requested twice; {self.events:,} events "
-            f"verify; {self.spent:,} spent + {self.reserved:,} reserved of {BUDGET:,}"
+            f"{self.kills:,} kills, {self.acknowledged:,} acknowledged calls, {self.lost} lost, "
+            f"{self.requested_twice} requested twice, cap exceeded {self.cap_exceeded} times; "
+            f"{self.events:,} events verify"
         )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kills", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--total", type=int, default=10_000, help="stop when so many are counted")
+    parser.add_argument("--rounds", type=int, help=f"stop after so many rounds of {ROUND} kills")
+    parser.add_argument("--file", type=Path, default=Path("results/ledger_kill.json"))
 
 
 def run(options: argparse.Namespace) -> str:
-    lines = []
-    for kind in ("sqlite", "postgresql"):
-        with place(kind) as ledger:
-            lines.append(f"{kill_writers(ledger, options.kills, options.seed, kind)}")
-    return "\n".join(lines)
+    """Add rounds to what earlier runs have counted, until the total is reached."""
+    sums = {way: KillResult() for way in WAYS}
+    if options.file.exists():
+        sums |= {w: KillResult(**r) for w, r in json.loads(options.file.read_text()).items()}
+    rounds = 0
+    while sum(r.kills for r in sums.values()) < options.total and rounds != options.rounds:
+        way = min(WAYS, key=lambda w: sums[w].kills)
+        with place(way.split()[0]) as ledger:
+            found = asdict(kill_writers(ledger, ROUND, time.time_ns(), way))
+        sums[way] = KillResult(**{n: v + found[n] for n, v in asdict(sums[way]).items()})
+        rounds += 1
+        options.file.parent.mkdir(parents=True, exist_ok=True)
+        options.file.write_text(json.dumps({w: asdict(r) for w, r in sums.items()}, indent=1))
+    return "\n".join(f"{way}: {result}" for way, result in sums.items())
 
 
 @contextmanager
@@ -70,10 +84,14 @@ def place(kind: str) -> Iterator[str]:
             yield new_database(server)
 
 
-def kill_writers(ledger: str, kills: int, seed: int, kind: str) -> KillResult:
-    """Let three programs write, kill one at a time, and compare the ledger with their diaries."""
+def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
+    """Let three programs write, kill one at a time, and compare the ledger with their diaries.
+
+    ``way`` names the database and, after it, ``forked`` if the programs carry an open handle over
+    the fork that made them, ``server`` if PostgreSQL's own processes are killed.
+    """
     rng = random.Random(seed)
-    LiveAudit.create(
+    live = LiveAudit.create(
         ledger,
         "killed",
         WORLD.past(None, 0),
@@ -83,23 +101,45 @@ def kill_writers(ledger: str, kills: int, seed: int, kind: str) -> KillResult:
         budget=BUDGET,
         max_in_flight=200,
         options={"tau": 1_000_000},
-    ).close_ledger()
+    )
+    shared = live if "forked" in way else None
     with tempfile.TemporaryDirectory() as directory:
         diaries = Path(directory)
         names = {i: f"{i}-0" for i in range(WRITERS)}
-        writers = {i: _spawn(ledger, diaries, name) for i, name in names.items()}
+        writers = {i: _spawn(ledger, diaries, name, shared) for i, name in names.items()}
         for kill in range(1, kills + 1):
             _wait_for_work([diaries / name for name in names.values()])
-            time.sleep(rng.uniform(0.0, LIFE[kind]))
+            time.sleep(rng.uniform(0.0, LIFE[way.split()[0]]))
+            if "server" in way:
+                _kill_server_process(ledger, rng)
+                continue
+            if shared is not None and kill % 7 == 0:
+                shared.ask(f"parent-{kill}", "A", 1)
+                shared.close_ledger()
             slot = rng.randrange(WRITERS)
             os.kill(writers[slot], signal.SIGKILL)
             os.waitpid(writers[slot], 0)
             names[slot] = f"{slot}-{kill}"
-            writers[slot] = _spawn(ledger, diaries, names[slot])
+            writers[slot] = _spawn(ledger, diaries, names[slot], shared)
         for pid in writers.values():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        return _compare(ledger, diaries, kills, kind)
+        return _compare(ledger, diaries, kills)
+
+
+def _kill_server_process(ledger: str, rng: random.Random) -> None:
+    """Kill -9 a process of PostgreSQL: all its connections break, and it recovers from its log."""
+    import psycopg
+
+    for _ in range(600):
+        with suppress(psycopg.Error), psycopg.connect(ledger, autocommit=True) as connection:
+            query = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            pids = [row[0] for row in connection.execute(query)]
+            with suppress(ProcessLookupError):
+                os.kill(rng.choice(pids), signal.SIGKILL)
+                return
+        time.sleep(0.05)
+    raise AssertionError("the server does not come back")
 
 
 def _wait_for_work(diaries: list[Path]) -> None:
@@ -113,9 +153,9 @@ def _written(diaries: list[Path]) -> int:
     return sum(diary.stat().st_size for diary in diaries if diary.exists())
 
 
-def _compare(ledger: str, diaries: Path, kills: int, kind: str) -> KillResult:
-    live = LiveAudit.open(ledger, "killed")
-    summary = live.verify()  # chain, cap after every event, one request per person, replay
+def _compare(ledger: str, diaries: Path, kills: int) -> KillResult:
+    live = _again(lambda: LiveAudit.open(ledger, "killed"))
+    summary = _again(live.verify)  # chain, cap after every event, tables, keys, replay
     stored = {row.person: row for row in live.people()}
     acknowledged = lost = 0
     for diary in diaries.iterdir():
@@ -127,37 +167,43 @@ def _compare(ledger: str, diaries: Path, kills: int, kind: str) -> KillResult:
             row, told = stored.get(entry["person"]), entry["outcome"]
             kept = row is not None and row.want == entry["want"] and told in (None, row.outcome)
             lost += not kept
-    requests = [
-        json.loads(line)["data"]["person"]
-        for line in live.lines()
-        if b'"type":"asked"' in line and b'"want":"LABEL"' in line
-    ]
+    requests = [row.request for row in stored.values() if row.want == "LABEL"]
     return KillResult(
-        ledger=kind,
         kills=kills,
         acknowledged=acknowledged,
         lost=lost,
         requested_twice=len(requests) - len(set(requests)),
+        cap_exceeded=int(summary.spent + summary.reserved > BUDGET),
         events=summary.events,
-        spent=summary.spent,
-        reserved=summary.reserved,
     )
 
 
-def _spawn(ledger: str, diaries: Path, name: str) -> int:
+def _again(call: Callable[[], T]) -> T:
+    """Call until the ledger answers, as a program does whose server was killed."""
+    for _ in range(600):
+        try:
+            return call()
+        except LedgerError as error:
+            if "broken" in str(error) or "stored as" in str(error):
+                raise
+            time.sleep(0.05)
+    return call()
+
+
+def _spawn(ledger: str, diaries: Path, name: str, shared: LiveAudit | None) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _write(ledger, diaries, name)
+            _write(ledger, diaries, name, shared)
         finally:
             os._exit(1)
     return pid
 
 
-def _write(ledger: str, diaries: Path, name: str) -> None:
+def _write(ledger: str, diaries: Path, name: str, shared: LiveAudit | None) -> None:
     """Ask and tell for ever; write down what was acknowledged, right after it was."""
     rng = random.Random(name)
-    live = LiveAudit.open(ledger, "killed")
+    live = shared or _again(lambda: LiveAudit.open(ledger, "killed"))
     diary = os.open(diaries / name, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
     def note(person: str, want: Want, outcome: int | None = None) -> None:
@@ -169,16 +215,18 @@ def _write(ledger: str, diaries: Path, name: str) -> None:
             (f"{name}-{number}-{i}", rng.choice("AB"), int(rng.random() < 0.4))
             for i in range(rng.choice((1, 1, 5)))
         ]
-        replies = live.ask_many(people) if len(people) > 1 else [live.ask(*people[0])]
+        replies = _again(lambda p=people: live.ask_many(p) if len(p) > 1 else [live.ask(*p[0])])
         for reply in replies:
             note(reply.person, reply.want)
         wanted = [reply.person for reply in replies if reply.want is Want.LABEL]
         for person in wanted:
             if rng.random() < 0.9:
                 outcome = int(rng.random() < 0.5)
-                reply = live.tell(person, outcome)
-                live.tell(person, outcome)
+                reply = _again(lambda p=person, y=outcome: live.tell(p, y))
+                _again(lambda p=person, y=outcome: live.tell(p, y))
                 note(person, reply.want, outcome)
         again = rng.choice(people)
-        reply = live.ask(*again)  # the same answer as before, or the ledger forgot
+        reply = _again(
+            lambda p=again: live.ask(*p)
+        )  # as before, or it forgot
         note(reply.person, reply.want)

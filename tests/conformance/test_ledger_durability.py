@@ -160,10 +160,10 @@ def test_a_snapshot_spares_the_replay_with_requests_open_and_with_a_verdict(
 ) -> None:
     monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 25)
     live = create(ledger)
+    events = Store.events
     for size in (100, 600):
         run(live, size, share_told=0.6 if size == 100 else 1.0)
         reopened, read = LiveAudit.open(ledger, "loans"), []
-        events = Store.events
 
         def reading(self: Store, *a: Any, seen: list[int] = read, **k: Any) -> Iterator[str]:
             seen.append(k["upto"] - k.get("after", 0))

@@ -30,8 +30,8 @@ def in_child(work: Callable[[], object]) -> int:
     return pid
 
 
-def succeeded(pid: int) -> bool:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+def succeeded(*pids: int) -> bool:
+    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0] * len(pids)
 
 
 @pytest.mark.parametrize("own_handle", [False, True], ids=["inherited", "own"])
@@ -50,7 +50,7 @@ def test_a_handle_open_at_a_fork_loses_nothing(either: str, own_handle: bool) ->
         if i % 5 == 0:
             live.close_ledger()  # the last to leave removes SQLite's log, if it thinks it is alone
     live.close_ledger()
-    assert all([succeeded(pid) for pid in children])
+    assert succeeded(*children)
     again = LiveAudit.open(either, "loans")
     assert {row.person for row in again.people()} == {
         "before",
@@ -81,7 +81,7 @@ def test_forking_from_a_threaded_program_hangs_nobody(either: str) -> None:
         for child in range(4):
             time.sleep(0.02)
             children.append(in_child(lambda c=child: live.ask(f"child-{c}", "B", 0)))
-        assert all([succeeded(pid) for pid in children])
+        assert succeeded(*children)
     finally:
         stop.set()
         for thread in threads:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.audits.catalogue import AUDITS
+from equipoise.cli import audit_manage as manage
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
 from equipoise.cli.audit_options import LIMITS, MONEY, pairs, show
@@ -70,6 +71,14 @@ def new(
         bool,
         typer.Option(help="Approved people will not be reported: no drift test."),
     ] = False,
+    approval: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="A second person must approve it: budget, concluded, corrected, erased, limits, "
+            "resumed; give it again.",
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +109,7 @@ def new(
         stream="denied" if denied_only else "everybody",
         currency=currency,
         decimals=decimals,
+        approvals=approval or (),
         options={n: _json_value(v) for n, v in pairs("--option", option)},
     )
     show(live.status(), json)
@@ -114,21 +124,19 @@ app.command("write-off")(people.write_off)
 app.command()(people.correct)
 
 
-@app.command()
-@with_options(live=live_audit)
-def conclude(
-    live: LiveAudit,
-    why: Annotated[str, typer.Option(help="Reason.")] = "nobody else is to come",
-    json: Json = False,
-) -> None:
-    """Say that nobody else will come, and give the verdict that the evidence supports."""
-    live.conclude(why)
-    show(live.status(), json)
-
-
+app.command()(manage.conclude)
+app.command()(manage.pause)
+app.command()(manage.resume)
+app.command()(manage.budget)
+app.command()(manage.limits)
+app.command()(manage.approve)
+app.command()(manage.reject)
+app.command()(manage.erase)
 app.command()(proof.status)
 app.command("list")(proof.list_all)
 app.command()(proof.report)
+app.command()(manage.log)
+app.command()(proof.checkpoint)
 app.command()(proof.export)
 app.command()(proof.verify)
 

@@ -16,7 +16,7 @@ from equipoise.errors import InvalidInput
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["export", "list_all", "report", "status", "verify"]
+__all__ = ["checkpoint", "export", "list_all", "report", "status", "verify"]
 
 
 @with_options(live=live_audit)
@@ -64,6 +64,10 @@ def export(
     to: Annotated[
         Path | None, typer.Option("--to", help="The file; NAME.jsonl if left out.")
     ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(help="Also write the key table: pseudonyms, for those who may see them."),
+    ] = None,
     verifier: Annotated[
         bool, typer.Option(help="Put verify.py, which needs nothing but Python, beside it.")
     ] = False,
@@ -71,16 +75,31 @@ def export(
 ) -> None:
     """Write every event to a file that anybody can check; keep the hash that is shown."""
     path = to or Path(f"{live.row.name}.jsonl")
-    checkpoint = live.export(path)
+    made = live.export(path, people=people)
     if verifier:
         from equipoise.ledger import verify as program
 
         path.with_name("verify.py").write_text(Path(program.__file__).read_text(), "utf-8")
     if json:
-        print_json({"file": str(path), **checkpoint.to_dict()})
+        print_json({"file": str(path), **made.to_dict()})
     else:
-        typer.echo(f"wrote {path}: {checkpoint.seq:,} events")
-        typer.echo(f"head {checkpoint.hash}")
+        typer.echo(f"wrote {path}: {made.seq:,} events")
+        typer.echo(f"head {made.hash}")
+
+
+@with_options(live=live_audit)
+def checkpoint(
+    live: LiveAudit,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A file, kept elsewhere, to add it to.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the end of the chain, to keep outside: in a file, a mail, a time-stamp."""
+    made = live.checkpoint()
+    if to is not None:
+        made.append_to(to)
+    show(made, json)
 
 
 def verify(
@@ -92,21 +111,32 @@ def verify(
     ] = None,
     head: Annotated[str | None, typer.Option(help="The export's last hash, as handed out.")] = None,
     checkpoint: Annotated[
-        list[str] | None, typer.Option(metavar="SEQ:HASH", help="An earlier end of the chain.")
+        list[str] | None,
+        typer.Option(
+            metavar="SEQ:HASH|FILE", help="An earlier end of the chain, or a file of them."
+        ),
+    ] = None,
+    people: Annotated[
+        Path | None, typer.Option(help="With --file: the key table, so that nobody counts twice.")
     ] = None,
     seed: Annotated[str | None, typer.Option(help="From the report, to check the lottery.")] = None,
     ledger: Ledger = LEDGER,
     json: Json = False,
 ) -> None:
     """Check chain, money and people, and repeat the statistics from the first event on."""
-    pairs, repeated = [_checkpoint(text) for text in checkpoint or []], True
+    repeated = True
     with working("Replaying the audit …"):
         if file is not None:
-            from equipoise.ledger.export import verify_export
+            from equipoise.ledger.export import read_keys, verify_export
 
-            summary, repeated = verify_export(file, head=head, checkpoints=pairs, seed=seed)
+            keys = None if people is None else read_keys(people)
+            points = _checkpoints(checkpoint, None)
+            summary, repeated = verify_export(
+                file, head=head, checkpoints=points, people=keys, seed=seed
+            )
         elif name is not None:
-            summary = live_audit(name, ledger).verify(pairs)
+            live = live_audit(name, ledger)
+            summary = live.verify(_checkpoints(checkpoint, live.row.uid))
         else:
             raise InvalidInput("'NAME' or '--file' is needed")
     if json:
@@ -118,8 +148,16 @@ def verify(
             typer.echo("    statistics not repeated: they need features, which are not exported")
 
 
-def _checkpoint(text: str) -> tuple[int, str]:
-    number, _, digest = text.partition(":")
-    if not number.isdigit() or not digest:
-        raise InvalidInput(f"'--checkpoint' must look like 120:HASH; got {text!r}")
-    return int(number), digest
+def _checkpoints(texts: list[str] | None, audit: str | None) -> list[tuple[int, str]]:
+    found = []
+    for text in texts or []:
+        number, mark, digest = text.partition(":")
+        if number.isdigit() and mark and digest:
+            found.append((int(number), digest))
+        elif Path(text).is_file():
+            from equipoise.ledger.export import read_checkpoints
+
+            found += read_checkpoints(text, audit)
+        else:
+            raise InvalidInput(f"'--checkpoint' must be 120:HASH or name a file; got {text!r}")
+    return found

@@ -109,7 +109,7 @@ class Database:
         self.kind, self.path = _kind_and_path(url)
         self.shown = _shown(url)
         self.turn = threading.RLock()  # held by a thread from catching up to the commit
-        self.after_fork: Callable[[], None] = lambda: None
+        self.after_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         self._lock = threading.RLock()  # held while the connection is in use
         self._pid = os.getpid()
         self._busy = 0
@@ -261,7 +261,9 @@ class Database:
         weakref.finalize(self, _let_go, self._held, self._pid)
         self._busy = 0
         self.turn, self._lock = threading.RLock(), threading.RLock()
-        self.after_fork()
+        tell = None if self.after_fork is None else self.after_fork()
+        if tell is not None:
+            tell()
 
     def before_fork(self) -> None:
         """Wait for what is under way and close."""

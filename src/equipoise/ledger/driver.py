@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TypeVar
 from equipoise.errors import EquipoiseError, LedgerError
 from equipoise.ledger.commands import Approve, Command, Reply
 from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.memory import FeaturesOf
 from equipoise.ledger.schema import Head
 from equipoise.ledger.state import SNAPSHOT_FORMAT, State, replay
 from equipoise.ledger.store import AuditRow, Store, Turn
@@ -61,7 +63,7 @@ class Driver:
         self._snapshot_size = 0
         self._queue: list[_Job] = []
         self._queue_lock = threading.Lock()
-        store.after_fork = self._start_queue
+        store.after_fork = weakref.WeakMethod(self._start_queue)
 
     def run(self, commands: Sequence[Command], actor: str, now: datetime) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
@@ -92,7 +94,7 @@ class Driver:
         """Return the state that follows from the events alone, all of them by default."""
         head = self._store.head(self._row.id) if head is None else head
         events = self._store.events(self._row.id, upto=head.seq)
-        return replay(events, State(self._features_of, strict=strict))
+        return replay(events, State(_features_of(self._store, self._row.id), strict=strict))
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -235,7 +237,7 @@ class Driver:
         seq, own, text = found
         (created,) = self._store.events(self._row.id, upto=1)
         (body,) = self._store.events(self._row.id, after=seq - 1, upto=seq)
-        state = State(self._features_of)
+        state = State(_features_of(self._store, self._row.id))
         try:
             data = json.loads(text)
             bound = (data["format"], data["seq"], data["head"]) == (SNAPSHOT_FORMAT, seq, own)
@@ -260,11 +262,15 @@ class Driver:
         with suppress(LedgerError):
             self._store.keep_snapshot(self._row.id, state.seq, state.head, text)
 
-    def _features_of(self, number: int) -> Sequence[float] | None:
-        text = self._store.features(self._row.id, number)
-        vector: list[float] | None = None if text is None else json.loads(text)
-        return vector
-
     def _start_queue(self) -> None:
         self._queue = []
         self._queue_lock = threading.Lock()
+
+
+def _features_of(store: Store, audit_id: int) -> FeaturesOf:
+    def features_of(number: int) -> Sequence[float] | None:
+        text = store.features(audit_id, number)
+        vector: list[float] | None = None if text is None else json.loads(text)
+        return vector
+
+    return features_of

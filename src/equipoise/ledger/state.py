@@ -87,26 +87,6 @@ class State:
         self.acts: Counter[tuple[str, str]] = Counter()  # events per actor and kind
         self._features_of = features_of
         self._strict = strict
-        self._rules: dict[str, Callable[[Data, Event], None]] = {
-            "created": self._created,
-            "executed": self._executed,
-            "noted": self._noted,
-            "withdrawn": self._withdrawn,
-            "overdue": self._overdue,
-            "written_off": self._written_off,
-            "corrected": self._corrected,
-            "conflict": self._conflict,
-            "erased": self._erased,
-            "features_erased": self._features_erased,
-            "concluded": self._concluded,
-            "paused": self._paused,
-            "resumed": self._resumed,
-            "budget": self._budget,
-            "limits": self._limits,
-            "proposed": self._proposed,
-            "rejected": self._rejected,
-            "verdict": self._verdict,
-        }
 
     # -- what follows from the events -------------------------------------------------------------
 
@@ -218,7 +198,7 @@ class State:
             elif kind == "described":
                 self._described(data, features)
             else:
-                self._rules[kind](data, event)
+                RULES[kind](self, data, event)
         except FeaturesGone:  # the last thing that a rule does is to tell the statistics
             self.blind, self._strict = True, False
             self.memory.forget()
@@ -409,6 +389,28 @@ class State:
             tally.positive += step
         else:
             tally.negative += step
+
+
+RULES: dict[str, Callable[[State, Data, Event], None]] = {
+    "created": State._created,
+    "executed": State._executed,
+    "noted": State._noted,
+    "withdrawn": State._withdrawn,
+    "overdue": State._overdue,
+    "written_off": State._written_off,
+    "corrected": State._corrected,
+    "conflict": State._conflict,
+    "erased": State._erased,
+    "features_erased": State._features_erased,
+    "concluded": State._concluded,
+    "paused": State._paused,
+    "resumed": State._resumed,
+    "budget": State._budget,
+    "limits": State._limits,
+    "proposed": State._proposed,
+    "rejected": State._rejected,
+    "verdict": State._verdict,
+}
 
 
 def replay(events: Iterable[str], state: State) -> State:

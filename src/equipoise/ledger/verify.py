@@ -130,18 +130,23 @@ class Summary:
     overrun: int = 0
     verdict: str | None = None
     erased: int = 0
+    currency: str = ""
+    decimals: int = 0
     states: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        cap = "no cap" if self.cap is None else f"cap {self.cap}"
+        cap = "no cap" if self.cap is None else f"cap {self._money(self.cap)}"
         states = ", ".join(f"{n} {s.lower()}" for s, n in sorted(self.states.items()) if n)
         return (
             f"OK: audit {self.name!r} ({self.audit}), {self.events} events, head {self.head}\n"
             f"    people: {states or 'none'}; {self.erased} of them erased\n"
-            f"    money: {self.spent} spent + {self.reserved} reserved, {cap}, "
-            f"{self.overrun} beyond it after corrections (minor units)\n"
+            f"    money: {self._money(self.spent)} spent + {self._money(self.reserved)} reserved, "
+            f"{cap}, {self._money(self.overrun)} beyond it after corrections\n"
             f"    verdict: {self.verdict or 'none yet'}"
         )
+
+    def _money(self, amount: int) -> str:
+        return f"{amount / 10**self.decimals:,.{self.decimals}f} {self.currency}".rstrip()
 
 
 def verify(
@@ -353,6 +358,7 @@ class Books:
         self._settings = self._limits = data
         self.summary.audit, self.summary.name = event["audit"], data["name"]
         self.summary.cap = data["budget"]
+        self.summary.currency, self.summary.decimals = data["currency"], data["decimals"]
 
     def _asked(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
         group, decision, want, why = data["group"], data["decision"], data["want"], data["why"]

@@ -57,30 +57,12 @@ class Writer:
         self._proposal: int | None = None  # the one that is being carried out
         self._people = {row.person: row for row in people if row.person is not None}
         self._by_number = {row.number: row for row in people}
-        self._rules: dict[type, Callable[[Any], Reply]] = {
-            do.Ask: self._ask,
-            do.Tell: self._tell,
-            do.Execute: self._execute,
-            do.Withdraw: self._withdraw,
-            do.MarkOverdue: self._mark_overdue,
-            do.WriteOff: self._write_off,
-            do.Correct: self._correct,
-            do.Erase: self._erase,
-            do.Conclude: self._conclude,
-            do.Pause: self._pause,
-            do.Resume: self._resume,
-            do.SetBudget: self._set_budget,
-            do.SetLimits: self._set_limits,
-            do.Approve: self._approve,
-            do.Reject: self._reject,
-            do.EraseFeatures: self._erase_features,
-        }
 
     def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
         self._actor, self._now, self._proposal = actor, now, None
         try:
-            return self._rules[type(command)](command)
+            return RULES[type(command)](self, command)
         except (Conflict, InvalidInput, ProtocolError) as error:
             return error
 
@@ -390,7 +372,8 @@ class Writer:
                 f"proposal {command.proposal} is {self._actor!r}'s own; another person must approve"
             )
         self._proposal = command.proposal
-        return self._rules[type(made := self._as_command(proposal))](made)
+        made = self._as_command(proposal)
+        return RULES[type(made)](self, made)
 
     def _reject(self, command: do.Reject) -> Reply:
         self._open_proposal(command.proposal)
@@ -482,6 +465,26 @@ class Writer:
         if row.number not in self.new:
             self.changed[row.number] = row
         return _reply(row)
+
+
+RULES: dict[type, Callable[[Writer, Any], Reply]] = {
+    do.Ask: Writer._ask,
+    do.Tell: Writer._tell,
+    do.Execute: Writer._execute,
+    do.Withdraw: Writer._withdraw,
+    do.MarkOverdue: Writer._mark_overdue,
+    do.WriteOff: Writer._write_off,
+    do.Correct: Writer._correct,
+    do.Erase: Writer._erase,
+    do.Conclude: Writer._conclude,
+    do.Pause: Writer._pause,
+    do.Resume: Writer._resume,
+    do.SetBudget: Writer._set_budget,
+    do.SetLimits: Writer._set_limits,
+    do.Approve: Writer._approve,
+    do.Reject: Writer._reject,
+    do.EraseFeatures: Writer._erase_features,
+}
 
 
 def stamp(moment: datetime) -> str:

@@ -42,7 +42,7 @@ def simulate_live(
     )
     let_come(_Applicants(live, world, np.random.default_rng(seed + 1)), people)
     if live.finding is None:
-        live.close("the simulated people are used up")
+        live.conclude("the simulated people are used up")
     return live
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.ledger import LiveAudit
-from equipoise.ledger.batch import stamp
-from equipoise.ledger.export import bodies_of, export_lines
+from equipoise.ledger import LiveAudit, inputs
+from equipoise.ledger.writer import stamp
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
@@ -37,6 +36,9 @@ def create(costs: Costs | None = None, **options: Any) -> LiveAudit:
             UnknownName,
             "unknown group in 'max_in_flight_groups'",
         ),
+        ({"approvals": ["conclude"]}, UnknownName, "Did you mean 'concluded'"),
+        ({"decimals": 11}, InvalidInput, "'decimals' must be a whole number, 0 to 9"),
+        ({"actor": "a\nb"}, InvalidInput, "'actor' must be 1 to 200 printable characters"),
         ({"overdue_after": 0}, InvalidInput, "'overdue_after' must be a number of days > 0"),
         ({"stream": "some"}, UnknownName, "unknown stream 'some'"),
         ({"seed": "xyz"}, InvalidInput, "'seed' must be 64 hexadecimal digits"),
@@ -58,8 +60,8 @@ def test_groups_keep_their_order_through_the_first_event() -> None:
 
 def test_the_seed_stays_out_of_the_events() -> None:
     live = create(seed="ab" * 32)
-    assert b"ab" * 32 not in b"".join(live.lines())
-    assert live.settings.seed_hash.encode() in next(live.lines())
+    assert "ab" * 32 not in "".join(live.lines())
+    assert live.settings.seed_hash in next(live.lines())
 
 
 def test_money_is_written_as_people_read_it() -> None:
@@ -68,12 +70,33 @@ def test_money_is_written_as_people_read_it() -> None:
     assert create().settings.money(123456) == "123,456"
 
 
-def test_export_lines_can_be_taken_apart_again() -> None:
+def test_pseudonyms_stay_out_of_the_events() -> None:
     live = create()
-    live.ask('odd ","prev":" name', "A", 0)
-    stored = list(live._store.events(live.row.id))
-    assert list(bodies_of(export_lines(stored))) == stored
+    live.ask("somebody", "A", 0)
+    live.tell("somebody", 1)
+    assert "somebody" not in "".join(live.lines())
     live.verify()
+
+
+@pytest.mark.parametrize(
+    "amount", [2**53, float("inf"), float("nan"), "500", None, True, -1, 0.5, [1], 10**400]
+)
+def test_amounts_that_are_no_whole_money_are_refused(amount: Any) -> None:
+    live = create(budget=1000)
+    with pytest.raises(InvalidInput, match=r"'budget' must be a whole number of minor units"):
+        inputs.whole("budget", amount)
+    if amount is not None:
+        with pytest.raises(InvalidInput, match=r"'budget' must be a whole number"):
+            live.set_budget(amount, "more")
+        with pytest.raises(InvalidInput):
+            create(budget=amount)
+
+
+def test_groups_that_would_be_one_are_refused() -> None:
+    world = CellWorld.from_shares({"A": (0.4, 0.2, 0.4, 0.5), " A": (0.2, 0.1, 0.7, 0.3)})
+    past = world.past(None, 0)
+    with pytest.raises(InvalidInput, match="differ in form only; rename one"):
+        LiveAudit.create("sqlite://", "x", past, Question(), Costs(label=1), audit="rs")
 
 
 def test_an_unknown_kind_of_ledger_is_refused() -> None:

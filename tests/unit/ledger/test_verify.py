@@ -39,6 +39,11 @@ def live() -> LiveAudit:
         seed=SEED,
         options={"tau": 50},
     )
+    live.pause("a holiday")
+    live.ask("early", "A", 0)
+    live.resume("it is over")
+    live.set_limits(6, {"B": 4}, why="fewer at once")
+    live.set_budget(800, "more money")
     for i in range(30):
         live.ask(f"p{i}", "AB"[i % 2], int(i % 3 == 0))
     asked = [row.person for row in live.people(states=("RESERVED",)) if row.decision == 0]
@@ -50,12 +55,18 @@ def live() -> LiveAudit:
     live.overdue(days=0)
     live.write_off(asked[2])
     live.tell(asked[2], 1)
-    live.close()
+    live.acting_as("second").set_budget(900, "more")
+    live.conclude()
+    live.erase(asked[1])
     return live
 
 
 def lines_of(live: LiveAudit) -> list[bytes]:
-    return list(live.lines())
+    return [f"{line}\n".encode() for line in live.lines()]
+
+
+def keys_of(live: LiveAudit) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in live._keys(live.status().people)]
 
 
 def forge(lines: list[bytes], change: Callable[[list[dict[str, Any]]], None]) -> list[bytes]:
@@ -64,10 +75,9 @@ def forge(lines: list[bytes], change: Callable[[list[dict[str, Any]]], None]) ->
     change(events)
     previous, out = GENESIS, []
     for number, event in enumerate(events, start=1):
-        event.pop("hash", None)
         event |= {"prev": previous, "seq": number}
         previous = digest(canonical(event))
-        out.append(canonical({**event, "hash": previous}).encode() + b"\n")
+        out.append(canonical(event).encode() + b"\n")
     return out
 
 
@@ -97,8 +107,10 @@ def test_the_file_needs_nothing_but_the_standard_library() -> None:
 def test_bare_python_accepts_an_export(live: LiveAudit, tmp_path: Path) -> None:
     head = live.export(tmp_path / "audit.jsonl")
     (tmp_path / "verify.py").write_text(Path(program.__file__).read_text())
+    live.export(tmp_path / "audit.jsonl", people=tmp_path / "people.jsonl")
     command = [sys.executable, "-I", "-S", "verify.py", "audit.jsonl", "--head", head.hash]
-    done = subprocess.run([*command, "--seed", SEED], cwd=tmp_path, capture_output=True, text=True)
+    command += ["--people", "people.jsonl", "--seed", SEED]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("OK: audit 'all'")
 
@@ -113,7 +125,7 @@ def test_it_says_what_the_ledger_says(live: LiveAudit) -> None:
 
 def test_a_checkpoint_proves_a_prefix(live: LiveAudit) -> None:
     lines = lines_of(live)
-    early = json.loads(lines[9])["hash"]
+    early = json.loads(lines[10])["prev"]
     verify(lines, checkpoints=[(10, early)])
     with pytest.raises(Broken, match="line 10: the checkpoint says hash"):
         verify(lines, checkpoints=[(10, "0" * 64)])
@@ -123,7 +135,7 @@ def test_a_checkpoint_proves_a_prefix(live: LiveAudit) -> None:
 
 def test_a_truncated_export_needs_the_head_to_be_found(live: LiveAudit) -> None:
     lines = lines_of(live)
-    head = json.loads(lines[-1])["hash"]
+    head = live.checkpoint().hash
     verify(lines[:-1])
     with pytest.raises(Broken, match="not at the given head"):
         verify(lines[:-1], head=head)
@@ -136,26 +148,41 @@ def test_a_truncated_export_needs_the_head_to_be_found(live: LiveAudit) -> None:
 FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "a cost made smaller": (lambda e: first(e, "written_off").update(cost=1), "cost is 1"),
     "a hold forgotten": (lambda e: requested(e).update(hold=0), "hold is 0"),
-    "a person asked twice": (
-        lambda e: e.insert(5, {**e[2], "time": e[4]["time"]}),
-        "asked about before",
+    "a person numbered anew": (lambda e: e.insert(9, e[8]), "person is"),
+    "a cap exceeded": (lambda e: lower_caps(e, 300), "exceed"),
+    "more in flight": (lambda e: first(e, "limits").update(max_in_flight=1), "in flight"),
+    "a cap that was another": (lambda e: first(e, "budget").update(before=1), "before is 1"),
+    "a helper's name": (lambda e: e[3].update(type="person"), "unknown type of event"),
+    "another helper's": (lambda e: e[3].update(type="require_cap"), "unknown type of event"),
+    "nobody who did it": (lambda e: e[3].update(actor=""), "nobody is named"),
+    "an extra field": (lambda e: e[3].update(note="x"), "an event has the fields"),
+    "an extra fact": (lambda e: requested(e).update(note="x"), "lack or add note"),
+    "an extra observation": (lambda e: requested(e).update(observation={"q": 1}), "may hold"),
+    "paused when it was not": (lambda e: [e.pop(1), e.pop(1)], "paused before"),
+    "a lottery lost and asked": (lambda e: requested(e).update(drawn=False), "drawn is False"),
+    "an approval nobody asked for": (
+        lambda e: first(e, "concluded").update(proposal=3),
+        "needs no",
     ),
-    "a cap exceeded": (lambda e: e[0]["data"].update(budget=300), "exceed"),
-    "more in flight": (lambda e: e[0]["data"].update(max_in_flight=1), "in flight"),
     "an unknown event": (lambda e: e[3].update(type="forgotten"), "unknown type of event"),
     "a second beginning": (
         lambda e: e.insert(3, {**e[0], "time": e[2]["time"]}),
-        "creates the audit",
+        "unknown type of event 'created'",
     ),
     "another audit's event": (lambda e: e[3].update(audit="x"), "another audit"),
-    "time running back": (lambda e: e[3].update(time="1999"), "time runs back"),
-    "an unknown group": (lambda e: e[2]["data"].update(group="Z"), "unknown group 'Z'"),
+    "an unknown group": (lambda e: requested(e).update(group="Z"), "unknown group 'Z'"),
     "an outcome of 2": (lambda e: first(e, "revealed").update(outcome=2), "not 0 or 1"),
-    "a newer format": (lambda e: e[0]["data"].update(format=99), "newer than this program"),
+    "a newer format": (lambda e: e[0]["data"].update(format=99), "not this program's"),
     "a skipped state": (lambda e: first(e, "written_off").update(was="EXECUTED"), "state before"),
-    "a missing field": (lambda e: requested(e).pop("hold"), "missing 'hold'"),
-    "a wrong draw": (lambda e: requested(e).update(draw=0), "draw is 0"),
+    "a missing field": (lambda e: requested(e).pop("hold"), "lack or add hold"),
 }
+
+
+def lower_caps(events: list[dict[str, Any]], cap: int) -> None:
+    events[0]["data"]["budget"] = cap
+    for event in events:
+        if event["type"] == "budget":
+            event["data"] |= {"budget": cap, "before": cap}
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -168,6 +195,32 @@ def test_a_forger_who_knows_the_format_still_breaks_a_rule(live: LiveAudit, name
 def test_the_seed_must_be_the_one_promised(live: LiveAudit) -> None:
     with pytest.raises(Broken, match="not the one whose hash"):
         verify(lines_of(live), seed="00" * 32)
+
+
+def test_the_key_table_shows_who_was_asked_and_that_the_lottery_was_held(live: LiveAudit) -> None:
+    lines, keys = lines_of(live), keys_of(live)
+    assert len(keys) == live.status().people - 1  # one was erased
+    verify(lines, people=keys, seed=SEED)
+    forged = [
+        (keys[1:], "missing who were not erased"),
+        ([*keys, keys[0]], "who has none or another"),
+        ([{**keys[0], "pseudonym": "other"}, *keys[1:]], "does not open"),
+        ([{**keys[0], "salt": "zz"}, *keys[1:]], "is none"),
+    ]
+    for people, message in forged:
+        with pytest.raises(Broken, match=message):
+            verify(lines, people=people, seed=SEED)
+    drawn = next(k for k, e in enumerate(map(json.loads, lines)) if "drawn" in e["data"])
+
+    def lie(events: list[dict[str, Any]]) -> None:
+        data = events[drawn]["data"]
+        data.update(
+            drawn=not data["drawn"], why="decided" if data["why"] == "lottery" else "lottery"
+        )
+        data.update(want="NOTHING", hold=0)
+
+    with pytest.raises(Broken):
+        verify(forge(lines, lie), people=keys, seed=SEED)
 
 
 def test_the_lottery_is_uniform_enough_and_known_in_advance() -> None:

@@ -1,0 +1,98 @@
+"""Verification while writers are at work: no false alarm, and exports end where they say."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import tempfile
+from pathlib import Path
+
+from equipoise.errors import EquipoiseError
+from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger.export import verify_export
+from equipoise.question import Costs, Question, Want
+from equipoise.worlds import CellWorld
+from study.ledger_kill import place
+
+WRITERS = 2
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--times", type=int, default=1000)
+
+
+def run(options: argparse.Namespace) -> str:
+    lines = []
+    for kind in ("sqlite", "postgresql"):
+        alarms, left = [], options.times // 2
+        while left > 0:  # a fresh ledger every so often: a verification reads all of it
+            times = min(left, 50)
+            with place(kind) as ledger:
+                alarms += verify_while_writing(ledger, times)
+            left -= times
+        lines.append(
+            f"{kind}: {options.times // 2:,} verifications, false alarms: {alarms or 'none'}"
+        )
+    return "\n".join(lines)
+
+
+def verify_while_writing(ledger: str, times: int) -> list[str]:
+    """Verify the ledger and an export of it so many times; return what was said to be wrong."""
+    live = LiveAudit.create(
+        ledger,
+        "busy",
+        WORLD.past(None, 0),
+        Question(gamma=0.1, epsilon=0.2),
+        Costs(feature=5, label=100),
+        audit="rs",
+        budget=10**6,
+        lottery=0.7,
+        options={"tau": 1_000_000},
+    )
+    writers = [_spawn(ledger, number) for number in range(WRITERS)]
+    alarms = []
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "export.jsonl"
+            for _ in range(times):
+                try:
+                    live.verify()
+                    head = live.export(path)
+                    verify_export(path, head=head.hash, checkpoints=[(head.seq, head.hash)])
+                except EquipoiseError as error:
+                    alarms.append(str(error))
+    finally:
+        for pid in writers:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return alarms
+
+
+def _spawn(ledger: str, number: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _write(LiveAudit.open(ledger, "busy"), random.Random(number), number)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def _write(live: LiveAudit, rng: random.Random, number: int) -> None:
+    """Ask, tell, correct, give up, for ever."""
+    driver.SNAPSHOT_EVERY = 50
+    known: list[tuple[str, int]] = []
+    for i in range(10**9):
+        person = f"{number}-{i}"
+        if live.ask(person, rng.choice("AB"), int(rng.random() < 0.3)).want is Want.LABEL:
+            if rng.random() < 0.1:
+                live.withdraw(person)
+            else:
+                live.tell(person, outcome := int(rng.random() < 0.5))
+                known.append((person, outcome))
+        if known and rng.random() < 0.02:
+            person, outcome = known.pop(rng.randrange(len(known)))
+            live.correct(person, 1 - outcome, "typo")
