@@ -226,7 +226,5 @@ def _write(ledger: str, diaries: Path, name: str, shared: LiveAudit | None) -> N
                 _again(lambda p=person, y=outcome: live.tell(p, y))
                 note(person, reply.want, outcome)
         again = rng.choice(people)
-        reply = _again(
-            lambda p=again: live.ask(*p)
-        )  # as before, or it forgot
+        reply = _again(lambda p=again: live.ask(*p))  # as before, or it forgot
         note(reply.person, reply.want)

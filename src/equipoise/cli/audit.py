@@ -16,7 +16,6 @@ from equipoise.cli.option_groups import (
     LEDGER,
     Ledger,
     Name,
-    live_audit,
     question_asked,
     with_options,
 )
@@ -25,7 +24,7 @@ from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from equipoise.ledger import LiveAudit
+    pass
 
 __all__ = ["app"]
 

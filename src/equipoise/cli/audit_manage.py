@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.audit_options import (
-    LEDGER,
-    Ledger,
-    Name,
-    Person,
-    needed,
-    open_audit,
-    pairs,
-    show,
-)
+from equipoise.cli.audit_options import pairs, show, show_reply
+from equipoise.cli.audit_people import Known
 from equipoise.cli.console import print_json
+from equipoise.cli.option_groups import live_audit, with_options
 from equipoise.cli.options import Json
 
 if TYPE_CHECKING:
-    from equipoise.ledger import LiveAudit, Reply
+    from equipoise.ledger import LiveAudit
 
 __all__ = ["approve", "budget", "conclude", "erase", "limits", "log", "pause", "reject", "resume"]
 
@@ -45,63 +38,61 @@ def conclude(
 @with_options(live=live_audit)
 def budget(
     live: LiveAudit,
+    why: Why,
     amount: Annotated[
         int | None, typer.Argument(help="The new cap in minor units; none if left out.")
     ] = None,
-    why: Why = ...,  # type: ignore[assignment]
     json: Json = False,
 ) -> None:
     """Change the cap: up freely, down to what is spent or held."""
-    _show_change(live.set_budget(amount, why), json)
+    show_reply(live.set_budget(amount, why), json)
 
 
 @with_options(live=live_audit)
 def limits(
     live: LiveAudit,
+    why: Why,
     max_in_flight: Annotated[
         int | None, typer.Option(help="Overrides without outcome at once; any if left out.")
     ] = None,
     max_in_flight_of: Annotated[
         list[str] | None, typer.Option(metavar="GROUP=N", help="The same in one group.")
     ] = None,
-    why: Why = ...,  # type: ignore[assignment]
     json: Json = False,
 ) -> None:
     """Change how many requests may be without an outcome at once."""
     groups = {g: int(n) for g, n in pairs("--max-in-flight-of", max_in_flight_of)}
-    _show_change(live.set_limits(max_in_flight, groups, why=why), json)
+    show_reply(live.set_limits(max_in_flight, groups, why=why), json)
 
 
 @with_options(live=live_audit)
 def pause(live: LiveAudit, why: Why, json: Json = False) -> None:
     """Ask nobody for now; outcomes are taken all the same."""
-    _show_change(live.pause(why), json)
+    show_reply(live.pause(why), json)
 
 
 @with_options(live=live_audit)
 def resume(live: LiveAudit, why: Why, json: Json = False) -> None:
     """Ask again."""
-    _show_change(live.resume(why), json)
+    show_reply(live.resume(why), json)
 
 
 @with_options(live=live_audit)
 def approve(live: LiveAudit, proposal: Proposal, json: Json = False) -> None:
     """Carry out what somebody else proposed."""
-    _show_change(live.approve(proposal), json)
+    show_reply(live.approve(proposal), json)
 
 
 @with_options(live=live_audit)
-def reject(
-    live: LiveAudit, proposal: Proposal, why: Why, json: Json = False
-) -> None:
+def reject(live: LiveAudit, proposal: Proposal, why: Why, json: Json = False) -> None:
     """Drop a proposal."""
-    _show_change(live.reject(proposal, why), json)
+    show_reply(live.reject(proposal, why), json)
 
 
 @with_options(live=live_audit)
-def erase(live: LiveAudit, person: Person, json: Json = False) -> None:
+def erase(live: LiveAudit, person: Known, json: Json = False) -> None:
     """Forget a person: pseudonym and key are gone, chain and money stay provable."""
-    _show_change(live.erase(needed(person)), json)
+    show_reply(live.erase(person), json)
 
 
 @with_options(live=live_audit)
@@ -120,12 +111,3 @@ def log(
         why = data.get("why") or data.get("reason")
         words = f"{event['type']}{who}" + (f": {why}" if why else "")
         typer.echo(f"{event['seq']:>8,}  {event['time'][:19]}  {event['actor']}  {words}")
-
-
-def _show_change(reply: Reply, json: bool) -> None:
-    if json:
-        print_json(reply.to_dict())
-    elif reply.state == "PROPOSED":
-        typer.echo(f"proposed as {reply.number}; somebody else must approve it")
-    else:
-        typer.echo(reply.state.lower() + (", as before" if reply.repeated else ""))

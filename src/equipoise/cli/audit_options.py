@@ -37,6 +37,12 @@ def show_reply(reply: Reply, json: bool) -> None:
         print_json(reply.to_dict())
         return
     again = ", as before" if reply.repeated else ""
+    if reply.state == "PROPOSED":
+        typer.echo(f"proposed as {reply.number}{again}; somebody else must approve it")
+        return
+    if not reply.person:
+        typer.echo(f"{reply.state.lower()}{again}")
+        return
     why = f" ({reply.why})" if reply.why else ""
     typer.echo(f"{reply.person}: {reply.state}, wanted: {reply.want.lower()}{why}{again}")
 
