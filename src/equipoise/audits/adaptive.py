@@ -67,6 +67,7 @@ class AdaptiveAudit(Audit):
 
     name: ClassVar[str] = "adaptive"
     looks_at_approved: ClassVar[bool] = False
+    correctable: ClassVar[bool] = True
 
     def __init__(
         self,

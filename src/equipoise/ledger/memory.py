@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise._json import JsonValue
-from equipoise.audits.base import Audit, Step, as_revised
+from equipoise.audits.base import Audit, Step, as_corrected
 from equipoise.errors import LedgerError
 from equipoise.finding import Finding
 from equipoise.ledger.settings import Settings, build
@@ -24,7 +24,7 @@ __all__ = ["EvidencePoint", "FeaturesGone", "FeaturesOf", "Memory"]
 
 FeaturesOf = Callable[[int], Sequence[float] | None]
 
-ASKED, TOLD, WITHDRAWN, REVISED = range(4)
+ASKED, TOLD, WITHDRAWN, CORRECTED = range(4)
 WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL)
 UNTOLD = -1
 
@@ -46,7 +46,7 @@ class EvidencePoint(JsonValue):
 class Memory:
     """The log of one audit as rows of small numbers, and the audit that it leads to.
 
-    ``ready`` says whether the audit object is at hand. It is not after a revised answer or a new
+    ``ready`` says whether the audit object is at hand. It is not after a corrected answer or a new
     cap; then :attr:`audit` replays the log, which takes as long as the log is long.
     """
 
@@ -85,7 +85,7 @@ class Memory:
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
-        steps, audit = as_revised(list(self._steps())), build(self.settings, self.cap)
+        steps, audit = as_corrected(list(self._steps())), build(self.settings, self.cap)
         answered = sum(step.kind != "asked" for step in steps)
         every, answers, start, found = max(1, answered // points), 0, 0, [_look(audit, 0)]
         for end, step in enumerate(steps, start=1):
@@ -124,11 +124,11 @@ class Memory:
         if self._audit is not None:
             self._apply(self._audit, Step("withdrawn", ticket, cost=float(cost)))
 
-    def revised(self, ticket: Ticket, outcome: int) -> None:
+    def corrected(self, ticket: Ticket, outcome: int) -> None:
         """Enter another outcome of a request that was settled."""
-        self.log.append([REVISED, ticket.number, outcome])
-        if self._audit is not None and self._audit.revisable:
-            self._apply(self._audit, Step("revised", ticket, outcome))
+        self.log.append([CORRECTED, ticket.number, outcome])
+        if self._audit is not None and self._audit.correctable:
+            self._apply(self._audit, Step("corrected", ticket, outcome))
         else:
             self._audit = None
 
@@ -144,9 +144,9 @@ class Memory:
     # -- helpers ----------------------------------------------------------------------------------
 
     def _apply(self, audit: Audit, step: Step) -> None:
-        if step.kind == "revised":
+        if step.kind == "corrected":
             assert step.outcome is not None
-            audit.revise(step.ticket, step.outcome)
+            audit.correct(step.ticket, step.outcome)
         else:
             audit.replay([step])
 
@@ -168,7 +168,7 @@ class Memory:
             elif kind == WITHDRAWN:
                 yield Step("withdrawn", tickets[number], cost=float(value))
             else:
-                yield Step("revised", tickets[number], value)
+                yield Step("corrected", tickets[number], value)
 
     def _features(self, person: int) -> Sequence[float]:
         found = self.features_of(person)

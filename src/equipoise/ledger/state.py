@@ -267,7 +267,7 @@ class State:
             self.drift.reveal(group, data["place"], outcome)
         if data["late"]:
             self.unsettled = True
-            self.memory.revised(ticket, outcome)
+            self.memory.corrected(ticket, outcome)
         else:
             person = data["person"] if "features" in data else 0
             self.memory.told(ticket, outcome, person, features)
@@ -299,7 +299,7 @@ class State:
             self._count(group, 1 - outcome, -1)
             self._count(group, outcome, +1)
         self.unsettled = True
-        self.memory.revised(ticket, outcome)
+        self.memory.corrected(ticket, outcome)
 
     def _conflict(self, data: Data, _: Event) -> None:
         self.conflicts += 1

@@ -89,7 +89,7 @@ def test_a_drift_is_a_warning_on_the_verdict() -> None:
     live.tell_many(
         [(r.person, p.outcome) for r, p in zip(replies, drawn, strict=True) if r.want is Want.LABEL]
     )
-    live.close()
+    live.conclude()
     made = Report.of(live)
     assert any("approval rate of group 'B' has moved" in line for line in made.finding.warnings)
     assert "approval rate of group &#39;B&#39; has moved" in to_html(made)
