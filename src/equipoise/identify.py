@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.bands import Bands, bands_from_cells, bands_from_past
 from equipoise.cells import Cells, GroupCells
+from equipoise.compare import Compare
 from equipoise.curves import Band
 from equipoise.errors import BadData
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
-from equipoise.metrics import METRICS, difference
+from equipoise.metrics import METRICS, RATES, difference
 from equipoise.question import Question, Verdict
 
 __all__ = [
@@ -82,7 +84,8 @@ def check(history: Past, question: Question) -> Check:
     """
     cells, metric = history.cells, question.metric
     bands = _bands(history, question)
-    lower, upper = difference_bounds(bands)
+    compare = question.comparison
+    lower, upper = difference_bounds(bands, compare=compare)
     verdict = free_verdict(history, question, 1.0)
     return Check(
         question=question,
@@ -93,22 +96,24 @@ def check(history: Past, question: Question) -> Check:
         rates=rate_intervals(bands),
         missing=_missing(verdict, cells, question, bands),
         assumptions=(ASSUMES_EXACT,) if history.exact else (ASSUMES_ALIKE,),
-        unlimited=Interval(*difference_bounds(bands_from_past(history, metric, None))),
+        unlimited=Interval(
+            *difference_bounds(bands_from_past(history, metric, None), compare=compare)
+        ),
         approved_only=_naive(
             {
                 g: GroupCells(c.approved_positive, c.approved_negative, 0)
                 for g, c in cells.items()
                 if c.approved > 0
             },
-            metric,
+            question,
         ),
-        denied_as_failures=_naive(dict(cells), metric),
+        denied_as_failures=_naive(dict(cells), question),
     )
 
 
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
     """Return the interval for Delta that :func:`check` reports, and nothing else."""
-    return difference_bounds(_bands(history, question))
+    return difference_bounds(_bands(history, question), compare=question.comparison)
 
 
 def free_verdict(history: Past, question: Question, share: float) -> Verdict:
@@ -123,13 +128,13 @@ def free_verdict(history: Past, question: Question, share: float) -> Verdict:
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
 def _free_verdict(cells: Cells, exact: bool, question: Question, share: float) -> Verdict:
-    metric = question.metric
+    metric, compare = question.metric, question.comparison
     alpha_fair = None if exact else share * question.level_wrong_fair / 2.0
-    _, upper = difference_bounds(bands_from_cells(cells, metric, alpha_fair))
+    _, upper = difference_bounds(bands_from_cells(cells, metric, alpha_fair), compare=compare)
     alpha_unfair = (
         None if exact else simultaneous(share * question.level_wrong_unfair, cells, metric)
     )
-    lower, _ = difference_bounds(bands_from_cells(cells, metric, alpha_unfair))
+    lower, _ = difference_bounds(bands_from_cells(cells, metric, alpha_unfair), compare=compare)
     fair, unfair = upper <= question.threshold, lower > question.gamma
     if fair and unfair:  # both are right; name the nearer one
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
@@ -139,23 +144,28 @@ def _free_verdict(cells: Cells, exact: bool, question: Question, share: float) -
 
 
 def difference_bounds(
-    bands: Bands, boxes: Box | None = None, *, tolerance: float = 1e-6
+    bands: Bands,
+    boxes: Box | None = None,
+    *,
+    compare: Compare = Compare.DIFFERENCE,
+    tolerance: float = 1e-6,
 ) -> tuple[float, float]:
     """Return certified bounds of Delta as every group's r ranges over its box ([0, 1] by default).
 
-    The lower bound never exceeds the true infimum; it is within ``tolerance`` of it.
+    The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
+    of it.
     """
     groups = tuple(next(iter(bands.values())))
     ends = {g: (0.0, 1.0) if boxes is None else boxes[g] for g in groups}
     floor, ceiling = 0.0, 0.0
     for by_group in bands.values():
         ranges = [_range_over(by_group[g], *ends[g]) for g in groups]
-        floor = max(floor, max(low for low, _ in ranges) - min(high for _, high in ranges))
-        ceiling = max(ceiling, _largest_gap(ranges))
-    if len(bands) == 2:
-        floor = max(
-            floor, _least_joint_difference(bands, groups, ends, (floor, ceiling), tolerance)
-        )
+        lowest, highest = min(high for _, high in ranges), max(low for low, _ in ranges)
+        floor = max(floor, float(compare.gap(lowest, highest)))
+        ceiling = max(ceiling, _largest_gap(ranges, compare))
+    for one, other in combinations(bands, 2):
+        pair = _Joint(RATES[one].falls, bands[one], bands[other], ends, compare)
+        floor = max(floor, pair.least(floor, ceiling, tolerance))
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
@@ -176,71 +186,78 @@ def _range_over(band: Band, start: float, end: float) -> tuple[float, float]:
     return low, high
 
 
-def _largest_gap(ranges: Sequence[tuple[float, float]]) -> float:
+def _largest_gap(ranges: Sequence[tuple[float, float]], compare: Compare) -> float:
     return max(
-        (
-            ranges[a][1] - ranges[b][0]
-            for a in range(len(ranges))
-            for b in range(len(ranges))
-            if a != b
-        ),
+        (float(compare.gap(low[0], high[1])) for high, low in permutations(ranges, 2)),
         default=0.0,
     )
 
 
-def _least_joint_difference(
-    bands: Bands,
-    groups: tuple[str, ...],
-    ends: Box,
-    known: tuple[float, float],
-    tolerance: float,
-) -> float:
-    """Least d such that all groups fit a falling rate into [t, t+d] and a rising one into [u, u+d].
+@dataclass(frozen=True)
+class _Joint:
+    """Two rates of every group, tied by its r: how small can both of their gaps be at once?"""
 
-    For t in a cell the smallest feasible d is bounded from below by letting the cell's two ends
-    relax the two constraints; cells that cannot beat the best d found are dropped, others halved.
-    The search ends where the rates one by one, whose least d is ``known[0]``, already say as much.
-    """
-    falling, rising = bands.values()
-    floor, ceiling = known
+    falling: bool  # the first rate
+    first: Mapping[str, Band]
+    second: Mapping[str, Band]
+    ends: Box
+    compare: Compare
 
-    def least_d(t_low: Array, t_high: Array) -> Array:
-        # A rate of at least t_low caps every r, whatever d is.
-        caps = [np.minimum(ends[g][1], falling[g].high.cut(t_low)) for g in groups]
-        least_high = np.min(
-            [
-                rising[g].high.value(np.clip(cap, 0.0, 1.0))
-                for g, cap in zip(groups, caps, strict=True)
-            ],
-            axis=0,
-        )
+    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
+        """Return the least d at which all groups fit the first rate between a level t and d above.
+
+        And the second rate as well. For t in a cell the smallest feasible d is bounded from below
+        by letting the cell's two ends relax the two constraints; cells that cannot beat the best d
+        found are dropped, others halved. The search ends where the rates one by one, whose least d
+        is ``floor``, already say as much.
+        """
+        edges = np.linspace(0.0, 1.0, 65)
+        low, high, best = edges[:-1], edges[1:], ceiling
+        while True:
+            bound = self._least_d(low, high, ceiling)
+            middle = (low + high) / 2.0
+            best = min(best, float(self._least_d(middle, middle, ceiling).min()))
+            if best <= floor + tolerance:
+                return floor
+            live = bound < best - tolerance
+            if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
+                # cells dropped on the way were bounded by the best d of their time, or nearly so
+                return min(float(bound.min()), max(best - tolerance, 0.0))
+            low, high = (
+                np.concatenate([low[live], middle[live]]),
+                np.concatenate([middle[live], high[live]]),
+            )
+
+    def _least_d(self, t_low: Array, t_high: Array, ceiling: float) -> Array:
         d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
         for _ in range(24):
             d = (d_low + d_high) / 2.0
-            feasible = np.ones(d.shape, dtype=bool)
-            for g, cap in zip(groups, caps, strict=True):
-                start = np.maximum(ends[g][0], falling[g].low.cut(t_high + d))
-                feasible &= start <= cap
-                feasible &= rising[g].low.value(np.minimum(start, 1.0)) - least_high <= d
+            feasible = self._feasible(t_low, t_high, d)
             d_low, d_high = np.where(feasible, d_low, d), np.where(feasible, d, d_high)
         return d_low
 
-    edges = np.linspace(0.0, 1.0, 65)
-    low, high, best = edges[:-1], edges[1:], ceiling
-    while True:
-        bound = least_d(low, high)
-        middle = (low + high) / 2.0
-        best = min(best, float(least_d(middle, middle).min()))
-        if best <= floor + tolerance:
-            return floor
-        live = bound < best - tolerance
-        if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
-            # cells dropped on the way were bounded by the best d of their time, or nearly so
-            return min(float(bound.min()), max(best - tolerance, 0.0))
-        low, high = (
-            np.concatenate([low[live], middle[live]]),
-            np.concatenate([middle[live], high[live]]),
-        )
+    def _feasible(self, t_low: Array, t_high: Array, d: Array) -> NDArray[np.bool_]:
+        top = self.compare.above(t_high, d)
+        feasible = np.ones(d.shape, dtype=bool)
+        lows, highs = [], []
+        for group, (start, end) in self.ends.items():
+            first, second = self.first[group], self.second[group]
+            if self.falling:
+                since, until = (
+                    first.low.since(top, falling=True),
+                    first.high.until(t_low, falling=True),
+                )
+            else:
+                since, until = (
+                    first.high.since(t_low, falling=False),
+                    first.low.until(top, falling=False),
+                )
+            since, until = np.maximum(start, since), np.minimum(end, until)
+            feasible &= since <= until
+            at = np.clip(np.stack([since, until]), 0.0, 1.0)
+            lows.append(second.low.value(at).min(axis=0))
+            highs.append(second.high.value(at).max(axis=0))
+        return feasible & (self.compare.gap(np.min(highs, axis=0), np.max(lows, axis=0)) <= d)
 
 
 def _bands(history: Past, question: Question) -> Bands:
@@ -254,9 +271,12 @@ def simultaneous(level: float, cells: Cells, metric: str) -> float:
     return level / (2.0 * len(cells) * len(METRICS[metric].rates))
 
 
-def _naive(cells: Mapping[str, GroupCells], metric: str) -> float | None:
+def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
+    if not cells:
+        return None
     try:
-        return difference(Cells(cells), dict.fromkeys(cells, 0.0), metric) if cells else None
+        nobody = dict.fromkeys(cells, 0.0)
+        return difference(Cells(cells), nobody, question.metric, question.compare)
     except BadData:
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from equipoise.cells import Cells, GroupCells
+from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
 from equipoise.errors import BadData, InvalidInput
 from equipoise.rates import CONSTANT, FALLING, RISING, Rate, ShareBounds
@@ -97,17 +98,22 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
     return out
 
 
-def difference(cells: Cells, r: Mapping[str, float], metric: str) -> float:
-    """Return Delta, the largest difference between two groups over the metric's rates.
+def difference(
+    cells: Cells, r: Mapping[str, float], metric: str, compare: str = Compare.DIFFERENCE
+) -> float:
+    """Return Delta, the largest gap between two groups over the metric's rates.
 
     Examples
     --------
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)})
     >>> round(difference(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
     0.1737
+    >>> round(difference(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
+    0.2432
     """
-    by_rate = rates(cells, r, metric)
-    return max(max(by.values()) - min(by.values()) for by in by_rate.values())
+    gap = Compare(compare).gap
+    by_rate = rates(cells, r, metric).values()
+    return max(float(gap(min(by.values()), max(by.values()))) for by in by_rate)
 
 
 # -- the rates of the confusion matrix -------------------------------------------------------------
@@ -226,6 +232,47 @@ _PRECISION = Rate(
     formula="p1 / (p1 + p0)",
 )
 
+_FALSE_NEGATIVE = Rate(
+    name="false_negative_rate",
+    fraction=lambda tp, fp, fn, tn: (fn, tp + fn),
+    curve=lambda p1, p0, s: _hyperbola(_missed, s, p1) if p1 + s > 0.0 else None,
+    trend=RISING,
+    band=lambda n, share: _hyperbola_band(_missed, n.denied, n.approved_positive, share),
+    phrase="denied share of those with outcome 1",
+    probability="P[f=0 | Y=1, A=a]",
+    formula="s r / (p1 + s r)",
+)
+_TRUE_NEGATIVE = Rate(
+    name="true_negative_rate",
+    fraction=lambda tp, fp, fn, tn: (tn, fp + tn),
+    curve=lambda p1, p0, s: _hyperbola(_spared, s, p0) if p0 + s > 0.0 else None,
+    trend=FALLING,
+    band=lambda n, share: _hyperbola_band(_spared, n.denied, n.approved_negative, share),
+    phrase="denied share of those with outcome 0",
+    probability="P[f=0 | Y=0, A=a]",
+    formula="s (1 - r) / (p0 + s (1 - r))",
+)
+_NEGATIVE_PREDICTIVE = Rate(
+    name="negative_predictive_value",
+    fraction=lambda tp, fp, fn, tn: (tn, fn + tn),
+    curve=lambda p1, p0, s: Curve(1.0, -1.0) if s > 0.0 else None,
+    trend=FALLING,
+    band=lambda n, share: Band.exact(Curve(1.0, -1.0)),
+    phrase="share of outcome 0 among the denied",
+    probability="P[Y=0 | f=0, A=a]",
+    formula="1 - r",
+)
+_ERROR = Rate(
+    name="error_rate",
+    fraction=lambda tp, fp, fn, tn: (fp + fn, tp + fp + fn + tn),
+    curve=_error,
+    trend=RISING,
+    band=_error_band,
+    phrase="share of decisions that disagree with the outcome",
+    probability="P[f≠Y | A=a]",
+    formula="p0 + s r",
+)
+
 for _metric in (
     Metric(
         "equalized_odds",
@@ -256,5 +303,33 @@ for _metric in (
         (_PRECISION,),
         "Among the people who are approved, do equally many of every group turn out well?",
     ),
+    Metric(
+        "false_negative_parity",
+        (_FALSE_NEGATIVE,),
+        "Among people who would turn out well, is every group turned down equally often?",
+    ),
+    Metric(
+        "true_negative_parity",
+        (_TRUE_NEGATIVE,),
+        "Among people who would turn out badly, is every group turned down equally often?",
+    ),
+    Metric(
+        "error_rate_balance",
+        (_FALSE_NEGATIVE, _FALSE_POSITIVE),
+        "Does every group bear both kinds of mistakes equally often: being turned down among those "
+        "who would turn out well, being approved among those who would turn out badly?",
+    ),
+    Metric(
+        "negative_predictive_parity",
+        (_NEGATIVE_PREDICTIVE,),
+        "Among the people who are turned down, would equally many of every group have turned out "
+        "badly?",
+    ),
+    Metric(
+        "conditional_use_accuracy",
+        (_PRECISION, _NEGATIVE_PREDICTIVE),
+        "Is an approval right equally often in every group, and a denial as well?",
+    ),
+    Metric("error_rate_parity", (_ERROR,), "Is the decision wrong equally often in every group?"),
 ):
     register(_metric)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from equipoise._json import JsonValue
+from equipoise.compare import Compare
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -36,17 +38,20 @@ class Want(StrEnum):
 
 @dataclass(frozen=True)
 class Question(JsonValue):
-    """Is the largest group difference at most ``gamma``, or above ``gamma + epsilon``?
+    """Is the largest gap between groups at most ``gamma``, or above ``gamma + epsilon``?
 
-    FAIR is right when Delta <= gamma, UNFAIR when Delta > gamma + epsilon; in between both are
-    right. A verdict is wrong with probability at most ``delta``.
+    The gap Delta is the largest over the metric's rates, of ``highest - lowest`` over the groups
+    (``compare="difference"``) or of ``1 - lowest/highest`` (``compare="ratio"``: gamma = 0.2 is
+    the four-fifths rule; 0/0 counts as 0, 0/x as 1). FAIR is right when Delta <= gamma, UNFAIR when
+    Delta > gamma + epsilon; in between both are right. A verdict is wrong with probability at most
+    ``delta``.
 
     Parameters
     ----------
     metric
         One of :data:`equipoise.metrics.METRICS`.
     gamma
-        The tolerated difference, >= 0.
+        The tolerated gap, >= 0.
     epsilon
         The width of the zone in which either answer is acceptable, in (0, 1).
     delta
@@ -54,9 +59,16 @@ class Question(JsonValue):
     delta_wrong_fair, delta_wrong_unfair
         Separate levels for calling an unfair decision-maker FAIR and a fair one UNFAIR;
         ``delta`` where left out.
+    compare
+        ``"difference"`` or ``"ratio"``; ``gamma + epsilon`` must be below 1 for a ratio. Where a
+        rate is 0 in every group, the ratio is FAIR, but no number of labels tells it from one
+        that is 0 in one group only: FAIR is out of reach, and C* infinite.
 
     Examples
     --------
+    >>> print(Question("demographic_parity", gamma=0.2, epsilon=0.05, compare="ratio"))
+    demographic parity as a ratio: FAIR if Delta <= 0.2, UNFAIR if Delta > 0.25,
+    wrong with probability <= 0.05
     >>> print(Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05))
     equal opportunity: FAIR if Delta <= 0.05, UNFAIR if Delta > 0.1, wrong with probability <= 0.05
     """
@@ -67,6 +79,7 @@ class Question(JsonValue):
     delta: float = 0.05
     delta_wrong_fair: float | None = None
     delta_wrong_unfair: float | None = None
+    compare: Literal["difference", "ratio"] = "difference"
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
@@ -77,11 +90,23 @@ class Question(JsonValue):
         for name in ("delta_wrong_fair", "delta_wrong_unfair"):
             if (level := getattr(self, name)) is not None:
                 require_in_open_unit(name, level)
+        if self.compare not in set(Compare):
+            raise UnknownName("way to 'compare'", self.compare, Compare)
+        if self.comparison is Compare.RATIO and self.gamma + self.epsilon >= 1.0:
+            raise InvalidInput(
+                f"'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
+                f"something; got {self.gamma!r} + {self.epsilon!r}"
+            )
         if self.gamma + self.epsilon > 1.0:
             raise InvalidInput(
                 f"'gamma' + 'epsilon' must be at most 1, the largest possible difference; "
                 f"got {self.gamma!r} + {self.epsilon!r}"
             )
+
+    @property
+    def comparison(self) -> Compare:
+        """How two groups' rates are compared."""
+        return Compare(self.compare)
 
     @property
     def level_wrong_fair(self) -> float:
@@ -95,7 +120,7 @@ class Question(JsonValue):
 
     @property
     def threshold(self) -> float:
-        """The smallest difference that is certainly not fair, ``gamma + epsilon``."""
+        """The smallest gap that is certainly not fair, ``gamma + epsilon``."""
         return self.gamma + self.epsilon
 
     def truth(self, difference: float) -> frozenset[Verdict]:
@@ -115,8 +140,9 @@ class Question(JsonValue):
                 f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
                 f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
             )
+        as_ratio = " as a ratio" if self.comparison is Compare.RATIO else ""
         return (
-            f"{self.metric.replace('_', ' ')}: FAIR if Delta <= {self.gamma:g}, "
+            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta <= {self.gamma:g}, "
             f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
         )
 

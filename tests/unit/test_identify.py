@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
+from equipoise.compare import Compare
 from equipoise.history import History
 from equipoise.identify import (
     check,
@@ -26,7 +27,16 @@ from equipoise.worlds import CellWorld
 from tests.profiles import examples
 
 
-def brute_force(bands: Bands, boxes: dict[str, tuple[float, float]]) -> tuple[float, float]:
+def gap(low: float, high: float, compare: Compare) -> float:
+    """How far a lower rate is from a higher one, by the definition."""
+    if compare is Compare.DIFFERENCE:
+        return high - low
+    return (high - low) / high if high > 0.0 else 0.0
+
+
+def brute_force(
+    bands: Bands, boxes: dict[str, tuple[float, float]], compare: Compare
+) -> tuple[float, float]:
     """Return the least and largest Delta over a grid of r and all curves of the bands."""
     groups = list(boxes)
     grids = [np.linspace(*boxes[g], 25) for g in groups]
@@ -40,21 +50,26 @@ def brute_force(bands: Bands, boxes: dict[str, tuple[float, float]]) -> tuple[fl
             rate: [float(by[g].high.value(x)) for g, x in zip(groups, r, strict=True)]
             for rate, by in bands.items()
         }
-        apart = max(max(low[rate]) - min(high[rate]) for rate in bands)
+        apart = max(gap(min(high[rate]), max(low[rate]), compare) for rate in bands)
         least = min(least, max(apart, 0.0))
-        pairs = [(a, b) for a, b in combinations(range(len(groups)), 2)]
         largest = max(
             largest,
             *(
-                max(high[rate][a] - low[rate][b], high[rate][b] - low[rate][a])
+                gap(low[rate][b], high[rate][a], compare)
                 for rate in bands
-                for a, b in pairs
+                for a, b in permutations(range(len(groups)), 2)
             ),
         )
     return least, largest
 
 
-def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]]]:
+def largest_step(rates: np.ndarray, compare: Compare) -> float:  # type: ignore[type-arg]
+    """The most that Delta can change from one point of a grid to the next."""
+    pairs = zip(np.minimum(rates[1:], rates[:-1]), np.maximum(rates[1:], rates[:-1]), strict=True)
+    return max(gap(float(low), float(high), compare) for low, high in pairs)
+
+
+def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]], Compare]:
     rng = np.random.default_rng(seed)
     cells = Cells({f"g{i}": GroupCells(*(1 + rng.integers(0, 200, size=3))) for i in range(k)})
     past = History.from_cells(cells)
@@ -64,21 +79,22 @@ def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]
     ends = np.sort(rng.uniform(size=(k, 2)), axis=1)
     if rng.random() < 0.3:
         ends[:, 0], ends[:, 1] = 0.0, 1.0
-    return bands, {f"g{i}": (float(a), float(b)) for i, (a, b) in enumerate(ends)}
+    boxes = {f"g{i}": (float(a), float(b)) for i, (a, b) in enumerate(ends)}
+    return bands, boxes, tuple(Compare)[seed % 2]
 
 
 @examples(20)
 @given(st.integers(0, 2**40))
 def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
-    bands, boxes = random_case(seed, 2)
-    lower, upper = difference_bounds(bands, boxes)
-    least, largest = brute_force(bands, boxes)
+    bands, boxes, compare = random_case(seed, 2)
+    lower, upper = difference_bounds(bands, boxes, compare=compare)
+    least, largest = brute_force(bands, boxes, compare)
     assert lower <= least + 1e-9
     assert upper >= largest - 1e-9
     assert upper == pytest.approx(largest, abs=1e-9)  # attained at ends of the boxes
     # The grid misses the least Delta by at most one step of either group's rates.
     coarse = sum(
-        np.abs(np.diff(curve.value(np.linspace(*boxes[g], 25)))).max()
+        largest_step(curve.value(np.linspace(*boxes[g], 25)), compare)
         for by_group in bands.values()
         for g, band in by_group.items()
         for curve in (band.low, band.high)
@@ -89,24 +105,25 @@ def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
 @examples(3)
 @given(st.integers(0, 2**40))
 def test_bounds_of_delta_hold_for_three_groups(seed: int) -> None:
-    bands, boxes = random_case(seed, 3)
+    bands, boxes, compare = random_case(seed, 3)
     boxes = {g: (a, min(b, a + 0.15)) for g, (a, b) in boxes.items()}
-    lower, upper = difference_bounds(bands, boxes)
+    lower, upper = difference_bounds(bands, boxes, compare=compare)
     rng = np.random.default_rng(seed)
     for _ in range(300):
         point = {g: (x, x) for g, (a, b) in boxes.items() for x in [float(rng.uniform(a, b))]}
-        least, largest = difference_bounds(bands, point)
+        least, largest = difference_bounds(bands, point, compare=compare)
         assert lower <= least + 1e-9
         assert largest <= upper + 1e-9
 
 
 def test_a_point_has_the_difference_of_the_metric() -> None:
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    for metric in METRICS:
+    at = {g: (r, r) for g, r in world.r.items()}
+    for metric, compare in product(METRICS, Compare):
         bands = bands_from_past(world.past(), metric, None)
-        lower, upper = difference_bounds(bands, {g: (r, r) for g, r in world.r.items()})
-        assert upper == pytest.approx(world.difference(metric), abs=1e-12)
-        assert lower == pytest.approx(world.difference(metric), abs=2e-6)
+        lower, upper = difference_bounds(bands, at, compare=compare)
+        assert upper == pytest.approx(world.difference(metric, compare), abs=1e-12)
+        assert lower == pytest.approx(world.difference(metric, compare), abs=2e-6)
 
 
 def test_rates_are_reported_over_the_box() -> None:
@@ -134,7 +151,7 @@ def test_verdicts_of_the_past_alone(
         assert free_verdict(past, question, 1.0) is verdict
         found = check(past, question)
         assert found.verdict is verdict
-        assert found.lower <= world.difference(question.metric) <= found.upper
+        assert found.lower <= world.difference(question.metric, question.compare) <= found.upper
         assert (found.lower, found.upper) == free_interval(past, question)
         assert bool(found.missing) == (verdict is Verdict.INCONCLUSIVE)
 

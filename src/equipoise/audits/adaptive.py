@@ -249,6 +249,7 @@ class AdaptiveAudit(Audit):
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._is_reachable(group) for group in self._groups]),
+            compare=question.comparison,
         )
 
     def _evidence(self) -> Weighing:
@@ -265,16 +266,19 @@ class AdaptiveAudit(Audit):
     # -- the finding ----------------------------------------------------------------------------
 
     def _decided(self, verdict: Verdict) -> Finding:
+        noun = self.question.comparison.noun
         reason = (
-            f"every population with a difference above {self.question.threshold:.10g} is refuted"
+            f"every population with a {noun} above {self.question.threshold:.10g} is refuted"
             if verdict is Verdict.FAIR
-            else f"every population with a difference of at most {self.question.gamma:g} is refuted"
+            else f"every population with a {noun} of at most {self.question.gamma:g} is refuted"
         )
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         boxes = self._boxes()
-        lower, upper = difference_bounds(self._bands, boxes, tolerance=1e-4)
+        lower, upper = difference_bounds(
+            self._bands, boxes, compare=self.question.comparison, tolerance=1e-4
+        )
         if verdict is Verdict.FAIR:
             upper = min(upper, self.question.threshold)
         elif verdict is Verdict.UNFAIR:
@@ -327,7 +331,8 @@ class AdaptiveAudit(Audit):
         if any(guess is None for values in guesses for guess in values):
             return out, None
         known = [[guess for guess in values if guess is not None] for values in guesses]
-        return out, max(max(values) - min(values) for values in known)
+        gap = self.question.comparison.gap
+        return out, max(float(gap(min(values), max(values))) for values in known)
 
     def _plug_in(self, curve: Curve, index: int) -> float | None:
         if curve.trend == 0:
@@ -362,7 +367,7 @@ class AdaptiveAudit(Audit):
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""
         widest = max(
-            interval.upper - interval.lower
+            float(self.question.comparison.gap(interval.lower, interval.upper))
             for by_group in rate_intervals(
                 self._bands, dict.fromkeys(self._groups, (0.5, 0.5))
             ).values()

@@ -111,7 +111,7 @@ class ExpAudit(Audit):
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
-        self._outcomes = outcomes_of(question)
+        self._outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history, accepts, rules)
         self.weights = weights

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.base import Audit
+from equipoise.compare import Compare
 from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
 from equipoise.finding import Finding, Interval
 from equipoise.identify import check
@@ -25,7 +26,9 @@ def finding_from_rates(
 
     ``ratios`` and their bounds have shape (outcomes of the metric, groups).
     """
-    estimate, lower, upper = (float(x) for x in compare_rates(ratios, low, high))
+    estimate, lower, upper = (
+        float(x) for x in compare_rates(ratios, low, high, question.comparison)
+    )
     limit = question.gamma + question.epsilon / 2.0
     verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
     return Finding(
@@ -34,7 +37,7 @@ def finding_from_rates(
         estimate=estimate,
         lower=lower,
         upper=upper,
-        reason=f"the estimated difference {estimate:.4g} is "
+        reason=f"the estimated {question.comparison.noun} {estimate:.4g} is "
         f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
         rates={
             RATE_OF_OUTCOME[y]: {
@@ -79,7 +82,9 @@ def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
     return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
 
 
-def compare_rates(ratios: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+def compare_rates(
+    ratios: Array, low: Array, high: Array, compare: Compare = Compare.DIFFERENCE
+) -> tuple[Array, Array, Array]:
     """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
 
     Examples
@@ -88,8 +93,8 @@ def compare_rates(ratios: Array, low: Array, high: Array) -> tuple[Array, Array,
     >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1)]
     [0.3, 0.1, 0.5]
     """
-    estimate = (ratios.max(axis=-1) - ratios.min(axis=-1)).max(axis=-1)
-    lower = np.maximum((low.max(axis=-1) - high.min(axis=-1)).max(axis=-1), 0.0)
-    gaps = high[..., :, None] - low[..., None, :]
+    estimate = compare.gap(ratios.min(axis=-1), ratios.max(axis=-1)).max(axis=-1)
+    lower = np.maximum(compare.gap(high.min(axis=-1), low.max(axis=-1)).max(axis=-1), 0.0)
+    gaps = compare.gap(low[..., None, :], high[..., :, None])
     gaps[..., np.arange(ratios.shape[-1]), np.arange(ratios.shape[-1])] = 0.0  # nobody vs itself
     return estimate, lower, gaps.max(axis=(-3, -2, -1))

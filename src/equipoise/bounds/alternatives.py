@@ -3,8 +3,8 @@
 Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. Both wrong
 answers are unions of boxes that slide along one or two levels:
 
-- UNFAIR: for some rate, groups a, b and level t, ``rate_b <= t`` and ``rate_a >= t + gap``;
-- FAIR: for some levels, one per rate, every group's rate lies in ``[level, level + gap]``.
+- UNFAIR: for some rate, groups a, b and level t, ``rate_b <= t`` and ``rate_a`` is ``gap`` above t;
+- FAIR: for some levels, one per rate, every group's rate lies between level and ``gap`` above it.
 
 When a level ranges over a cell, the box with its ends moved outwards holds all boxes of the cell,
 so what is cheapest in it bounds the cell from below; at a single level the box is exact.
@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.compare import Compare
 from equipoise.curves import Curve
 
 __all__ = ["Alternatives", "Cover", "FairSet", "RateOfGroups", "UnfairSet"]
@@ -108,10 +109,10 @@ class RateOfGroups:
 
 
 class UnfairSet:
-    """All unknowns for which some rate of two groups differs by at least ``gap`` (> 0)."""
+    """All unknowns for which some rate of two groups is at least ``gap`` (> 0) apart."""
 
-    def __init__(self, rates: Sequence[RateOfGroups], gap: float) -> None:
-        self._rates, self._gap = rates, gap
+    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: Compare) -> None:
+        self._rates, self._gap, self._compare = rates, gap, compare
         pairs = permutations(range(rates[0].groups), 2)
         pieces = [(rate, a, b) for (a, b), rate in product(pairs, range(len(rates)))]
         self._rate, self._above, self._below = np.array(pieces, dtype=np.intp).T
@@ -131,17 +132,17 @@ class UnfairSet:
                 np.full((len(mine), shape[1]), -np.inf),
                 np.full((len(mine), shape[1]), np.inf),
             )
-            low[rows, self._above[piece]] = cells.low[mine, 0] + self._gap
+            low[rows, self._above[piece]] = self._compare.above(cells.low[mine, 0], self._gap)
             high[rows, self._below[piece]] = cells.high[mine, 0]
             start[mine], end[mine] = rate.between(low, high)
         return start, end
 
 
 class FairSet:
-    """All unknowns for which no rate of two groups differs by more than ``gap`` (>= 0)."""
+    """All unknowns for which no rate of two groups is more than ``gap`` (>= 0) apart."""
 
-    def __init__(self, rates: Sequence[RateOfGroups], gap: float) -> None:
-        self._rates, self._gap = rates, gap
+    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: Compare) -> None:
+        self._rates, self._gap, self._compare = rates, gap, compare
 
     def start(self) -> Cover:
         """Return cells that cover the set."""
@@ -152,7 +153,8 @@ class FairSet:
         shape = (len(cells), self._rates[0].groups)
         start, end = np.zeros(shape), np.ones(shape)
         for index, rate in enumerate(self._rates):
-            low, high = cells.low[:, index, None], cells.high[:, index, None] + self._gap
+            low = cells.low[:, index, None]
+            high = self._compare.above(cells.high[:, index, None], self._gap)
             from_, to = rate.between(low, high)
             start, end = np.maximum(start, from_), np.minimum(end, to)
         return start, end

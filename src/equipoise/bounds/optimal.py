@@ -59,6 +59,10 @@ class LowerBound(float):
         return super().__new__(cls, cost)
 
     def __str__(self) -> str:
+        if self.cost == math.inf:
+            return (
+                f"{self.verdict} is out of reach: worlds as near as you like are not {self.verdict}"
+            )
         kind = (
             "as an asymptotic reference (both answers are right)" if self.reference else "at least"
         )
@@ -80,7 +84,9 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
     levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
 
-    C* is 0 if past data decide. Where nothing costs anything, labels are counted instead.
+    C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
+    every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
+    labels are counted instead.
 
     Examples
     --------
@@ -96,16 +102,16 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
       A: 146 labels, 69% of the cost
       B: 79.2 labels, 31% of the cost
     """
-    right = question.truth(world.difference(question.metric))
+    right = question.truth(world.difference(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
     prices = _mean_costs(world, costs)
     rates = _rates(world.cells, question.metric)
     bounds = []
     for verdict in sorted(right):
         wrong: Alternatives = (
-            UnfairSet(rates, question.threshold)
+            UnfairSet(rates, question.threshold, question.comparison)
             if verdict is Verdict.FAIR
-            else FairSet(rates, question.gamma)
+            else FairSet(rates, question.gamma, question.comparison)
         )
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)

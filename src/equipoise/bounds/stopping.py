@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from equipoise.compare import Compare
 from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
 from equipoise.question import Question
@@ -28,17 +29,26 @@ RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 """``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
 
 
-def can_answer(question: Question) -> bool:
-    """Say whether Baseline, RS-Audit and Exp-Audit can answer a question."""
+def can_answer(question: Question, *, by_features: bool = False) -> bool:
+    """Say whether Baseline and RS-Audit can answer a question, or Exp-Audit (``by_features``)."""
     metric = METRICS[question.metric]
-    return metric.is_free or {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
+    if metric.is_free:
+        return True
+    if by_features and question.comparison is Compare.RATIO:
+        return False
+    return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
 
 
-def outcomes_of(question: Question) -> tuple[int, ...]:
+def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
     """Return the outcomes y whose ``P[f=1 | Y=y, A=a]`` have to be estimated, a phase for each.
 
     None of them for a metric that needs no outcome of the denied: the free check answers it.
     """
+    if can_answer(question) and not can_answer(question, by_features=by_features):
+        raise InvalidInput(
+            "Exp-Audit is proven for differences and not for ratios; ask with "
+            "compare='difference', or use another audit"
+        )
     if not can_answer(question):
         raise InvalidInput(
             f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "

@@ -68,7 +68,7 @@ def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
     >>> print(exp_bound(world, Question(epsilon=0.1), Costs()))
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    outcomes_of(question)
+    outcomes_of(question, by_features=True)
     q = shares_of_outcomes(world)
     log_term = math.log(14.0 * len(world.cells) / level_of(question))
     total = Price()

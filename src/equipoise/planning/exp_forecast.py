@@ -30,7 +30,7 @@ def forecast_exp(
     With a model of the past's features (``history.model``) the way it would take is tested at the
     guess; without one the forecast is that of MAP counts, and the row says what is missing.
     """
-    if not can_answer(question) or METRICS[question.metric].is_free:
+    if not can_answer(question, by_features=True) or METRICS[question.metric].is_free:
         return None
     guess = CellWorld(history.cells, guess_r(history.cells))
     model = history.model if isinstance(history, ModelledPast) else None

@@ -234,7 +234,8 @@ def _sensitivity(settings: Settings, status: Status) -> Sensitivity:
         boxes[group] = (low, high)
         unknown += lost
     metric, question = settings.question.metric, settings.question
-    lower, upper = difference_bounds(bands_from_past(settings.past, metric, None), boxes)
+    bands = bands_from_past(settings.past, metric, None)
+    lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:

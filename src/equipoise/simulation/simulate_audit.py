@@ -87,5 +87,5 @@ def simulate(
         audit=setting.audit.name,
         question=question,
         costs=costs,
-        difference=world.difference(question.metric),
+        difference=world.difference(question.metric, question.compare),
     )

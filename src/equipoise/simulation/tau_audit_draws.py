@@ -112,7 +112,7 @@ def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -
             cost += prices.feature * block_labels[:, place] + prices.label * failures[:, place]
     ratios = lengths / rows[ready]
     low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
-    estimate, lower, upper = compare_rates(ratios, low, high)
+    estimate, lower, upper = compare_rates(ratios, low, high, setting.question.comparison)
     limit = setting.question.gamma + setting.question.epsilon / 2.0
     draws.verdict[ready] = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
     draws.cost[ready], draws.labels[ready] = cost, labels

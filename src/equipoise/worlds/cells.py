@@ -135,9 +135,9 @@ class CellWorld:
         """Return the true rates, rate -> group -> value."""
         return metrics.rates(self.cells, self.r, metric)
 
-    def difference(self, metric: str) -> float:
+    def difference(self, metric: str, compare: str = "difference") -> float:
         """Return the true Delta."""
-        return metrics.difference(self.cells, self.r, metric)
+        return metrics.difference(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.

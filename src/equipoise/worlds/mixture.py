@@ -218,9 +218,9 @@ class MixtureWorld:
         """The true laws, as a model without uncertainty."""
         return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
 
-    def difference(self, metric: str) -> float:
+    def difference(self, metric: str, compare: str = "difference") -> float:
         """Return the true Delta."""
-        return self._cells.difference(metric)
+        return self._cells.difference(metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> MixturePast:
         """Return past decisions with a model of the approved people's features."""

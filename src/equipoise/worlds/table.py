@@ -134,9 +134,9 @@ class TableWorld:
         """Return the true rates, rate -> group -> value."""
         return self.as_cells.rates(metric)
 
-    def difference(self, metric: str) -> float:
+    def difference(self, metric: str, compare: str = "difference") -> float:
         """Return the true Delta."""
-        return self.as_cells.difference(metric)
+        return self.as_cells.difference(metric, compare)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""

@@ -26,14 +26,18 @@ def rate_at(rate: Rate, shares: tuple[float, float, float], lam: Array) -> Array
     return np.asarray(np.broadcast_to(np.divide(part, whole), lam.shape), dtype=float)
 
 
-def deltas(world: CellWorld, metric: str, lam: Array) -> Array:
+def deltas(world: CellWorld, metric: str, lam: Array, compare: str = "difference") -> Array:
     """Delta at rows of unknowns."""
     worst = np.zeros(len(lam))
     for rate in METRICS[metric].rates:
         by_group = [
             rate_at(rate, cells.shares, lam[:, i]) for i, cells in enumerate(world.cells.values())
         ]
-        worst = np.maximum(worst, np.max(by_group, axis=0) - np.min(by_group, axis=0))
+        low, high = np.min(by_group, axis=0), np.max(by_group, axis=0)
+        gap = high - low
+        if compare == "ratio":
+            gap = np.where(high > 0, gap / np.where(high > 0, high, 1), 0)
+        worst = np.maximum(worst, gap)
     return worst
 
 
@@ -58,19 +62,21 @@ def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
         )
         for rate in METRICS[question.metric].rates
     ]
-    if world.difference(question.metric) <= question.gamma:
+    if world.difference(question.metric, question.compare) <= question.gamma:
         gap, pieces = question.gamma + question.epsilon, []
         for falls, of_a, at_b in rates:
             # a above b, and a below b: at the near end of each range of lam_a
-            up, down = at_b + gap, at_b - gap
+            up, down = _above(question, at_b, gap), _below(question, at_b, gap)
             pieces += [_towards(of_a, up, falls, r_a, above=True)]
             pieces += [_towards(of_a, down, falls, r_a, above=False)]
         rows = [(kl(r_a, lam)[ok], near_b[ok]) for lam, ok in pieces]
     else:
         low, high = np.zeros_like(lam_b), np.ones_like(lam_b)
         for falls, of_a, at_b in rates:
-            first = _cross(of_a, at_b + question.gamma if falls else at_b - question.gamma, falls)
-            last = _cross(of_a, at_b - question.gamma if falls else at_b + question.gamma, falls)
+            gamma = question.gamma
+            up, down = _above(question, at_b, gamma), _below(question, at_b, gamma)
+            first = _cross(of_a, up if falls else down, falls)
+            last = _cross(of_a, down if falls else up, falls)
             low, high = np.maximum(low, first), np.minimum(high, last)
         ok = (low <= high) & (low <= 1) & (high >= 0)
         nearest = np.clip(r_a, np.clip(low, 0, 1), np.clip(high, 0, 1))
@@ -83,6 +89,14 @@ def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
     speed = max(float((x * k_a / c_a + (1 - x) * k_b / c_b).min()) for x in shares)
     d = question.delta
     return float(kl(d, np.array([1 - d]))[0]) / speed
+
+
+def _above(question: Question, rate: Array, gap: float) -> Array:
+    return rate + gap if question.compare == "difference" else rate / (1 - gap)
+
+
+def _below(question: Question, rate: Array, gap: float) -> Array:
+    return rate - gap if question.compare == "difference" else rate * (1 - gap)
 
 
 def _cross(of_a: Values, value: Array, falls: bool) -> Array:

@@ -143,12 +143,16 @@ def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int
 
 def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  # type: ignore[no-untyped-def]
     from fairlearn import metrics as fl
-    from sklearn.metrics import accuracy_score, precision_score
+    from sklearn.metrics import accuracy_score, precision_score, zero_one_loss
 
     functions = {
         "true_positive_rate": fl.true_positive_rate,
         "false_positive_rate": fl.false_positive_rate,
         "selection_rate": fl.selection_rate,
+        "false_negative_rate": fl.false_negative_rate,
+        "true_negative_rate": fl.true_negative_rate,
+        "negative_predictive_value": lambda y, f: precision_score(y, f, pos_label=0),
+        "error_rate": zero_one_loss,
         "accuracy": accuracy_score,
         "precision": precision_score,
         "false_omission_rate": lambda y, f: float(1.0 - precision_score(y, f, pos_label=0)),
@@ -156,19 +160,19 @@ def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  
     theirs = fl.MetricFrame(
         metrics=functions, y_true=outcome, y_pred=decision, sensitive_features=group
     )
-    spread = theirs.difference()
+    differences, ratios = theirs.difference(), theirs.ratio()
     for metric in METRICS:
         rates = world.rates(metric)
         for rate, values in rates.items():
             assert values == pytest.approx(theirs.by_group[rate].to_dict(), abs=1e-12)
-        largest = max(spread[rate] for rate in rates)
+        largest = max(differences[rate] for rate in rates)
         assert world.difference(metric) == pytest.approx(largest, abs=1e-12)
-    for metric, function in {
-        "equalized_odds": fl.equalized_odds_difference,
-        "equal_opportunity": fl.equal_opportunity_difference,
-        "demographic_parity": fl.demographic_parity_difference,
-    }.items():
-        ours = world.difference(metric)
-        assert ours == pytest.approx(
-            function(outcome, decision, sensitive_features=group), abs=1e-12
+        smallest = min(ratios[rate] for rate in rates)
+        assert 1.0 - world.difference(metric, "ratio") == pytest.approx(smallest, abs=1e-12)
+    for metric in ("equalized_odds", "equal_opportunity", "demographic_parity"):
+        difference, ratio = (
+            getattr(fl, f"{metric}_{kind}")(outcome, decision, sensitive_features=group)
+            for kind in ("difference", "ratio")
         )
+        assert world.difference(metric) == pytest.approx(difference, abs=1e-12)
+        assert 1.0 - world.difference(metric, "ratio") == pytest.approx(ratio, abs=1e-12)
