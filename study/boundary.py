@@ -135,7 +135,8 @@ def run(options: argparse.Namespace) -> Table:
 
 def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) -> Table:
     """Run the rows; write a page after each, for long runs may be cut short."""
-    out = table(f"wrong verdicts at the boundaries, {QUESTION}", *COLUMNS)
+    question = rows[0].boundary.question
+    out = table(f"wrong verdicts at the boundaries, {question}", *COLUMNS)
     shown: list[list[str]] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         for row in bar.track(rows, description="boundaries"):
@@ -146,7 +147,7 @@ def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) 
                 "",
                 "<!-- generated: do not edit -->",
                 "",
-                f"Made by `python -m study {name} --runs {options.runs}`: {QUESTION}. The true "
+                f"Made by `python -m study {name} --runs {options.runs}`: {question}. The true "
                 f"Delta is {ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon "
                 f"(truth UNFAIR). {setting}",
                 "",

@@ -45,6 +45,20 @@ def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
     assert answer == json.loads(finding.to_json())
 
 
+def test_the_four_fifths_rule_is_settled_for_free(loans: Path) -> None:
+    asked = ("--metric", "demographic_parity", "--compare", "ratio", "--gamma", "0.2")
+    done = equipoise("check", loans, *COLUMNS, *asked, "--json")
+    answer = json.loads(done.stdout)
+    assert answer["question"]["compare"] == "ratio"
+    assert answer["verdict"] == "UNFAIR"
+    cells = eq.History.read(loans, group="race", decision="approved", outcome="repaid").cells
+    shares = [c.approved / c.total for c in cells.values()]
+    assert answer["lower"] <= 1.0 - min(shares) / max(shares) <= answer["upper"]
+    refused = equipoise("check", loans, *COLUMNS, *asked, "--epsilon", "0.8")
+    assert refused.returncode == 2
+    assert "'gamma' + 'epsilon' of a ratio must be below 1" in " ".join(refused.stderr.split())
+
+
 def test_intersections_words_and_prices(tmp_path: Path) -> None:
     rows = ["race,sex,granted,end"]
     for race in ("Black", "white"):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.base import Audit
-from equipoise.compare import Compare
 from equipoise.bounds.stopping import RATE_OF_OUTCOME, outcomes_of
+from equipoise.compare import Compare
 from equipoise.finding import Finding, Interval
 from equipoise.identify import check
 from equipoise.question import Question, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -77,7 +77,7 @@ def question_asked(
         typer.Option(metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION),
     ] = "equalized_odds",
     gamma: Annotated[
-        float, typer.Option(help="FAIR up to this difference.", rich_help_panel=QUESTION)
+        float, typer.Option(help="FAIR up to this gap.", rich_help_panel=QUESTION)
     ] = 0.05,
     epsilon: Annotated[
         float, typer.Option(help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION)
@@ -85,9 +85,17 @@ def question_asked(
     delta: Annotated[
         float, typer.Option(help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION)
     ] = 0.05,
+    compare: Annotated[
+        Literal["difference", "ratio"],
+        typer.Option(
+            help="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+            "four-fifths rule.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = "difference",
 ) -> Question:
     """Return the question that is asked."""
-    return Question(metric, gamma, epsilon, delta)
+    return Question(metric, gamma, epsilon, delta, compare=compare)
 
 
 def prices(

@@ -23,6 +23,7 @@ from equipoise.worlds import CellWorld
 __all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity"]
 
 FOUR_FIFTHS = 0.8
+_ROUNDING = 1e-12
 UNKNOWN_FOR_EVER = ("WITHDRAWN", "WRITTEN_OFF")
 
 
@@ -37,7 +38,8 @@ class GroupReport(JsonValue):
     pending, overdue, withdrawn, written_off
         Requests without an outcome.
     selection_rate, impact_ratio
-        Share of the past who were approved, and that share over the largest group's.
+        Share of the past who were approved, and that share over the largest of the others (at
+        most 1): plug-in values, and what is established at the question's error probability.
     before, after
         Rate -> what past data alone establish, and what the audit adds.
     """
@@ -56,15 +58,22 @@ class GroupReport(JsonValue):
     written_off: int
     spent: int
     reserved: int
-    selection_rate: float
-    impact_ratio: float
+    selection_rate: Interval
+    impact_ratio: Interval
     before: Mapping[str, Interval]
     after: Mapping[str, Interval]
 
     @property
-    def below_four_fifths(self) -> bool:
-        """Whether readers of the four-fifths rule will ask."""
-        return self.impact_ratio < FOUR_FIFTHS
+    def four_fifths(self) -> str:
+        """Whether the four-fifths rule is "met", the group is "below" it, or it is "open"."""
+        return four_fifths_state(self.impact_ratio)
+
+
+def four_fifths_state(ratio: Interval) -> str:
+    """Say what is established about a ratio: "met", "below" or "open"."""
+    if ratio.lower >= FOUR_FIFTHS - _ROUNDING:
+        return "met"
+    return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "open"
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ class Report(JsonValue):
     decided: bool
     finding: Finding
     free: Interval
+    four_fifths: Interval
     status: Status
     groups: tuple[GroupReport, ...]
     evidence: tuple[EvidencePoint, ...]
@@ -128,6 +138,7 @@ class Report(JsonValue):
         evidence = live.trace()
         finding = status.finding or live.so_far()
         free = check(settings.past, settings.question)
+        approvals = _check_approvals(settings)
         final = status.finding is not None
         return cls(
             name=settings.name,
@@ -141,8 +152,9 @@ class Report(JsonValue):
             decided=final,
             finding=finding,
             free=Interval(free.lower, free.upper),
+            four_fifths=Interval(1.0 - approvals.upper, 1.0 - approvals.lower),
             status=status,
-            groups=tuple(_groups(settings, status, free, finding)),
+            groups=tuple(_groups(settings, status, free, finding, approvals)),
             evidence=evidence,
             comparisons=tuple(_comparisons(settings, status)),
             sensitivity=_sensitivity(settings, status),
@@ -163,11 +175,13 @@ class Report(JsonValue):
 
 
 def _groups(
-    settings: Settings, status: Status, free: Finding, finding: Finding
+    settings: Settings, status: Status, free: Finding, finding: Finding, approvals: Finding
 ) -> list[GroupReport]:
     cells = settings.past.cells
-    selection = {g: c.approved / c.total for g, c in cells.items()}
-    largest = max(selection.values())
+    selection = {
+        g: Interval(known.lower, known.upper, cells[g].approved / cells[g].total)
+        for g, known in approvals.rates["selection_rate"].items()
+    }
     rates = [rate.name for rate in METRICS[settings.question.metric].rates]
     rows = []
     for group, c in cells.items():
@@ -190,12 +204,37 @@ def _groups(
                 spent=own.spent,
                 reserved=own.reserved,
                 selection_rate=selection[group],
-                impact_ratio=selection[group] / largest if largest else 1.0,
+                impact_ratio=_impact_ratio(selection, group),
                 before={r: free.rates[r][group] for r in rates if r in free.rates},
                 after={r: finding.rates[r][group] for r in rates if r in finding.rates},
             )
         )
     return rows
+
+
+def _check_approvals(settings: Settings) -> Finding:
+    """Ask the four-fifths rule of past data: approvals are known, so it is free."""
+    question = Question(
+        "demographic_parity",
+        gamma=1.0 - FOUR_FIFTHS,
+        delta=settings.question.delta,
+        compare="ratio",
+    )
+    return check(settings.past, question)
+
+
+def _impact_ratio(selection: Mapping[str, Interval], group: str) -> Interval:
+    own, others = selection[group], [s for g, s in selection.items() if g != group]
+    guess = max(s.estimate or 0.0 for s in others)
+    return Interval(
+        _ratio(own.lower, max(s.upper for s in others)),
+        _ratio(own.upper, max(s.lower for s in others)),
+        _ratio(own.estimate or 0.0, guess),
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return min(part / whole, 1.0) if whole > 0.0 else 1.0
 
 
 def _comparisons(settings: Settings, status: Status) -> list[Comparison]:
@@ -236,14 +275,13 @@ def _sensitivity(settings: Settings, status: Status) -> Sensitivity:
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)
     lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
+    raw = f"the raw {question.comparison.noun}"
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:
-        sentence = (
-            "Even in the worst case the raw difference stays below the line where UNFAIR begins."
-        )
+        sentence = f"Even in the worst case {raw} stays below the line where UNFAIR begins."
     elif lower > question.gamma:
-        sentence = "Even in the best case the raw difference stays above the tolerated one."
+        sentence = f"Even in the best case {raw} stays above the tolerated one."
     else:
-        sentence = "The outcomes that are outstanding could move the raw difference either way."
+        sentence = f"The outcomes that are outstanding could move {raw} either way."
     return Sensitivity(unknown, lower, upper, sentence)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from equipoise.finding import Interval
 from equipoise.metrics import RATES
+from equipoise.report import sentences
 from equipoise.report.content import FOUR_FIFTHS, Report
 from equipoise.report.svg import Picture, Scale, linear, logarithmic, nice_ticks
 
@@ -26,7 +27,9 @@ def gauge(report: Report) -> Markup:
     question, finding = report.question, report.finding
     high = min(1.0, max(report.free.upper, question.threshold * 1.6) * 1.04)
     x = linear(0.0, high, LEFT, WIDTH - RIGHT)
-    picture = Picture(WIDTH, 190, "The difference between groups: established range")
+    picture = Picture(
+        WIDTH, 190, f"The {sentences.noun(question)} between groups: established range"
+    )
     top, bottom = 34.0, 140.0
     zones = (
         (0.0, question.gamma, GREEN_PALE, "fair"),
@@ -51,7 +54,8 @@ def gauge(report: Report) -> Markup:
         )
         if interval.estimate is not None:
             picture.dot(x(interval.estimate), y, 7, INK)
-    _axis(picture, x, high, bottom, "difference between groups, in percentage points", percent=True)
+    caption = f"{sentences.noun(question)} between groups, in {sentences.unit(question)}"
+    _axis(picture, x, high, bottom, caption, percent=True)
     return picture.done()
 
 
@@ -114,21 +118,24 @@ def rates(report: Report, rate: str) -> Markup:
 
 
 def impact(report: Report) -> Markup:
-    """Draw the impact ratios with the four-fifths line."""
+    """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
     groups = report.groups
     picture = Picture(WIDTH, 30 + 34 * len(groups) + 44, "Impact ratios")
     x = linear(0.0, 1.05, LEFT, WIDTH - RIGHT)
     bottom = 20 + 34.0 * len(groups)
     for row, group in enumerate(groups):
         y = 18 + 34.0 * row
-        fill = RED if group.below_four_fifths else BLUE
+        fill = RED if group.four_fifths == "below" else BLUE
+        ratio = group.impact_ratio
         picture.text(LEFT - 14, y + 14, group.group, anchor="end")
-        picture.rectangle(x(0), y, x(group.impact_ratio) - x(0), 18, fill, radius=2)
-        picture.text(x(group.impact_ratio) - 6, y + 14, f"{group.impact_ratio:.2f}",
-                     anchor="end", fill="#ffffff", size=12, bold=True)  # fmt: skip
+        picture.rectangle(x(0), y, x(ratio.upper) - x(0), 18, PALE, radius=2)
+        picture.rectangle(x(0), y, x(ratio.lower) - x(0), 18, fill, radius=2)
+        if ratio.estimate is not None and ratio.lower > 0.1:
+            picture.text(x(ratio.lower) - 6, y + 14, f"{ratio.estimate:.2f}",
+                         anchor="end", fill="#ffffff", size=12, bold=True)  # fmt: skip
     picture.line([(x(FOUR_FIFTHS), 6), (x(FOUR_FIFTHS), bottom)], INK, width=1.5, dashes="5 4")
     picture.text(x(FOUR_FIFTHS) + 6, 12, "four fifths", size=12, fill=MUTED)
-    _axis(picture, x, 1.0, bottom, "approval rate as a share of the largest group's")
+    _axis(picture, x, 1.0, bottom, "approval rate as a share of the largest other group's")
     return picture.done()
 
 

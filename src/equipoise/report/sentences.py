@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import shlex
 
+from equipoise.compare import Compare
 from equipoise.metrics import METRICS, RATES
 from equipoise.question import Question, Verdict
-from equipoise.report.content import Report
+from equipoise.report.content import Report, four_fifths_state
 
-__all__ = ["formula", "guarantee", "headline", "in_words", "quoted", "reading", "reason"]
+__all__ = [
+    "formula",
+    "four_fifths",
+    "guarantee",
+    "headline",
+    "in_words",
+    "noun",
+    "quoted",
+    "reading",
+    "reason",
+    "unit",
+]
 
 
 def in_words(question: Question) -> str:
@@ -25,9 +37,9 @@ def guarantee(report: Report) -> str:
             "is the published algorithm's, but no error probability is proven for it."
         )
     return (
-        f"If the difference is truly at most {_points(question.gamma)}, this audit says UNFAIR "
-        f"with probability at most {question.level_wrong_unfair:.1%}. If it is truly more than "
-        f"{_points(question.threshold)}, it says FAIR with probability at most "
+        f"If the {noun(question)} is truly at most {_size(question, question.gamma)}, this audit "
+        f"says UNFAIR with probability at most {question.level_wrong_unfair:.1%}. If it is truly "
+        f"more than {_size(question, question.threshold)}, it says FAIR with probability at most "
         f"{question.level_wrong_fair:.1%}. In between both answers are right. This holds whatever "
         "the outcomes of the people who were turned down, as long as the assumptions below hold, "
         "and however often somebody looked at the evidence on the way."
@@ -35,8 +47,10 @@ def guarantee(report: Report) -> str:
 
 
 def formula(question: Question) -> str:
-    """Return the difference as a formula, in plain text."""
+    """Return Delta as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
+    if question.comparison is Compare.RATIO:
+        return f"Δ = 1 - lowest / highest over groups, the largest of {listed}"
     return f"Δ = largest difference over groups a, b of {listed}"
 
 
@@ -44,20 +58,21 @@ def headline(report: Report) -> str:
     """Return the answer in one sentence."""
     finding, question = report.finding, report.question
     level = min(question.level_wrong_fair, question.level_wrong_unfair)
-    span = f"between {_points(finding.lower)} and {_points(finding.upper)}"
+    gap = f"{noun(question)} between groups"
+    span = f"between {_size(question, finding.lower)} and {_size(question, finding.upper)}"
     if not report.decided:
-        return f"The audit goes on. The difference is {span} so far."
+        return f"The audit goes on. The {gap} is {span} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
-        return f"The audit ended without an answer: the difference is {span}."
+        return f"The audit ended without an answer: the {gap} is {span}."
     if not report.finding.guaranteed:
         return (
-            f"The difference between groups is estimated to be {_points(finding.estimate or 0.0)}; "
+            f"The {gap} is estimated to be {_size(question, finding.estimate or 0.0)}; "
             "no error probability is proven for this answer."
         )
     word = "at most" if finding.verdict is Verdict.FAIR else "more than"
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
     return (
-        f"The difference between groups is {word} {_points(limit)}. Audits like this one answer "
+        f"The {gap} is {word} {_size(question, limit)}. Audits like this one answer "
         f"wrongly with probability at most {level:.1%}."
     )
 
@@ -78,6 +93,34 @@ def reason(report: Report) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _points(share: float) -> str:
+def noun(question: Question) -> str:
+    """Return what the gap between groups is called."""
+    return question.comparison.noun
+
+
+def unit(question: Question) -> str:
+    """Return what a hundredth of Delta is."""
+    if question.comparison is Compare.RATIO:
+        return "percent of the highest rate"
+    return "percentage points"
+
+
+def four_fifths(report: Report) -> str:
+    """Return what past data say about the four-fifths rule, in one sentence."""
+    ratio = report.four_fifths
+    level = report.question.delta
+    span = f"between {ratio.lower:.1%} and {ratio.upper:.1%}"
+    if ratio.upper - ratio.lower < 1e-9:
+        span = f"{ratio.lower:.1%}"
+    state = {"met": "is met", "below": "is broken", "open": "can be neither claimed nor denied"}
+    return (
+        f"The lowest approval rate is {span} of the highest: the four-fifths rule "
+        f"{state[four_fifths_state(ratio)]} (wrong with probability at most {level:.1%})."
+    )
+
+
+def _size(question: Question, share: float) -> str:
     points = share * 100.0
+    if question.comparison is Compare.RATIO:
+        return f"{points:.3g}% of the highest rate"
     return f"{points:.3g} percentage point{'' if points == 1 else 's'}"

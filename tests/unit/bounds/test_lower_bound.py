@@ -75,7 +75,9 @@ def test_equals_brute_force(world: CellWorld, question: Question) -> None:
         assert bound == pytest.approx(brute_force(world, question, costs), rel=0.02)
 
 
-@pytest.mark.parametrize(("world", "question"), instances(2 * len(PRICED), 3, TOLERANCES[1:4:2])[::6])
+@pytest.mark.parametrize(
+    ("world", "question"), instances(2 * len(PRICED), 3, TOLERANCES[1:4:2])[::6]
+)
 def test_three_groups_on_a_grid(world: CellWorld, question: Question) -> None:
     """All budgets on a coarse simplex, alternatives on a grid that is finer near the truth."""
     r = np.array(list(world.r.values()))

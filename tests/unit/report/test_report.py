@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -36,8 +37,12 @@ def test_the_numbers_add_up(report: Report) -> None:
     status = report.status
     assert sum(g.spent for g in report.groups) == status.spent
     assert sum(g.seen for g in report.groups) == status.people
-    assert max(g.impact_ratio for g in report.groups) == 1.0
-    assert {g.group for g in report.groups if g.below_four_fifths} == {"B"}
+    assert max(g.impact_ratio.estimate for g in report.groups) == 1.0
+    for group in report.groups:
+        ratio = group.impact_ratio
+        assert ratio.lower <= ratio.estimate <= ratio.upper
+        assert group.selection_rate.estimate in group.selection_rate
+    assert {g.group for g in report.groups if g.four_fifths == "below"} == {"B"}
 
 
 def test_after_is_inside_before_as_far_as_labels_say(report: Report) -> None:
@@ -110,14 +115,26 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
     assert "no error probability is proven" in to_markdown(made)
 
 
+@pytest.mark.parametrize("compare", ["difference", "ratio"])
 @pytest.mark.parametrize("metric", METRICS)
-def test_every_metric_has_a_report(metric: str) -> None:
-    live = LiveAudit.create(
-        "sqlite://", "x", WORLD.past(2000, 0), Question(metric, gamma=0.01, epsilon=0.02), COSTS
-    )
+def test_every_metric_has_a_report(metric: str, compare: Literal["difference", "ratio"]) -> None:
+    question = Question(metric, gamma=0.01, epsilon=0.02, compare=compare)
+    live = LiveAudit.create("sqlite://", "x", WORLD.past(2000, 0), question, COSTS)
     html = to_html(Report.of(live))
     assert html.startswith("<!doctype html>")
     assert "script" not in html
+    assert METRICS[metric].asks in html
+    assert ("percent of the highest rate" in html) == (compare == "ratio")
+
+
+def test_the_four_fifths_rule_is_settled_by_past_data(report: Report) -> None:
+    """Approvals of 60% and 30%: many past rows settle it, a few leave it open."""
+    assert 0.5 in report.four_fifths
+    assert "of the highest: the four-fifths rule is broken" in to_markdown(report)
+    past = LiveAudit.create("sqlite://", "exact", WORLD.past(), QUESTION, COSTS)
+    assert "lowest approval rate is 50.0% of the highest" in to_markdown(Report.of(past))
+    few = LiveAudit.create("sqlite://", "few", WORLD.past(40, 1), QUESTION, COSTS)
+    assert "can be neither claimed nor denied" in to_markdown(Report.of(few))
 
 
 def test_ticks_are_round() -> None:
