@@ -9,6 +9,7 @@ from equipoise.curves import Band
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.rates import UNKNOWN, Rate
+from equipoise.unknown import unknown_band
 
 __all__ = ["Bands", "band_from_counts", "bands_from_cells", "bands_from_past", "clopper_pearson"]
 
@@ -39,6 +40,14 @@ def bands_from_cells(cells: Cells, metric: str, alpha: float | None) -> Bands:
 
 def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
     """Return one rate's band for one group."""
+    if counts.approved_unknown:
+
+        def bounds(successes: float, trials: float, part: float) -> tuple[float, float]:
+            if alpha is None:
+                return successes / trials, successes / trials
+            return clopper_pearson(successes, trials, alpha * part)
+
+        return unknown_band(rate, counts, bounds, lambda n: band_from_counts(rate, n, alpha))
     if alpha is None:
         curve = rate.curve(*counts.shares)
         return UNKNOWN if curve is None else Band.exact(curve)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from math import isclose
 from typing import Any
 
 from equipoise._json import JsonValue
@@ -12,42 +13,70 @@ from equipoise.errors import InvalidInput, UnknownName, require_non_negative
 __all__ = ["Cells", "GroupCells"]
 
 
+Cohort = tuple[float, float, float]
+"""Approved people of one cohort: outcome 1, outcome 0, outcome not known."""
+
+
 @dataclass(frozen=True)
 class GroupCells(JsonValue):
     """One group's counts: approved with outcome 1, approved with outcome 0, denied.
 
-    Numbers need not be whole: a population is described by any positive multiple of its shares.
+    ``approved_unknown`` counts the approved whose outcome is not known yet. Numbers need not be
+    whole: a population is described by any positive multiple of its shares.
+
+    Attributes
+    ----------
+    cohorts
+        If given, the approved by cohort, and the assumption that within one the outcomes that are
+        not known are like the known ones. Without it nothing is assumed of them.
 
     Examples
     --------
     >>> GroupCells(approved_positive=30, approved_negative=10, denied=60).shares
     (0.3, 0.1, 0.6)
+    >>> GroupCells(20, 5, 60, approved_unknown=15).resolved(0)
+    GroupCells(approved_positive=20, approved_negative=20, denied=60)
     """
 
     approved_positive: float
     approved_negative: float
     denied: float
+    approved_unknown: float = 0.0
+    cohorts: tuple[Cohort, ...] = ()
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            require_non_negative(f.name, getattr(self, f.name))
+        for name, count in self.counts.items():
+            require_non_negative(name, count)
         if self.total == 0:
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
+        sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
+        own = (self.approved_positive, self.approved_negative, self.approved_unknown)
+        if self.cohorts and not all(map(isclose, sums, own)):
+            raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"GroupCells({inside})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; what is said only of unknown outcomes is there if there are any."""
+        data = super().to_dict()
+        return {k: v for k, v in data.items() if v or k not in ("approved_unknown", "cohorts")}
 
     @property
     def counts(self) -> dict[str, float]:
         """The counts by name."""
-        return self.to_dict()
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cohorts"}
 
     @property
     def total(self) -> float:
         """Everybody in the group."""
-        return self.approved_positive + self.approved_negative + self.denied
+        return self.approved + self.denied
 
     @property
     def approved(self) -> float:
         """Everybody approved."""
-        return self.approved_positive + self.approved_negative
+        return self.approved_positive + self.approved_negative + self.approved_unknown
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -55,11 +84,26 @@ class GroupCells(JsonValue):
         total = self.total
         return self.approved_positive / total, self.approved_negative / total, self.denied / total
 
+    def resolved(self, good: float) -> GroupCells:
+        """Return the counts if this share of the outcomes that are not known were good."""
+        if not self.approved_unknown:
+            return self
+        return GroupCells(
+            self.approved_positive + good * self.approved_unknown,
+            self.approved_negative + (1 - good) * self.approved_unknown,
+            self.denied,
+        )
+
+    @property
+    def alike(self) -> GroupCells:
+        """The counts if unknown outcomes were like the known ones: a guess for estimates."""
+        known = self.approved_positive + self.approved_negative
+        return self.resolved(self.approved_positive / known if known else 0.5)
+
     def __getitem__(self, name: str) -> float:
-        if name not in (known := self.to_dict()):
+        if name not in (known := self.counts):
             raise UnknownName("cell", name, known)
-        value: float = known[name]
-        return value
+        return known[name]
 
 
 class Cells(Mapping[str, GroupCells]):
@@ -103,9 +147,11 @@ class Cells(Mapping[str, GroupCells]):
 
     def __str__(self) -> str:
         width = max(len("group"), *(len(g) for g in self))
-        rows = [f"{'group':<{width}}  approved, 1  approved, 0       denied"]
+        names = ["approved, 1", "approved, 0", "denied", "approved, ?"][: 4 if self.unknown else 3]
+        rows = [f"{'group':<{width}}" + "".join(f"  {name:>11}" for name in names)]
         rows += [
-            f"{g:<{width}}" + "".join(f"  {count:>11,g}" for count in c.to_dict().values())
+            f"{g:<{width}}"
+            + "".join(f"  {count:>11,g}" for count in [*c.counts.values()][: len(names)])
             for g, c in self.items()
         ]
         return "\n".join(rows)
@@ -119,6 +165,16 @@ class Cells(Mapping[str, GroupCells]):
     def total(self) -> float:
         """Everybody."""
         return sum(c.total for c in self.values())
+
+    @property
+    def unknown(self) -> float:
+        """Approved people whose outcome is not known."""
+        return sum(c.approved_unknown for c in self.values())
+
+    @property
+    def alike(self) -> Cells:
+        """The counts if unknown outcomes were like the known ones of the group: a guess."""
+        return Cells({group: c.alike for group, c in self.items()}) if self.unknown else self
 
     def share_of(self, group: str) -> float:
         """Return the group's share of everybody, ``P[A=a]``."""

@@ -27,7 +27,9 @@ from equipoise.question import Question, Verdict
 __all__ = [
     "ASSUMES_ALIKE",
     "ASSUMES_EXACT",
+    "ASSUMES_LIKE_KNOWN",
     "Check",
+    "assumptions_of",
     "check",
     "difference_bounds",
     "free_interval",
@@ -41,6 +43,10 @@ Box = Mapping[str, tuple[float, float]]
 
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
+)
+ASSUMES_LIKE_KNOWN = (
+    "outcomes of approved people that are not known yet are like the known ones of the same group "
+    "(and cohort)"
 )
 ASSUMES_EXACT = "the past data are so many that their shares are the population's"
 
@@ -95,7 +101,7 @@ def check(history: Past, question: Question) -> Check:
         reason=_reason(verdict, lower, upper, question),
         rates=rate_intervals(bands),
         missing=_missing(verdict, cells, question, bands),
-        assumptions=(ASSUMES_EXACT,) if history.exact else (ASSUMES_ALIKE,),
+        assumptions=assumptions_of(history),
         unlimited=Interval(
             *difference_bounds(bands_from_past(history, metric, None), compare=compare)
         ),
@@ -103,11 +109,19 @@ def check(history: Past, question: Question) -> Check:
             {
                 g: GroupCells(c.approved_positive, c.approved_negative, 0)
                 for g, c in cells.items()
-                if c.approved > 0
+                if c.approved > c.approved_unknown
             },
             question,
         ),
-        denied_as_failures=_naive(dict(cells), question),
+        denied_as_failures=_naive(dict(cells.alike), question),
+    )
+
+
+def assumptions_of(history: Past) -> tuple[str, ...]:
+    """Return what is assumed of past data."""
+    known = ASSUMES_EXACT if history.exact else ASSUMES_ALIKE
+    return (
+        (known, ASSUMES_LIKE_KNOWN) if any(c.cohorts for c in history.cells.values()) else (known,)
     )
 
 
@@ -295,8 +309,11 @@ def _missing(verdict: Verdict, cells: Cells, question: Question, bands: Bands) -
     needs_labels = [
         g for g in cells if any(by_group[g].depends_on_r for by_group in bands.values())
     ]
+    unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     if needs_labels:
-        return (f"outcomes of denied people in {', '.join(needs_labels)}",)
+        return (f"outcomes of denied people in {', '.join(needs_labels)}", *unknown)
+    if unknown:
+        return tuple(unknown)
     return (f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied",)
 
 

@@ -18,8 +18,7 @@ from equipoise.evidence.weighing import Levels, Weighing
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
 from equipoise.identify import (
-    ASSUMES_ALIKE,
-    ASSUMES_EXACT,
+    assumptions_of,
     difference_bounds,
     free_verdict,
     rate_intervals,
@@ -68,6 +67,7 @@ class AdaptiveAudit(Audit):
     name: ClassVar[str] = "adaptive"
     looks_at_approved: ClassVar[bool] = False
     correctable: ClassVar[bool] = True
+    takes_unknown: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -95,7 +95,8 @@ class AdaptiveAudit(Audit):
             simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
         )
         self._weighing: Weighing | None = None
-        self._next_doubt = np.inf if history.exact else 20.0  # exact past data never blur it all
+        # Exact past data never blur it all, unless outcomes of the approved are not known.
+        self._next_doubt = np.inf if history.exact and not self.cells.unknown else 20.0
         free = free_verdict(history, question, self._free_share / 2.0)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
@@ -218,7 +219,9 @@ class AdaptiveAudit(Audit):
             self._next_doubt = DOUBT * weighing.told.sum()
             low, high = np.array(list(self._boxes().values())).T
             if weighing.is_hopeless(low, high):
-                return self._conclude("the past data are too few for any number of labels")
+                few = "of too few approved people the outcome is known"
+                why = few if self.cells.unknown else "the past data are too few"
+                return self._conclude(f"{why} for any number of labels to decide")
         return None
 
     def _least_hold(self) -> float:
@@ -320,7 +323,7 @@ class AdaptiveAudit(Audit):
         for rate, by_group in intervals.items():
             out[rate] = {}
             for i, (group, interval) in enumerate(by_group.items()):
-                curve = RATES[rate].curve(*self.cells[group].shares)
+                curve = RATES[rate].curve(*self.cells[group].alike.shares)
                 guess = None if curve is None else self._plug_in(curve, i)
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)
@@ -353,6 +356,11 @@ class AdaptiveAudit(Audit):
                 if n >= 0.5
             ]
             lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
+        elif self.cells.unknown:
+            lines.append(
+                f"outcomes of {self.cells.unknown:,g} approved people that are not known: at the "
+                "present estimates no number of labels decides without them; or a larger epsilon"
+            )
         elif not self.history.exact:
             lines.append(
                 "more past rows: at the present estimates no number of labels decides with these; "
@@ -377,6 +385,4 @@ class AdaptiveAudit(Audit):
         return self.cells.total * shrink**2
 
     def _assumptions(self) -> tuple[str, ...]:
-        if self.history.exact:
-            return (ASSUMES_EXACT, ASSUMES_STREAM)
-        return (ASSUMES_ALIKE, ASSUMES_STREAM)
+        return (*assumptions_of(self.history), ASSUMES_STREAM)

@@ -109,6 +109,9 @@ class Audit(ABC):
     correctable: ClassVar[bool] = False
     """Whether :meth:`correct` changes an answer in place; else a new audit replays the log."""
 
+    takes_unknown: ClassVar[bool] = False
+    """Whether outcomes of approved people may be unknown."""
+
     def __init__(
         self, history: Past, question: Question, costs: Costs, *, budget: float | None = None
     ) -> None:
@@ -118,6 +121,12 @@ class Audit(ABC):
             raise InvalidInput(
                 f"'history' must be past decisions as History.read or a world's past() return "
                 f"them; got a {type(history).__name__}"
+            )
+        if history.cells.unknown and not self.takes_unknown:
+            raise InvalidInput(
+                f"the audit {self.name!r} counts approved people by their outcome, and those of "
+                f"{history.cells.unknown:,g} are not known; the adaptive audit and 'check' take "
+                "such data, or cut them by date"
             )
         for group in costs.groups:
             if group not in history.cells:

@@ -58,6 +58,19 @@ def past_decisions(
     max_groups: Annotated[
         int, _option("--max-groups", what="Most values of a group column (50).", panel=VALUES)
     ] = 50,
+    unknown: Annotated[
+        Literal["refuse", "bounds", "like_known"],
+        _option("--unknown", what="Approved whose outcome is not known yet.", panel=VALUES),
+    ] = "refuse",
+    cohort: Annotated[
+        str | None,
+        _option(
+            "--cohort",
+            what="Column within which unknown outcomes are like known ones.",
+            panel=VALUES,
+            metavar="COLUMN",
+        ),
+    ] = None,
     table: Annotated[
         str | None,
         _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
@@ -101,6 +114,8 @@ def past_decisions(
                 min_group=min_group,
                 max_groups=max_groups,
                 denied_outcomes=denied_outcomes,
+                unknown=unknown,
+                cohort=cohort,
                 table=table,
                 query=query,
                 encoding=encoding,

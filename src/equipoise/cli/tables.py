@@ -36,7 +36,9 @@ def past_table(cells: Cells) -> Table:
     """Show past decisions: what is known of each group."""
     table = new_table("group", "people", "approved", "good of these", "denied: nobody knows")
     for group, c in cells.items():
-        good = f"{c.approved_positive / c.approved:.1%}" if c.approved else "-"
+        known = c.approved - c.approved_unknown
+        good = f"{c.approved_positive / known:.1%}" if known else "-"
+        good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
         table.add_row(group, f"{c.total:,g}", f"{c.approved / c.total:.1%}", good, f"{c.denied:,g}")
     return table
 

@@ -26,7 +26,9 @@ class CellPast:
         if group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         place = self.cells.groups.index(group)
-        counts = self.order.until(3 * place + (1 - outcome), tau)
+        kinds = 4 if self.cells.unknown else 3
+        counts = self.order.until(kinds * place + (1 - outcome), tau)
         if counts is None:
             return None
-        return int(counts[3 * place : 3 * place + 3].sum() if within_group else counts.sum())
+        own = counts[kinds * place : kinds * (place + 1)]
+        return int(own.sum() if within_group else counts.sum())

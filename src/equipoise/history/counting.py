@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
@@ -30,10 +31,13 @@ from equipoise.history.values import (
     with_counts,
 )
 
-__all__ = ["Counted", "Row", "Said", "count_rows", "tally"]
+__all__ = ["Counted", "Row", "Said", "Unknown", "count_rows", "tally"]
 
 MOST_GROUPS = 1_000
 MOST_VALUES = 100
+Unknown = Literal["refuse", "bounds", "like_known"]
+"""What to do with approved people whose outcome is not known."""
+
 PEEK = 10_000  # rows looked at before the whole table is grouped
 
 
@@ -164,14 +168,20 @@ def tally(
 
 
 def count_rows(
-    source: Source, columns: Columns, said: Said, *, ignore_denied_outcomes: bool
+    source: Source,
+    columns: Columns,
+    said: Said,
+    *,
+    ignore_denied_outcomes: bool,
+    unknown: Unknown = "refuse",
 ) -> Counted:
     """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
     rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1)
     counted = Counted(Cells({"": GroupCells(1, 0, 0)}), rows, coding, ())
     approved = [row for row in rows if row.bit == 1]
     denied = [row for row in rows if row.bit == 0]
-    _require_outcomes(source, counted, approved)
+    if unknown == "refuse":
+        _require_outcomes(source, counted, approved)
     labelled = [row for row in denied if not is_missing(row.outcome, said.missing_values)]
     if labelled and not ignore_denied_outcomes:
         _refuse_denied_outcomes(source, counted, labelled)
@@ -180,18 +190,35 @@ def count_rows(
             f"Column {columns.outcome!r}: the outcomes of {sum(r.count for r in labelled):,} "
             "denied rows were left out."
         )
-    return replace(counted, cells=_cells(counted), notes=tuple(notes))
+    cells = _cells(counted, by_cohort=unknown == "like_known")
+    return replace(counted, cells=cells, notes=(*notes, *_unknown_notes(cells, columns)))
 
 
-def _cells(counted: Counted) -> Cells:
+def _unknown_notes(cells: Cells, columns: Columns) -> list[str]:
+    if not cells.unknown:
+        return []
+    missing = ", ".join(f"{g} {c.approved_unknown:,g} of {c.approved:,g}" for g, c in cells.items())
+    assumed = (
+        "nothing is assumed of them"
+        if not any(c.cohorts for c in cells.values())
+        else "they are taken to be like the known ones of the same group"
+        + (f" and {columns.cohort}" if columns.cohort else "")
+    )
+    return [f"The outcomes of {cells.unknown:,g} approved are not known ({missing}); {assumed}."]
+
+
+def _cells(counted: Counted, *, by_cohort: bool) -> Cells:
     counts: dict[str, Counter[str]] = {}
+    cohorts: dict[str, dict[str, list[int]]] = {}
     for row in counted.rows:
         own = counts.setdefault(row.name, Counter())
         if row.bit == 0:
             own["denied"] += row.count
         else:
-            good = counted.outcome_of(row) == 1
-            own["approved_positive" if good else "approved_negative"] += row.count
+            at = {1: 0, 0: 1, None: 2}[counted.outcome_of(row)]
+            own[("approved_positive", "approved_negative", "approved_unknown")[at]] += row.count
+            mine = cohorts.setdefault(row.name, {})
+            mine.setdefault(key_of(row.cohort), [0, 0, 0])[at] += row.count
     if len(counts) < 2:
         raise BadData(
             f"column {shown(counted.coding.columns.groups)} must hold at least two groups to "
@@ -199,7 +226,15 @@ def _cells(counted: Counted) -> Cells:
         )
     return Cells(
         {
-            group: GroupCells(c["approved_positive"], c["approved_negative"], c["denied"])
+            group: GroupCells(
+                c["approved_positive"],
+                c["approved_negative"],
+                c["denied"],
+                c["approved_unknown"],
+                tuple((a, b, u) for a, b, u in cohorts.get(group, {}).values())
+                if by_cohort and c["approved_unknown"]
+                else (),
+            )
             for group, c in sorted(counts.items())
         }
     )
@@ -317,8 +352,23 @@ def _require_outcomes(source: Source, counted: Counted, approved: Sequence[Row])
         where = _where(source, unknown, _of(columns, unknown))
         raise BadData(
             f"column {columns.outcome!r} must hold an outcome in every approved row; "
-            f"empty in {where}; fill it in or leave those rows out"
+            f"empty in {where} ({_per_group(approved, unknown)}). To leave these rows out would "
+            "bias the answer. unknown='bounds' (--unknown bounds) assumes nothing of them; "
+            "unknown='like_known' (--unknown like_known) takes them to be like the known ones of "
+            "their group; date= and until= (--date, --until) keep only people old enough for "
+            "their outcome to be known, by a rule that does not look at outcomes"
         )
+
+
+def _per_group(approved: Sequence[Row], unknown: Sequence[Row]) -> str:
+    counts = dict.fromkeys(sorted({row.name for row in approved}), 0)
+    missing = dict(counts)
+    for row in approved:
+        counts[row.name] += row.count
+    for row in unknown:
+        missing[row.name] += row.count
+    parts = [f"{name}: {missing[name]:,} of {n:,} approved" for name, n in counts.items()]
+    return ", ".join(parts[:8]) + (f" and {len(parts) - 8} more groups" if len(parts) > 8 else "")
 
 
 def _refuse_denied_outcomes(source: Source, counted: Counted, labelled: Sequence[Row]) -> None:

@@ -12,7 +12,7 @@ from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
-from equipoise.history.counting import Counted, Said, count_rows
+from equipoise.history.counting import Counted, Said, Unknown, count_rows
 from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
 from equipoise.history.random_order import RandomOrder
@@ -73,6 +73,8 @@ class History:
         min_group: int = 0,
         max_groups: int = MOST_VALUES_OF_A_GROUP,
         denied_outcomes: Literal["error", "ignore"] = "error",
+        unknown: Unknown = "refuse",
+        cohort: str | None = None,
         date: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -98,7 +100,7 @@ class History:
             intersections, called for example ``Black & female``.
         decision, outcome
             The columns of decisions and outcomes: 0/1 or true/false, or else see ``positive``. An
-            outcome must be there for every approved person and for nobody else.
+            outcome must be there for every approved person (or see ``unknown``), for nobody else.
         positive, negative
             The value or values that mean 1, and those that mean 0: for both columns, or for each
             as in ``{"decision": "approved", "outcome": ["repaid", "settled"]}``. One of the two is
@@ -114,6 +116,13 @@ class History:
             How many different values a group column may have.
         denied_outcomes
             What to do with outcomes of denied people: ``"error"`` or ``"ignore"``.
+        unknown
+            What to do with approved people whose outcome is not known yet: ``"refuse"`` them;
+            ``"bounds"`` assumes nothing of them; ``"like_known"`` takes them to be like the known
+            ones of the same group and ``cohort``.
+        cohort
+            The column, such as the year of the decision, within which outcomes that are not known
+            are like the known ones.
         date, since, until
             Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
             how long outcomes take, never by what is known of them.
@@ -145,14 +154,24 @@ class History:
             min_group,
             max_groups,
         )
-        columns = Columns((group,) if isinstance(group, str) else tuple(group), decision, outcome)
+        modes = ("refuse", "bounds", "like_known")
+        if unknown not in modes:
+            raise UnknownName("value of 'unknown'", unknown, modes)
+        if cohort is not None and unknown != "like_known":
+            raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
+        groups = (group,) if isinstance(group, str) else tuple(group)
+        columns = Columns(groups, decision, outcome, cohort=cohort)
         more = () if order_by is None else (order_by,)
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
         )
         opened, period = _cut(opened, date, since, until)
         counted = count_rows(
-            opened, columns, said, ignore_denied_outcomes=denied_outcomes == "ignore"
+            opened,
+            columns,
+            said,
+            ignore_denied_outcomes=denied_outcomes == "ignore",
+            unknown=unknown,
         )
         order, words = _order(opened, counted, order_by, seed)
         return cls(
@@ -298,6 +317,7 @@ def _random(cells: Cells, seed: int) -> CellPast:
         _whole(count, cell, group)
         for group, its in cells.items()
         for cell, count in its.counts.items()
+        if cells.unknown or cell != "approved_unknown"
     ]
     return CellPast(cells, False, RandomOrder(np.random.default_rng(seed), counts=counts))
 
@@ -340,7 +360,9 @@ def _remarks(cells: Cells) -> list[str]:
             notes.append(f"Group {group!r} has {c.total:g} people only: little can be said of it.")
         if c.approved == 0:
             notes.append(f"Nobody in group {group!r} was approved: none of its outcomes is known.")
-        elif c.approved_positive == 0 or c.approved_negative == 0:
+        elif c.approved_unknown == c.approved:
+            notes.append(f"No outcome of an approved person of group {group!r} is known.")
+        elif (c.approved_positive == 0 or c.approved_negative == 0) and not c.approved_unknown:
             bit = int(c.approved_positive == 0)
             notes.append(f"No approved person of group {group!r} had outcome {bit}.")
         if c.denied == 0:

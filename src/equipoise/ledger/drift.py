@@ -137,7 +137,7 @@ def drift_tests(
                 alpha,
             )
         )
-        if c.approved > 0:
+        if c.approved > 0 and not c.approved_unknown:  # else nothing is there to compare with
             tests.append(_base_rate_test(counts, group, past, alpha))
     return tuple(tests)
 

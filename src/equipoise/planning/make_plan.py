@@ -77,9 +77,11 @@ def plan(history: Past, question: Question, costs: Costs, *, progress: Progress 
     'nothing to pay: the past data decide (UNFAIR)'
     """
     free = check(history, question)
+    unknown = history.cells.unknown
+    able = [e for e in AUDITS.values() if not unknown or resolve(e.audit).takes_unknown]
     made = [
         resolve(entry.forecast)(history, question, costs, progress)
-        for entry in AUDITS.values()
+        for entry in able
         if entry.forecast is not None
     ]
     rows = sorted(
@@ -87,7 +89,7 @@ def plan(history: Past, question: Question, costs: Costs, *, progress: Progress 
         key=lambda row: (not row.possible, row.guess.cost, row.guess.labels),
     )
     recommended, advice = _advise(free, rows)
-    return Plan(question, costs, free, tuple(rows), recommended, advice, _notes(question))
+    return Plan(question, costs, free, tuple(rows), recommended, advice, _notes(question, unknown))
 
 
 def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
@@ -124,7 +126,12 @@ def _spread(seen: Outlook | None) -> list[str]:
     ]
 
 
-def _notes(question: Question) -> tuple[str, ...]:
+def _notes(question: Question, unknown: float) -> tuple[str, ...]:
+    if unknown:
+        return (
+            f"the outcomes of {unknown:,g} approved people are not known: audits that count people "
+            "by outcome cannot run, and are left out",
+        )
     if question.gamma > 0.0:
         return ()
     return (

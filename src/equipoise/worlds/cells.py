@@ -46,6 +46,8 @@ class CellWorld:
     def __post_init__(self) -> None:
         if len(self.cells) < 2:
             raise InvalidInput(f"a world needs at least two groups; got {self.cells.groups}")
+        if self.cells.unknown:
+            raise InvalidInput("a world knows everybody's outcome; 'cells' has unknown ones")
         for group in self.cells:
             if not 0.0 <= self.r[group] <= 1.0:
                 raise InvalidInput(f"'r' of group {group!r} must be in [0, 1]; got {self.r[group]}")

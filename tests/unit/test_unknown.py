@@ -1,0 +1,170 @@
+"""Approved people whose outcome is not known: bands that hold, whatever the unknown ones did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equipoise as eq
+from equipoise.bands import band_from_counts, clopper_pearson
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData, InvalidInput
+from equipoise.history.cell_past import CellPast
+from equipoise.history.random_order import RandomOrder
+from equipoise.metrics import RATES, difference
+
+COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}
+POINTS = (0.0, 0.2, 0.5, 0.9, 1.0)
+
+
+def past_of(cells: dict[str, GroupCells], *, exact: bool) -> CellPast:
+    order = RandomOrder(np.random.default_rng(0), counts=[1] * 4 * len(cells))
+    return CellPast(Cells(cells), exact=exact, order=order)
+
+
+def open_book(size: int = 40_000) -> pd.DataFrame:
+    """Approvals by a coin flip, a fair lender; outcomes come in sooner for one group."""
+    rng = np.random.default_rng(5)
+    race = rng.choice(["a", "b"], size)
+    granted = rng.integers(0, 2, size)
+    paid = (rng.random(size) < 0.7).astype(float)
+    mature = rng.random(size) < np.where(race == "a", 0.95, 0.45)
+    frame = pd.DataFrame({"race": race, "granted": granted, "year": rng.integers(2019, 2024, size)})
+    frame["paid"] = np.where((granted == 1) & mature, paid, np.nan)
+    frame["date"] = pd.to_datetime(frame.year.astype(str) + "-07-01")
+    return frame
+
+
+def test_the_advice_does_not_make_a_fair_lender_unfair() -> None:
+    """To leave approved rows out, as was advised, made coin flips UNFAIR for certain."""
+    book, question = open_book(), eq.Question("equalized_odds", 0.05, 0.05, 0.05)
+    with pytest.raises(BadData) as caught:
+        eq.History.read(book, **COLUMNS)
+    message = str(caught.value)
+    for words in ("a: ", " of ", "--unknown bounds", "--unknown like_known", "--until", "bias"):
+        assert words in message
+    dropped = eq.History.read(book[(book.granted == 0) | book.paid.notna()], **COLUMNS)
+    assert eq.check(dropped, question).verdict == "UNFAIR"
+    for mode in ("bounds", "like_known"):
+        history = eq.History.read(book, **COLUMNS, unknown=mode)
+        assert history.cells.unknown == (book.granted.eq(1) & book.paid.isna()).sum()
+        assert eq.check(history, question).verdict == "INCONCLUSIVE"
+    finding = eq.check(
+        eq.History.read(book, **COLUMNS, unknown="like_known", cohort="year"), question
+    )
+    assert any("are like the known ones" in line for line in finding.assumptions)
+    assert "approved, ?" in str(eq.History.read(book, **COLUMNS, unknown="bounds"))
+
+
+def test_a_cut_by_date_keeps_the_unknown_that_are_inside() -> None:
+    book = open_book()
+    with pytest.raises(BadData, match="must hold an outcome in every approved row"):
+        eq.History.read(book, **COLUMNS, date="date", until="2021-01-01")
+    cut = eq.History.read(book, **COLUMNS, date="date", until="2021-01-01", unknown="bounds")
+    assert cut.cells.total == book.year.lt(2021).sum()
+    with pytest.raises(InvalidInput, match=r"'date' .* needs 'since' or 'until'"):
+        eq.History.read(book, **COLUMNS, date="date")
+    gap = book.assign(date=book.date.where(book.index != 3))
+    with pytest.raises(BadData, match="1 rows have none"):
+        eq.History.read(gap, **COLUMNS, date="date", since="2020-01-01")
+
+
+def test_nothing_assumed_is_one_binomial_per_curve() -> None:
+    counts, alpha = GroupCells(300, 80, 500, approved_unknown=120), 0.01
+    tpr = band_from_counts(RATES["true_positive_rate"], counts, alpha)
+    low, high = clopper_pearson(500, 800, alpha)[1], clopper_pearson(500, 920, alpha)[0]
+    for r in POINTS:
+        assert tpr.low.at(r) == pytest.approx(1 / (1 + low / (1 - low) * r))
+        assert tpr.high.at(r) == pytest.approx(1 / (1 + high / (1 - high) * r))
+    assert band_from_counts(RATES["selection_rate"], counts, alpha) == band_from_counts(
+        RATES["selection_rate"], GroupCells(420, 80, 500), alpha
+    )
+    precision = band_from_counts(RATES["precision"], counts, alpha)
+    assert precision.low.at(0) == pytest.approx(clopper_pearson(300, 500, alpha)[0])
+    assert precision.high.at(0) == pytest.approx(clopper_pearson(420, 500, alpha)[1])
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("alpha", [None, 0.01])
+def test_the_band_holds_every_completion(rate: str, alpha: float | None) -> None:
+    """A band for unknown outcomes contains the band of whatever they turn out to be."""
+    counts = GroupCells(30, 20, 60, approved_unknown=15)
+    band = band_from_counts(RATES[rate], counts, alpha)
+    for good in range(16):
+        whole = GroupCells(30 + good, 20 + 15 - good, 60)
+        known = band_from_counts(RATES[rate], whole, alpha)
+        for r in POINTS:
+            assert band.low.at(r) <= known.low.at(r) + 1e-12
+            assert band.high.at(r) >= known.high.at(r) - 1e-12
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
+    counts = GroupCells(30, 20, 60, 15, cohorts=((20, 5, 5), (10, 15, 0), (0, 0, 10)))
+    band = band_from_counts(RATES[rate], counts, 0.05)
+    s_box = clopper_pearson(60, 125, 0.05 if rate == "selection_rate" else 0.05 / 7)
+    for s in np.linspace(*s_box, 7):
+        for share in (30 / 50, 30 / 65, 40 / 65):
+            curve = RATES[rate].curve((1 - s) * share, (1 - s) * (1 - share), s)
+            assert curve is not None
+            for r in POINTS:
+                assert band.low.at(r) - 1e-9 <= curve.at(r) <= band.high.at(r) + 1e-9
+
+
+def test_past_without_end_still_has_a_width() -> None:
+    """Most outcomes of the approved are unknown: no number of labels can decide."""
+    cells = {g: GroupCells(0.2, 0.1, 0.4, approved_unknown=0.3) for g in "ab"}
+    past, question = past_of(cells, exact=True), eq.Question("equal_opportunity", 0.0, 0.02, 0.05)
+    finding = eq.check(past, question)
+    assert finding.lower == 0.0
+    assert finding.upper > 0.4
+    band = band_from_counts(RATES["true_positive_rate"], cells["a"], None)
+    assert band.low.at(0.5) < band.high.at(0.5)
+    audit = eq.AdaptiveAudit(past, question, eq.Costs())
+    rng = np.random.default_rng(1)
+    for at in range(4_000):
+        if audit.finding is not None:
+            break
+        ticket = audit.ask(group="ab"[at % 2], decision=0)
+        if ticket.want is eq.Want.LABEL:
+            audit.tell(ticket, outcome=int(rng.random() < 0.5))
+    assert audit.finding is not None
+    assert audit.finding.verdict == "INCONCLUSIVE"
+    assert any("not known" in line for line in audit.finding.missing)
+
+
+@pytest.mark.parametrize("audit", [eq.RSAudit, eq.BaselineAudit])
+def test_other_audits_refuse_it(audit: type) -> None:
+    past = past_of({g: GroupCells(40, 10, 40, approved_unknown=10) for g in "ab"}, exact=False)
+    with pytest.raises(InvalidInput, match="those of 20 are not known; the adaptive audit"):
+        audit(past, eq.Question(), eq.Costs())
+    made = eq.plan(past, eq.Question("demographic_parity"), eq.Costs())
+    assert {row.audit for row in made.rows} == {"adaptive"}
+
+
+@pytest.mark.parametrize("mode", ["bounds", "like_known"])
+def test_the_interval_of_check_covers(mode: str) -> None:
+    """Draw pasts in which outcomes are unknown for reasons of their own; Delta is inside."""
+    rng, runs, delta = np.random.default_rng(8), 200, 0.2
+    shares = {"a": (0.5, 0.1, 0.4), "b": (0.3, 0.2, 0.5)}
+    unknown = {"a": (0.1, 0.1), "b": (0.5, 0.5)} if mode == "like_known" else {
+        "a": (0.3, 0.0), "b": (0.0, 0.6)
+    }  # fmt: skip
+    r = {"a": 0.3, "b": 0.6}
+    question = eq.Question("equal_opportunity", 0.05, 0.05, delta)
+    truth = difference(Cells({g: GroupCells(*p) for g, p in shares.items()}), r, question.metric)
+    missed = 0
+    for _ in range(runs):
+        drawn = {}
+        for group, p in shares.items():
+            good, bad, denied = rng.multinomial(400, p).tolist()
+            lost = [
+                int(rng.binomial(n, u)) for n, u in zip((good, bad), unknown[group], strict=True)
+            ]
+            own = (good - lost[0], bad - lost[1], sum(lost))
+            cohorts = (own,) if mode == "like_known" else ()
+            drawn[group] = GroupCells(own[0], own[1], denied, own[2], cohorts)
+        finding = eq.check(past_of(drawn, exact=False), question)
+        missed += not finding.lower <= truth <= finding.upper
+    assert missed <= delta * runs + 3 * np.sqrt(delta * (1 - delta) * runs)
