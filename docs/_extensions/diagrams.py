@@ -57,7 +57,7 @@ def loop() -> str:
     drawing.box(550, 95, 150, 60, "verdict", "with its interval")
     drawing.box(285, 170, 150, 60, "the world", "weeks or months")
     drawing.arrow((130, 95), (285, 50), "ask: group, decision", "end")
-    drawing.arrow((285, 65), (165, 95), "", "start")
+    drawing.arrow((285, 65), (165, 95), "ticket", "start", below=True)
     drawing.arrow((165, 155), (285, 200), "override a denial", "end", below=True)
     drawing.arrow((360, 170), (360, 80), "tell: outcome", "start")
     drawing.arrow((435, 50), (590, 95), "enough evidence", "start")
@@ -72,11 +72,11 @@ def person() -> str:
         "States of a person: seen, then skipped or reserved; a reserved one is executed, then "
         "revealed; or withdrawn, or overdue and written off",
     )
-    drawing.box(10, 20, 110, 50, "SEEN", "somebody arrived")
+    drawing.box(10, 20, 110, 50, "SEEN", "arrived")
     drawing.box(10, 150, 110, 50, "SKIPPED", "nothing wanted")
     drawing.box(170, 20, 130, 50, "RESERVED", "worst cost held")
     drawing.box(170, 150, 130, 50, "WITHDRAWN", "hold released")
-    drawing.box(350, 20, 130, 50, "EXECUTED", "override carried out")
+    drawing.box(350, 20, 130, 50, "EXECUTED", "carried out")
     drawing.box(350, 150, 130, 50, "OVERDUE", "hold kept")
     drawing.box(600, 20, 140, 50, "REVEALED", "outcome known")
     drawing.box(600, 150, 140, 50, "WRITTEN_OFF", "worst cost posted")
