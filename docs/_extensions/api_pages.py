@@ -17,12 +17,17 @@ FOLDER = Path("generated") / "api"
 # Where a name is listed; a new one appears under "More" until somebody finds it a better place.
 SECTIONS = {
     "Ask": ["Question", "Costs", "Assume", "Verdict", "Want", "Ticket"],
-    "Know": ["History", "Cells", "GroupCells", "check", "Check", "plan", "Plan", "lower_bound",
+    "Know": ["History", "Past", "Cells", "GroupCells", "check", "Check", "lower_bound",
              "LowerBound"],
-    "Audit": ["AdaptiveAudit", "RSAudit", "BaselineAudit", "ExpAudit", "Assist", "ScoreModel",
-              "LiveAudit", "Status"],
-    "Answer": ["Finding", "Interval", "Report"],
-    "Rehearse": ["simulate", "Simulation"],
+    "Plan": ["plan", "Plan", "Forecast", "Outlook", "Price", "what_if", "Variation",
+             "Progress"],
+    "Audit": ["AdaptiveAudit", "RSAudit", "BaselineAudit", "ExpAudit", "Audit", "Assist",
+              "ScoreModel"],
+    "Audit for months": ["LiveAudit", "Reply", "Status", "Checkpoint", "list_audits"],
+    "Answer": ["Finding", "Interval", "Report", "write_report"],
+    "Rehearse": ["simulate", "Simulation", "Summary", "run", "World"],
+    "Errors": ["EquipoiseError", "InvalidInput", "UnknownName", "BadData", "ProtocolError",
+               "Conflict", "LedgerError", "MissingExtra"],
 }  # fmt: skip
 MODULES = ("errors", "ledger", "report", "client")  # public, but not names of the package
 

@@ -30,7 +30,13 @@ __all__ = [
 
 
 class EquipoiseError(Exception):
-    """Base of every error that Equipoise raises on purpose."""
+    """Base of every error that Equipoise raises on purpose.
+
+    Examples
+    --------
+    >>> issubclass(InvalidInput, EquipoiseError), issubclass(InvalidInput, ValueError)
+    (True, True)
+    """
 
 
 class InvalidInput(EquipoiseError, ValueError):

@@ -13,7 +13,15 @@ __all__ = ["Finding", "Interval"]
 
 @dataclass(frozen=True)
 class Interval(JsonValue):
-    """A range that holds a number, and the best guess at it where there is one."""
+    """A range that holds a number, and the best guess at it where there is one.
+
+    Examples
+    --------
+    >>> print(Interval(0.1, 0.3, estimate=0.2))
+    0.200 in [0.100, 0.300]
+    >>> 0.25 in Interval(0.1, 0.3)
+    True
+    """
 
     lower: float
     upper: float

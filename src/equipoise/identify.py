@@ -87,6 +87,18 @@ def check(history: Past, question: Question) -> Check:
     The reported interval holds with probability at least ``1 - delta`` whatever the population
     (exact Clopper-Pearson sets, simultaneous over groups and rates); the verdict is wrong with at
     most the question's error probability.
+
+    Examples
+    --------
+    >>> from equipoise import History
+    >>> past = History.from_cells({
+    ...     "A": {"approved_positive": 700, "approved_negative": 50, "denied": 250},
+    ...     "B": {"approved_positive": 300, "approved_negative": 50, "denied": 650},
+    ... })
+    >>> check(past, Question("equal_opportunity")).verdict  # the denied may be anything
+    <Verdict.INCONCLUSIVE: 'INCONCLUSIVE'>
+    >>> check(past, Question("demographic_parity")).verdict  # all that it needs is known
+    <Verdict.UNFAIR: 'UNFAIR'>
     """
     cells, metric = history.cells, question.metric
     bands = _bands(history, question)

@@ -21,7 +21,13 @@ __all__ = ["Costs", "Question", "Ticket", "Verdict", "Want"]
 
 
 class Verdict(StrEnum):
-    """The answer of an audit."""
+    """The answer of an audit.
+
+    Examples
+    --------
+    >>> Verdict.UNFAIR == "UNFAIR"
+    True
+    """
 
     FAIR = "FAIR"
     UNFAIR = "UNFAIR"
@@ -29,7 +35,13 @@ class Verdict(StrEnum):
 
 
 class Want(StrEnum):
-    """What an audit wants to know about one person."""
+    """What an audit wants to know about one person.
+
+    Examples
+    --------
+    >>> [want.value for want in Want][-1]
+    'LABEL'
+    """
 
     NOTHING = "NOTHING"
     FEATURES = "FEATURES"
@@ -207,6 +219,14 @@ class Ticket(JsonValue):
 
     ``number`` is the person's place in request order; ``hold`` is the most that the request can
     cost, reserved until the outcome is told.
+
+    Examples
+    --------
+    >>> ticket = Ticket(number=0, group="B", decision=0, want=Want.LABEL, hold=1.0)
+    >>> print(ticket)
+    #0 B: label
+    >>> Ticket.from_json(ticket.to_json()) == ticket
+    True
     """
 
     number: int
