@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -44,7 +45,7 @@ class JsonValue:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what :mod:`json` can write."""
+    """Turn a value into what :mod:`json` can write; a number without limit, or none, is null."""
     if isinstance(value, JsonValue):
         return value.to_dict()
     if isinstance(value, Enum):
@@ -53,9 +54,9 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]
-    if hasattr(value, "item"):  # a numpy scalar
-        return value.item()
-    return value
+    if hasattr(value, "tolist"):  # a numpy array or scalar
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _build(hint: Any, value: Any) -> Any:

@@ -45,10 +45,6 @@ class Price(JsonValue):
         """Return the price with each number changed."""
         return Price(change(self.labels), change(self.features), change(self.cost))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers; None stands for "without limit"."""
-        return {k: v if math.isfinite(v) else None for k, v in super().to_dict().items()}
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Price:
         """Build from what :meth:`to_dict` gave."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,15 +34,7 @@ def fail(message: str) -> NoReturn:
 
 def print_json(value: object) -> None:
     """Write an answer as JSON; a number without limit is null."""
-    typer.echo(json.dumps(_finite(plain(value)), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 @contextmanager

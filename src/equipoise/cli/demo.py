@@ -13,10 +13,7 @@ from equipoise.cli.options import Json
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from equipoise.finding import Finding
@@ -106,6 +103,7 @@ def _live_through(progress: Progress) -> Story:
 def _tell(to: Console, story: Story) -> None:
     from equipoise.cli.check import answers_table
     from equipoise.cli.plan import forecasts_table
+    from equipoise.cli.simulate import runs_table
     from equipoise.cli.tables import past_table, rates_table
 
     people = f"{story.history.cells.total:,g}"
@@ -160,7 +158,7 @@ def _tell(to: Console, story: Story) -> None:
     )
     _answer(to, story.rs_here)
     _say(to, f"With a past without end, {story.rs.repeats} simulated runs:")
-    to.print(_runs({"RS-Audit": story.rs}))
+    to.print(runs_table([story.rs]))
 
     here = story.adaptive_here
     _act(
@@ -182,7 +180,7 @@ def _tell(to: Console, story: Story) -> None:
         f"{story.rs.mean_cost / here.cost:,.0f} times as much.",
     )
     _say(to, f"Was it luck? {story.adaptive.repeats} more runs, each with a past of its own:")
-    to.print(_runs({"adaptive": story.adaptive}))
+    to.print(runs_table([story.adaptive], story.least_cost))
     _say(
         to,
         f"No audit with a past without end can do with less than {story.least_cost:,.0f} on "
@@ -218,19 +216,3 @@ def _answer(to: Console, finding: Finding) -> None:
 
     verdict = (str(finding.verdict), f"bold {colour_of(finding.verdict)}")
     _say(to, Text.assemble(verdict, f": {finding.reason}; cost {finding.cost:,.10g}"))
-
-
-def _runs(summaries: Mapping[str, Summary]) -> Table:
-    from equipoise.cli.tables import new_table
-
-    table = new_table("audit", "verdict", "mean labels", "mean cost", "wrong")
-    for name, summary in summaries.items():
-        verdicts = ", ".join(f"{v} {share:.0%}" for v, share in summary.verdicts.items() if share)
-        table.add_row(
-            name,
-            verdicts,
-            f"{summary.mean_labels:,.0f}",
-            f"{summary.mean_cost:,.0f}",
-            f"{summary.errors} of {summary.repeats}",
-        )
-    return table

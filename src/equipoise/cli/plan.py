@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -108,15 +107,15 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
 
 def forecasts_table(made: Plan) -> Table:
     """Show what each audit would ask for and cost."""
-    from equipoise.cli.tables import new_table
+    from equipoise.cli.tables import new_table, number
 
     table = new_table("audit", "labels, guessed", "cost, guessed", "range of cost", "can run")
     for row in made.rows:
         table.add_row(
             row.audit,
-            _number(row.guess.labels),
-            _number(row.guess.cost),
-            f"{_number(row.least.cost)} to {_number(row.most.cost)}",
+            number(row.guess.labels),
+            number(row.guess.cost),
+            f"{number(row.least.cost)} to {number(row.most.cost)}",
             "yes" if row.possible else "no",
         )
     table.caption = (
@@ -129,11 +128,11 @@ def forecasts_table(made: Plan) -> Table:
 
 def outlook_table(seen: Outlook) -> Table:
     """Show how the adaptive audit's cost is spread, and whom it labels."""
-    from equipoise.cli.tables import new_table
+    from equipoise.cli.tables import new_table, number
 
     table = new_table("adaptive audit, rehearsed", *(f"{float(q):.0%}" for q in seen.quantiles))
-    table.add_row("cost at most", *(_number(price.cost) for price in seen.quantiles.values()))
-    table.add_row("labels at most", *(_number(price.labels) for price in seen.quantiles.values()))
+    table.add_row("cost at most", *(number(price.cost) for price in seen.quantiles.values()))
+    table.add_row("labels at most", *(number(price.labels) for price in seen.quantiles.values()))
     labels = ", ".join(f"{group} {count:,.0f}" for group, count in seen.labels.items())
     verdicts = ", ".join(f"{name} {share:.0%}" for name, share in seen.verdicts.items())
     table.caption = (
@@ -150,20 +149,14 @@ def outlook_table(seen: Outlook) -> Table:
 
 
 def _variations_table(variations: Sequence[Variation]) -> Table:
-    from equipoise.cli.tables import new_table
+    from equipoise.cli.tables import new_table, number
 
     table = new_table("adaptive audit, if", "cost: 10%", "50%", "90%", "costs nothing")
     for one in variations:
         prices = (one.outlook.quantiles[level].cost for level in ("0.1", "0.5", "0.9"))
         table.add_row(
-            f"{one.name} = {one.value:g}", *map(_number, prices), f"{one.outlook.free:.0%}"
+            f"{one.name} = {one.value:g}", *map(number, prices), f"{one.outlook.free:.0%}"
         )
     table.caption = f"{variations[0].outlook.audits} rehearsals each, all with the same unknowns"
     table.caption_justify = "left"
     return table
-
-
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "no limit"
-    return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"

@@ -13,6 +13,7 @@ from equipoise.cli.console import bar, console, print_json, working
 from equipoise.cli.option_groups import prices, question_asked, with_options
 from equipoise.cli.options import Json, Positive
 from equipoise.cli.past_options import read_meaning
+from equipoise.cli.tables import number
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
@@ -258,7 +259,7 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: Lo
         if least.reference
         else "no audit costs less on average"
     )
-    to.print(f"C* = {_number(least.cost)}: {meaning}", markup=False)
+    to.print(f"C* = {number(least.cost)}: {meaning}", markup=False)
     to.print(runs_table(summaries, least.cost))
 
 
@@ -275,14 +276,10 @@ def runs_table(summaries: Sequence[Summary], least: float = 0.0) -> Table:
             one.audit,
             verdicts,
             f"{one.errors:,} of {one.repeats:,}",
-            f"{_number(one.mean_cost)} ± {one.standard_error / max(one.mean_cost, 1e-300):.1%}",
+            f"{number(one.mean_cost)} ± {one.standard_error / max(one.mean_cost, 1e-300):.1%}",
             f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else "-",
-            _number(one.mean_labels),
+            number(one.mean_labels),
         )
     table.caption = f"{runs:,} runs; ± is the standard error of the mean, as a share of it"
     table.caption_justify = "left"
     return table
-
-
-def _number(value: float) -> str:
-    return f"{value:,.4g}" if value < 1e6 else f"{value:.3e}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from equipoise.cells import Cells
@@ -11,7 +12,7 @@ from equipoise.question import Verdict
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["colour_of", "new_table", "past_table", "rates_table"]
+__all__ = ["colour_of", "new_table", "number", "past_table", "rates_table"]
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
 
@@ -19,6 +20,19 @@ COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "
 def colour_of(verdict: Verdict) -> str:
     """Return a verdict's colour."""
     return COLOURS[verdict]
+
+
+def number(value: float) -> str:
+    """Write a count or a cost, whatever its size.
+
+    Examples
+    --------
+    >>> [number(x) for x in (12.4, 1_234_567.0, float("inf"))]
+    ['12', '1.23e+06', 'no limit']
+    """
+    if math.isinf(value):
+        return "no limit"
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
 
 
 def new_table(*columns: str, title: str | None = None) -> Table:

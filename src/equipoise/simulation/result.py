@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise._json import JsonValue, plain
+from equipoise._json import JsonValue
 from equipoise.audits.base import Audit
 from equipoise.bands import clopper_pearson
 from equipoise.finding import Interval
@@ -70,7 +69,7 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Draws):
+class Simulation(Draws, JsonValue):
     """Many runs of one audit in one world.
 
     Attributes
@@ -123,19 +122,6 @@ class Simulation(Draws):
             mean_labels=float(self.labels.mean()),
             mean_features=float(self.features.mean()),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the runs as plain lists; None stands for a missing estimate."""
-        runs = {
-            f.name: [None if x != x else x for x in getattr(self, f.name).tolist()]
-            for f in fields(Draws)
-        }
-        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in runs}
-        return {**plain(rest), **runs}
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return the runs as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         return str(self.summary())
