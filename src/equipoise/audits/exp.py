@@ -15,7 +15,7 @@ from equipoise.audits.rate_findings import finding_from_rates, inconclusive
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.bounds import lower_bound, rs_expectation
-from equipoise.bounds.stopping import level_of, outcomes_of
+from equipoise.bounds.tau_precision import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.history.past import Past

@@ -19,7 +19,7 @@ import numpy as np
 from equipoise.audits.base import Answer, Audit
 from equipoise.audits.rate_findings import finding_from_rates, inconclusive, rate_intervals
 from equipoise.bounds import paper_epsilon, paper_tau, relative_error
-from equipoise.bounds.stopping import outcomes_of
+from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.history.past import Past

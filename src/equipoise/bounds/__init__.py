@@ -2,9 +2,9 @@
 
 from equipoise.bounds.expected import baseline_expectation, rs_expectation
 from equipoise.bounds.optimal import LowerBound, lower_bound
+from equipoise.bounds.paper_bounds import baseline_bound, exp_bound, family_bound, rs_bound
 from equipoise.bounds.price import Price
-from equipoise.bounds.stopping import can_answer, paper_epsilon, paper_tau, relative_error
-from equipoise.bounds.theorems import baseline_bound, exp_bound, family_bound, rs_bound
+from equipoise.bounds.tau_precision import can_answer, paper_epsilon, paper_tau, relative_error
 
 __all__ = [
     "LowerBound",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from equipoise.bounds import Price, can_answer, exp_bound, rs_expectation
 from equipoise.bounds.price import per_arrival, shares_of_outcomes
-from equipoise.bounds.stopping import level_of
+from equipoise.bounds.tau_precision import level_of
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS

@@ -16,7 +16,7 @@ from equipoise.bounds import (
     rs_bound,
     rs_expectation,
 )
-from equipoise.bounds.stopping import outcomes_of
+from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range

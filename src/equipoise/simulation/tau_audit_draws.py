@@ -11,7 +11,7 @@ from equipoise.audits.rate_findings import compare_rates, rate_intervals
 from equipoise.audits.tau_audit import TauAudit, checked_tau
 from equipoise.bounds import paper_tau, relative_error
 from equipoise.bounds.price import shares_of_outcomes
-from equipoise.bounds.stopping import outcomes_of
+from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.identify import free_interval
