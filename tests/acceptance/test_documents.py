@@ -98,3 +98,11 @@ def test_constants_in_the_guarantees_are_the_code_s() -> None:
     assert len(rows) == 15
     for module, name, value in rows:
         assert getattr(import_module(f"equipoise.{module}"), name) == float(value), name
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./-]+(?:\.(?:py|md|txt)|/))`", text)
+    assert len(named) > 40
+    homes = (ROOT, ROOT / "src" / "equipoise")
+    assert [name for name in named if not any((home / name).exists() for home in homes)] == []
