@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
 COUNT = "SELECT race, approved, repaid, count(*) FROM '{path}' GROUP BY ALL"
+WORDS = "SELECT race, sex, decision, status, count(*) FROM '{path}' GROUP BY ALL"
+LARGEST_PLACES = 200_000_000  # beyond it only the counts are measured
 SUCCESS = "race = 'Black' AND approved = 1 AND repaid = 1"
 
 
@@ -34,7 +36,7 @@ def run(options: argparse.Namespace) -> Table:
         "seconds",
         "CPU",
         "peak MB",
-        "× first",
+        "× CPU of first",
     )
     _add(
         out,
@@ -44,6 +46,16 @@ def run(options: argparse.Namespace) -> Table:
             "History.read().cells, Parquet": measure(history_cells, large),
         },
     )
+    _add(
+        out,
+        options.rows,
+        {
+            "bare count, words and two groups": measure(bare_words, large),
+            "History.read(), words and two groups": measure(history_words, large),
+        },
+    )
+    if options.rows > LARGEST_PLACES:
+        return out
     tau = options.rows // 50
     places = {
         "tau-th success: running sum": measure(running_sum, large, tau),
@@ -67,7 +79,7 @@ def run(options: argparse.Namespace) -> Table:
 
 def generated(rows: int) -> str:
     """Return a Parquet file of so many past decisions, made once."""
-    path = CACHE / f"past-{rows}.parquet"
+    path = CACHE / f"past-{rows}-words.parquet"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
@@ -78,7 +90,11 @@ def generated(rows: int) -> str:
                     i AS id,
                     CASE WHEN h % 100 < 70 THEN 'White' WHEN h % 100 < 85 THEN 'Black'
                          WHEN h % 100 < 95 THEN 'Hispanic' ELSE 'Asian' END AS race,
+                    CASE WHEN (h // 1000000) % 2 = 0 THEN 'female' ELSE 'male' END AS sex,
                     CAST((h // 100) % 100 AS UTINYINT) AS score,
+                    CASE WHEN (h // 100) % 100 >= 40 THEN 'approved' ELSE 'denied' END AS decision,
+                    CASE WHEN (h // 100) % 100 < 40 THEN NULL
+                         WHEN (h // 10000) % 100 < 85 THEN 'repaid' ELSE 'lost' END AS status,
                     CAST((h // 100) % 100 >= 40 AS TINYINT) AS approved,
                     CASE WHEN (h // 100) % 100 >= 40
                          THEN CAST((h // 10000) % 100 < 85 AS TINYINT) END AS repaid
@@ -98,6 +114,25 @@ def history_cells(path: str) -> Callable[[], object]:
     from equipoise.history import History
 
     return lambda: History.read(path, **COLUMNS).cells
+
+
+def bare_words(path: str) -> Callable[[], object]:
+    return lambda: len(_connect().execute(WORDS.format(path=path)).fetchall())
+
+
+def history_words(path: str) -> Callable[[], object]:
+    from equipoise.history import History
+
+    def read() -> object:
+        return History.read(
+            path,
+            group=["race", "sex"],
+            decision="decision",
+            outcome="status",
+            positive=["approved", "repaid"],
+        ).cells
+
+    return read
 
 
 def rows_until(path: str, tau: int) -> Callable[[], object]:
@@ -190,6 +225,6 @@ def _add(out: Table, rows: int, tasks: dict[str, Measurement]) -> None:
             f"{m.seconds:.2f}",
             f"{m.cpu:.2f}",
             f"{m.megabytes:,.0f}",
-            f"{m.seconds / first.seconds:.2f}",
+            f"{m.cpu / first.cpu:.2f}",
         )
     out.add_section()

@@ -13,6 +13,9 @@ from equipoise.errors import InvalidInput, UnknownName, require_non_negative
 __all__ = ["Cells", "GroupCells"]
 
 
+_LISTS = ("cohorts", "explored")
+_OPTIONAL = ("approved_unknown", *_LISTS)
+
 Cohort = tuple[float, float, float]
 """Approved people of one cohort: outcome 1, outcome 0, outcome not known."""
 
@@ -29,6 +32,9 @@ class GroupCells(JsonValue):
     cohorts
         If given, the approved by cohort, and the assumption that within one the outcomes that are
         not known are like the known ones. Without it nothing is assumed of them.
+    explored
+        Of the denied, those whom a test programme accepted at random all the same: with outcome 1,
+        with outcome 0, and with one that is not known.
 
     Examples
     --------
@@ -43,6 +49,7 @@ class GroupCells(JsonValue):
     denied: float
     approved_unknown: float = 0.0
     cohorts: tuple[Cohort, ...] = ()
+    explored: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, count in self.counts.items():
@@ -51,6 +58,11 @@ class GroupCells(JsonValue):
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
         sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
         own = (self.approved_positive, self.approved_negative, self.approved_unknown)
+        if self.explored and (len(self.explored) != 3 or sum(self.explored) > self.denied):
+            raise InvalidInput(
+                f"'explored' must be three counts of denied people; got {self.explored} of "
+                f"{self.denied:g}"
+            )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
 
@@ -61,12 +73,12 @@ class GroupCells(JsonValue):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; what is said only of unknown outcomes is there if there are any."""
         data = super().to_dict()
-        return {k: v for k, v in data.items() if v or k not in ("approved_unknown", "cohorts")}
+        return {k: v for k, v in data.items() if v or k not in _OPTIONAL}
 
     @property
     def counts(self) -> dict[str, float]:
         """The counts by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cohorts"}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LISTS}
 
     @property
     def total(self) -> float:
@@ -92,6 +104,7 @@ class GroupCells(JsonValue):
             self.approved_positive + good * self.approved_unknown,
             self.approved_negative + (1 - good) * self.approved_unknown,
             self.denied,
+            explored=self.explored,
         )
 
     @property

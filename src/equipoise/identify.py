@@ -14,7 +14,7 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Bands, bands_from_cells, bands_from_past
+from equipoise.bands import Bands, bands_from_cells, bands_from_past, clopper_pearson
 from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
 from equipoise.curves import Band
@@ -27,6 +27,7 @@ from equipoise.question import Question, Verdict
 __all__ = [
     "ASSUMES_ALIKE",
     "ASSUMES_EXACT",
+    "ASSUMES_EXPLORED",
     "ASSUMES_LIKE_KNOWN",
     "Check",
     "assumptions_of",
@@ -47,6 +48,9 @@ ASSUMES_ALIKE = (
 ASSUMES_LIKE_KNOWN = (
     "outcomes of approved people that are not known yet are like the known ones of the same group "
     "(and cohort)"
+)
+ASSUMES_EXPLORED = (
+    "the test programme accepted every denied person of a group with the same chance (untested)"
 )
 ASSUMES_EXACT = "the past data are so many that their shares are the population's"
 
@@ -101,17 +105,17 @@ def check(history: Past, question: Question) -> Check:
     <Verdict.UNFAIR: 'UNFAIR'>
     """
     cells, metric = history.cells, question.metric
-    bands = _bands(history, question)
+    bands, boxes = _bands(history, question)
     compare = question.comparison
-    lower, upper = difference_bounds(bands, compare=compare)
-    verdict = free_verdict(history, question, 1.0)
+    lower, upper = difference_bounds(bands, boxes, compare=compare)
+    verdict = free_verdict(history, question, 1.0, use_labels=True)
     return Check(
         question=question,
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=_reason(verdict, lower, upper, question),
-        rates=rate_intervals(bands),
+        reason=_reason(verdict, lower, upper, question, boxes),
+        rates=rate_intervals(bands, boxes),
         missing=_missing(verdict, cells, question, bands),
         assumptions=assumptions_of(history),
         unlimited=Interval(
@@ -131,42 +135,74 @@ def check(history: Past, question: Question) -> Check:
 
 def assumptions_of(history: Past) -> tuple[str, ...]:
     """Return what is assumed of past data."""
-    known = ASSUMES_EXACT if history.exact else ASSUMES_ALIKE
+    cells = history.cells.values()
     return (
-        (known, ASSUMES_LIKE_KNOWN) if any(c.cohorts for c in history.cells.values()) else (known,)
+        ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
+        *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
+        *([ASSUMES_EXPLORED] if any(c.explored for c in cells) else []),
     )
 
 
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
     """Return the interval for Delta that :func:`check` reports, and nothing else."""
-    return difference_bounds(_bands(history, question), compare=question.comparison)
+    return difference_bounds(*_bands(history, question), compare=question.comparison)
 
 
-def free_verdict(history: Past, question: Question, share: float) -> Verdict:
+def free_verdict(
+    history: Past, question: Question, share: float, *, use_labels: bool = False
+) -> Verdict:
     """Return the verdict that follows from past data, using ``share`` of each error level.
 
     A wrong FAIR needs one true piece (a rate, a group above, a group below) to be missed, so two
     one-sided bounds at half the level suffice for any number of groups. A wrong UNFAIR needs all
-    rates of all groups to be bounded on both sides at once.
+    rates of all groups to be bounded on both sides at once. With ``use_labels`` the outcomes of a
+    test programme bound every r as well: two more bounds for FAIR, two per group for UNFAIR.
     """
-    return _free_verdict(history.cells, history.exact, question, share)
+    return _free_verdict(history.cells, history.exact, question, share, use_labels)
 
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
-def _free_verdict(cells: Cells, exact: bool, question: Question, share: float) -> Verdict:
+def _free_verdict(
+    cells: Cells, exact: bool, question: Question, share: float, use_labels: bool
+) -> Verdict:
     metric, compare = question.metric, question.comparison
-    alpha_fair = None if exact else share * question.level_wrong_fair / 2.0
-    _, upper = difference_bounds(bands_from_cells(cells, metric, alpha_fair), compare=compare)
-    alpha_unfair = (
-        None if exact else simultaneous(share * question.level_wrong_unfair, cells, metric)
+    explored = use_labels and _is_explored(cells)
+
+    def bounds(alpha: float) -> tuple[float, float]:
+        bands = bands_from_cells(cells, metric, None if exact else alpha)
+        return difference_bounds(
+            bands, label_boxes(cells, alpha) if explored else None, compare=compare
+        )
+
+    _, upper = bounds(share * question.level_wrong_fair / (4.0 if explored else 2.0))
+    lower, _ = bounds(
+        simultaneous(share * question.level_wrong_unfair, cells, metric, labels=explored)
     )
-    lower, _ = difference_bounds(bands_from_cells(cells, metric, alpha_unfair), compare=compare)
     fair, unfair = upper <= question.threshold, lower > question.gamma
     if fair and unfair:  # both are right; name the nearer one
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
     return Verdict.UNFAIR if unfair else Verdict.INCONCLUSIVE
+
+
+def label_boxes(cells: Cells, alpha: float) -> dict[str, tuple[float, float]]:
+    """Return bounds of every group's r from a test programme, each missed with at most ``alpha``.
+
+    An outcome that is not known may be either.
+    """
+    boxes = {}
+    for group, counts in cells.items():
+        good, bad, unknown = counts.explored or (0.0, 0.0, 0.0)
+        people = good + bad + unknown
+        low, _ = clopper_pearson(good, people, alpha)
+        _, high = clopper_pearson(good + unknown, people, alpha)
+        boxes[group] = (low, high)
+    return boxes
+
+
+def _is_explored(cells: Cells) -> bool:
+    return any(counts.explored for counts in cells.values())
 
 
 def difference_bounds(
@@ -286,15 +322,20 @@ class _Joint:
         return feasible & (self.compare.gap(np.min(highs, axis=0), np.max(lows, axis=0)) <= d)
 
 
-def _bands(history: Past, question: Question) -> Bands:
-    metric = question.metric
-    alpha = simultaneous(question.delta, history.cells, metric)
-    return bands_from_past(history, metric, alpha)
+def _bands(history: Past, question: Question) -> tuple[Bands, Box | None]:
+    cells, metric = history.cells, question.metric
+    explored = _is_explored(cells)
+    alpha = simultaneous(question.delta, cells, metric, labels=explored)
+    bands = bands_from_past(history, metric, alpha)
+    return bands, label_boxes(cells, alpha) if explored else None
 
 
-def simultaneous(level: float, cells: Cells, metric: str) -> float:
-    """Return the level of one bound when all rates of all groups get two at once."""
-    return level / (2.0 * len(cells) * len(METRICS[metric].rates))
+def simultaneous(level: float, cells: Cells, metric: str, *, labels: bool = False) -> float:
+    """Return the level of one bound when all rates of all groups get two at once.
+
+    With ``labels`` so does every group's r.
+    """
+    return level / (2.0 * len(cells) * (len(METRICS[metric].rates) + labels))
 
 
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
@@ -307,7 +348,16 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
         return None
 
 
-def _reason(verdict: Verdict, lower: float, upper: float, question: Question) -> str:
+def _reason(
+    verdict: Verdict, lower: float, upper: float, question: Question, boxes: Box | None
+) -> str:
+    if boxes is not None and verdict is not Verdict.INCONCLUSIVE:
+        bound = (
+            f"at most {question.threshold:g}"
+            if verdict is Verdict.FAIR
+            else f"above {question.gamma:g}"
+        )
+        return f"with what the test programme says of the denied, Delta is {bound}"
     if verdict is Verdict.FAIR:
         return f"whatever the denied would have done, Delta is at most {question.threshold:g}"
     if verdict is Verdict.UNFAIR:

@@ -71,6 +71,15 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
+    explored: Annotated[
+        str | None,
+        _option(
+            "--explored",
+            what="Column that marks the denied whom a test programme accepted at random.",
+            panel=VALUES,
+            metavar="COLUMN",
+        ),
+    ] = None,
     table: Annotated[
         str | None,
         _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
@@ -116,6 +125,7 @@ def past_decisions(
                 denied_outcomes=denied_outcomes,
                 unknown=unknown,
                 cohort=cohort,
+                explored=explored,
                 table=table,
                 query=query,
                 encoding=encoding,

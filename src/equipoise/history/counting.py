@@ -75,7 +75,8 @@ class Row:
     explored: object = None
     cohort: object = None
     name: str = ""
-    bit: int = -1  # of the decision
+    bit: int = -1  # of the decision: what the policy said
+    tested: bool = False  # accepted by a test programme all the same
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,13 @@ def tally(
             f"{len(folded)} groups of fewer than {said.min_group} people are counted together as "
             f"{OTHER!r}: {shown(folded)}."
         )
+    rows = _mark_explored(columns, rows)
     _require_decisions(source, columns, rows, said)
-    decisions = _texts((row.decision, row.count) for row in rows)
+    decisions = _texts((row.decision, row.count) for row in rows if not row.tested)
     decision = read_yes_no("decision", columns.decision, decisions, said.positive, said.negative)
-    rows = [replace(row, bit=int(decision.bit(row.decision) == 1)) for row in rows]
+    rows = [
+        replace(row, bit=int(decision.bit(row.decision) == 1 and not row.tested)) for row in rows
+    ]
     seen = [
         (row.outcome, row.count)
         for row in rows
@@ -176,13 +180,15 @@ def count_rows(
     unknown: Unknown = "refuse",
 ) -> Counted:
     """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
-    rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1)
+    rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1 or row.tested)
     counted = Counted(Cells({"": GroupCells(1, 0, 0)}), rows, coding, ())
     approved = [row for row in rows if row.bit == 1]
     denied = [row for row in rows if row.bit == 0]
     if unknown == "refuse":
         _require_outcomes(source, counted, approved)
-    labelled = [row for row in denied if not is_missing(row.outcome, said.missing_values)]
+    labelled = [
+        row for row in denied if not row.tested and not is_missing(row.outcome, said.missing_values)
+    ]
     if labelled and not ignore_denied_outcomes:
         _refuse_denied_outcomes(source, counted, labelled)
     if labelled:
@@ -212,10 +218,11 @@ def _cells(counted: Counted, *, by_cohort: bool) -> Cells:
     cohorts: dict[str, dict[str, list[int]]] = {}
     for row in counted.rows:
         own = counts.setdefault(row.name, Counter())
+        at = {1: 0, 0: 1, None: 2}[counted.outcome_of(row) if row.bit or row.tested else None]
         if row.bit == 0:
             own["denied"] += row.count
+            own[f"explored {at}"] += row.count * row.tested
         else:
-            at = {1: 0, 0: 1, None: 2}[counted.outcome_of(row)]
             own[("approved_positive", "approved_negative", "approved_unknown")[at]] += row.count
             mine = cohorts.setdefault(row.name, {})
             mine.setdefault(key_of(row.cohort), [0, 0, 0])[at] += row.count
@@ -234,10 +241,31 @@ def _cells(counted: Counted, *, by_cohort: bool) -> Cells:
                 tuple((a, b, u) for a, b, u in cohorts.get(group, {}).values())
                 if by_cohort and c["approved_unknown"]
                 else (),
+                _explored(c),
             )
             for group, c in sorted(counts.items())
         }
     )
+
+
+def _explored(counts: Counter[str]) -> tuple[float, ...]:
+    own = tuple(counts[f"explored {at}"] for at in range(3))
+    return own if any(own) else ()
+
+
+def _mark_explored(columns: Columns, rows: list[Row]) -> list[Row]:
+    """Find the people whom a test programme accepted although the policy denied them."""
+    if columns.explored is None:
+        return rows
+    found = _texts((r.explored, r.count) for r in rows if not is_missing(r.explored))
+    try:
+        mark = read_yes_no("decision", columns.explored, found)
+    except BadData:
+        raise BadData(
+            f"column {columns.explored!r} must be 0/1 or true/false, 1 for people whom a test "
+            f"programme accepted; found {with_counts(found)}"
+        ) from None
+    return [replace(row, tested=mark.bit(row.explored) == 1) for row in rows]
 
 
 def _query(source: Source, columns: Columns, first: int | None = None) -> list[Row]:

@@ -75,6 +75,7 @@ class History:
         denied_outcomes: Literal["error", "ignore"] = "error",
         unknown: Unknown = "refuse",
         cohort: str | None = None,
+        explored: str | None = None,
         date: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -123,6 +124,11 @@ class History:
         cohort
             The column, such as the year of the decision, within which outcomes that are not known
             are like the known ones.
+        explored
+            The column that marks (1 or true) people whom the policy denied and a test programme
+            accepted all the same. Everybody denied in a group must have had the same chance of
+            that: near misses and overrides by judgement are not such people. They count as denied,
+            and what is known of their outcomes costs nothing.
         date, since, until
             Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
             how long outcomes take, never by what is known of them.
@@ -160,7 +166,7 @@ class History:
         if cohort is not None and unknown != "like_known":
             raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
         groups = (group,) if isinstance(group, str) else tuple(group)
-        columns = Columns(groups, decision, outcome, cohort=cohort)
+        columns = Columns(groups, decision, outcome, explored=explored, cohort=cohort)
         more = () if order_by is None else (order_by,)
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding

@@ -1,0 +1,84 @@
+"""Labels that exist already: people whom a test programme accepted although they were denied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equipoise as eq
+from equipoise.errors import BadData
+from equipoise.identify import label_boxes
+
+COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
+
+
+def programme(size: int, seed: int, *, share: float = 0.02, r: float = 0.5) -> pd.DataFrame:
+    """Return past decisions of which some denials were overridden at random."""
+    rng = np.random.default_rng(seed)
+    race = rng.choice(["a", "b"], size)
+    granted = rng.random(size) < 0.6
+    test = ~granted & (rng.random(size) < share)
+    good = rng.random(size) < np.where(granted, 0.8, r)
+    paid = np.where(granted | test, good.astype(float), np.nan)
+    return pd.DataFrame({"race": race, "granted": (granted | test) * 1, "paid": paid, "test": test})
+
+
+def test_they_count_as_denied_and_their_outcomes_are_kept() -> None:
+    data = programme(20_000, 0)
+    history = eq.History.read(data, **COLUMNS)
+    own = data[(data.race == "a") & data.test]
+    cells = history.cells["a"]
+    assert cells.explored == (own.paid.eq(1).sum(), own.paid.eq(0).sum(), 0)
+    assert cells.approved == ((data.race == "a") & (data.granted == 1) & ~data.test).sum()
+    assert cells.total == (data.race == "a").sum()
+    low, high = label_boxes(history.cells, 0.01)["a"]
+    assert low < 0.5 < high
+    finding = eq.check(history, eq.Question("equal_opportunity", 0.2, 0.1, 0.05))
+    assert finding.verdict == "FAIR"
+    assert any("test programme" in line for line in finding.assumptions)
+    without = data.assign(paid=data.paid.mask(data.test), granted=data.granted.mask(data.test, 0))
+    options = {name: column for name, column in COLUMNS.items() if name != "explored"}
+    blind = eq.check(eq.History.read(without, **options), finding.question)
+    assert blind.verdict == "INCONCLUSIVE"
+
+
+def test_outcomes_that_are_not_known_are_withdrawn() -> None:
+    data = programme(20_000, 2)
+    late = data.test & (np.arange(len(data)) % 3 == 0)
+    cells = eq.History.read(data.assign(paid=data.paid.mask(late)), **COLUMNS).cells
+    assert sum(c.explored[2] for c in cells.values()) == late.sum()
+    audit = eq.AdaptiveAudit(eq.History.from_cells(cells), eq.Question(), eq.Costs())
+    assert audit.evidence is not None
+    assert audit.evidence.told.sum() == data.test.sum() - late.sum()
+
+
+def test_the_audit_takes_them_first_and_for_nothing() -> None:
+    question = eq.Question("equal_opportunity", 0.1, 0.15, 0.05)
+    ended = eq.AdaptiveAudit(
+        eq.History.read(programme(100_000, 3), **COLUMNS), question, eq.Costs()
+    )
+    assert ended.finding is not None
+    assert ended.finding.verdict == "FAIR"
+    assert (ended.finding.cost, ended.finding.labels) == (0.0, 0)
+
+
+def test_the_order_of_the_file_does_not_matter() -> None:
+    """Sorted by outcome the labels would refute at once, taken as they stand."""
+    data = programme(30_000, 4)
+    question = eq.Question("equal_opportunity", 0.0, 0.05, 0.05)
+    audits = [
+        eq.AdaptiveAudit(eq.History.read(one, **COLUMNS), question, eq.Costs())
+        for one in (data, data.sort_values("paid"))
+    ]
+    assert audits[0].finding is audits[1].finding is None
+    one, other = (audit.evidence for audit in audits)
+    assert one is not None
+    assert other is not None
+    assert one.ones.tolist() == other.ones.tolist()
+    assert one.shares.tolist() == other.shares.tolist()
+
+
+def test_the_mark_must_be_yes_or_no() -> None:
+    with pytest.raises(BadData, match="'test' must be 0/1 or true/false, 1 for people whom a test"):
+        eq.History.read(programme(500, 5).assign(test="maybe"), **COLUMNS)
