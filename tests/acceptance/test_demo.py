@@ -30,6 +30,8 @@ def test_it_tells_the_story_on_80_columns() -> None:
         "Delta = 0.00",
         "wrong: the data rule it out",
         "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0",
+        "of the highest; the rule asks for 80%. UNFAIR: whatever the denied would have done, Delta "
+        "is above 0.2; cost 0",
         "INCONCLUSIVE: the past data leave Delta anywhere between",
         "The paper's audit would have spent",
         "every outcome is known: Delta is 0.178.",
@@ -47,6 +49,9 @@ def test_its_numbers_are_computed() -> None:
     truth = world.difference(sharp.metric)
     assert story["truth"] == truth
     assert story["history"] == history.cells.to_dict()
+    approvals = [c.approved / c.total for c in history.cells.values()]
+    shortfall = 1.0 - min(approvals) / max(approvals)
+    assert story["four_fifths"]["lower"] <= shortfall <= story["four_fifths"]["upper"]
     for check in (story["coarse"], story["sharp"]):
         assert check["approved_only"] == 0.0
         assert check["lower"] <= world.difference(check["question"]["metric"]) <= check["upper"]

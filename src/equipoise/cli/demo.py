@@ -29,6 +29,7 @@ app = typer.Typer(add_completion=False)
 
 COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)
 SHARP = Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
+FOUR_FIFTHS = Question("demographic_parity", gamma=0.2, delta=0.05, compare="ratio")
 PRICES = Costs(feature=0.0, label=1.0)
 RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
@@ -50,6 +51,7 @@ class Story(JsonValue):
 
     history: History
     coarse: Check
+    four_fifths: Check
     sharp: Check
     plan: Plan
     rs: Summary
@@ -88,6 +90,7 @@ def _live_through(progress: Progress) -> Story:
     return Story(
         history=history,
         coarse=check(history, COARSE),
+        four_fifths=check(history, FOUR_FIFTHS),
         sharp=check(history, SHARP),
         plan=made,
         rs=simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary(),
@@ -132,6 +135,15 @@ def _tell(to: Console, story: Story) -> None:
     to.print(rates_table(story.coarse))
     _say(to, f"{story.coarse.question}:")
     _answer(to, story.coarse)
+
+    ratio = 1.0 - story.four_fifths.upper, 1.0 - story.four_fifths.lower
+    _act(
+        to,
+        "The four-fifths rule, at no cost",
+        "Approvals are known of everybody. The lowest approval rate is between "
+        f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
+    )
+    _answer(to, story.four_fifths)
 
     _act(
         to,
