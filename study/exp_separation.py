@@ -83,14 +83,14 @@ def _row(tilt: float, separation: float, options: argparse.Namespace) -> list[st
 def _prices(world: MixtureWorld, question: eq.Question, seed: int) -> dict[str, float]:
     """Return the expected cost of every way, infinite where it is not valid, for one past."""
     constants = ExpConstants(EPSILON, DELTA / 2.0, 2)
-    model, cells = world.past(rng=seed).model, CellWorld(world.cells, world.r)
+    model, cells = world.past(seed=seed).model, CellWorld(world.cells, world.r)
     prices = {}
     for way in ("map", "likelihood"):
         branches = {}
         for group, mixture in world.mixtures.items():
             fits, coarse = model.of(group), (1.0 - mixture.q, mixture.q)
             branches[group] = choose_branch(fits, coarse, constants, weights=way)
-            limit = EPSILON * min(coarse) / 1.1 / 36.0
+            limit = EPSILON * 0.9 * min(coarse) / 36.0
             odds = coarse[1] / coarse[0]
             if way == "map" and map_error_bound(fits, odds, level=constants.level) > limit:
                 branches[group] = replace(branches[group], way="fallback")

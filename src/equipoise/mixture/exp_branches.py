@@ -90,7 +90,7 @@ def choose_branch(
     paper = constants.map_features(smaller)
     if weights == "map":
         return Branch("map", "MAP counts were asked for; separation was not tested", paper)
-    least = smaller / (1.0 + COARSE)  # the true smaller weight, as far as the coarse look knows
+    least = smaller * (1.0 - COARSE)  # the true smaller weight, as far as the coarse look knows
     target = constants.epsilon * least / (12.0 * constants.z)
     ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
     enough = ahead.theta_error <= ROOM * target

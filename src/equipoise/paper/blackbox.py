@@ -15,6 +15,7 @@ from equipoise.identify import check
 from equipoise.paper.blackbox_pictures import draw_dataset, draw_ratios
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.classifiers import CLASSIFIERS, classify, decide, read_people
+from equipoise.paper.dataset_tables import compare_rows, describe_columns
 from equipoise.paper.kept_work import Part, Record, real
 from equipoise.paper.label_phases import run_phases
 from equipoise.paper.settings import Settings
@@ -50,7 +51,10 @@ def parts(settings: Settings) -> list[Part]:
                 "law_digest": None if path is None else _digest(path),
             }
             made.append(Part(f"{NAME}/{dataset}/{classifier}", run_classifier, arguments))
-    return made
+        names = ("dataset", "law_path", "law_digest")
+        described = {name: arguments[name] for name in names}
+        made.append(Part(f"{NAME}/{dataset}/columns", describe_columns, described))
+    return [*made, Part(f"{NAME}/complete", compare_rows, {})]
 
 
 def run_classifier(
@@ -171,6 +175,11 @@ def _adaptive(world: CellWorld, question: Question, repeats: int, seed: int) -> 
 def tell(records: Sequence[Record], settings: Settings) -> Chapter:
     """Return the chapter."""
     datasets = [d for d in TITLES if any(r["dataset"] == d for r in records)]
+    columns = {
+        d: [r for r in records if r["dataset"] == d and r["kind"] == "column"] for d in TITLES
+    }
+    complete = [r for r in records if r["kind"] == "complete"]
+    records = [r for r in records if r["kind"] not in ("column", "complete")]
     summary = [_summary(records, d, c) for d in datasets for c in CLASSIFIERS]
     pictures = {d: partial(draw_dataset, records, d) for d in datasets}
     return make_chapter(
@@ -184,10 +193,12 @@ def tell(records: Sequence[Record], settings: Settings) -> Chapter:
             "question": str(QUESTION),
             "tau_epsilon": paper_epsilon(1000, Question(gamma=0.0, delta=0.01), 2),
         },
-        found=_findings(summary),
+        found=[*_findings(summary), *_about_rows(complete)],
         records={
             "ratios": summary,
             "audits": summary,
+            "complete": complete,
+            **{f"{d}-columns": columns[d] for d in datasets},
             "runs": [r for r in records if r["kind"] != "truth"],
         },
         pictures={**pictures, "ratios": partial(draw_ratios, records, datasets)},
@@ -238,6 +249,13 @@ def _findings(summary: Sequence[Record]) -> list[str]:
         lines.append(line)
     free = sum(r["free"] != "INCONCLUSIVE" for r in summary)
     return [*lines, frames["free"].format(free=free, all=len(summary))]
+
+
+def _about_rows(rows: Sequence[Record]) -> list[str]:
+    moved = [abs(real(r, "complete_eod") - real(r, "all_eod")) for r in rows]
+    ratios = [abs(real(r, "complete_ratio") - real(r, "all_ratio")) for r in rows]
+    frame = words_of(NAME)["found"]["complete"]
+    return [frame.format(moved=max(moved), ratio=max(ratios), rows=rows[0]["complete_rows"])]
 
 
 def _range(numbers: Iterable[float]) -> str:

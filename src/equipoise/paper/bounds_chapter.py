@@ -11,6 +11,7 @@ import numpy as np
 from equipoise.bounds import (
     baseline_bound,
     baseline_expectation,
+    exp_bound,
     family_bound,
     lower_bound,
     rs_bound,
@@ -22,9 +23,10 @@ from equipoise.paper.settings import Settings
 from equipoise.paper.style import AUDITS, legend_below, new_figure
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
-from equipoise.worlds import lower_bound_pair
+from equipoise.worlds import CellWorld, MixtureWorld, lower_bound_pair
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["parts", "run_epsilon", "tell"]
@@ -34,13 +36,22 @@ EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 ADAPTIVE = (0.1, 0.05, 0.02, 0.01)
 DELTA, P, Q = 0.01, 0.2, 0.2
 COSTS = Costs(feature=0.0, label=1.0)
+MIXTURE_COSTS = Costs(feature=0.5, label=3.0)
 
 
 def parts(settings: Settings) -> list[Part]:
     """Return one part per world and epsilon."""
     chosen = ADAPTIVE[:1] if settings.quick else ADAPTIVE
     runs = 2 if settings.quick else 6
-    return [
+    mixture = [
+        Part(
+            f"{NAME}/mixture-{epsilon:g}",
+            run_mixture,
+            {"epsilon": epsilon, "repeats": 20 if settings.quick else 200, "seed": settings.seed},
+        )
+        for epsilon in EPSILONS
+    ]
+    return mixture + [
         Part(
             f"{NAME}/{world}-{epsilon:g}",
             run_epsilon,
@@ -89,15 +100,42 @@ def run_epsilon(world: str, epsilon: float, repeats: int, adaptive: int, seed: i
     return [record]
 
 
+def run_mixture(epsilon: float, repeats: int, seed: int) -> list[Record]:
+    """Price Exp-Audit as published where its assumptions hold: known laws, 7 sigma apart."""
+    world = MixtureWorld.synthetic(14.0)
+    question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
+    sim = simulate("exp", world, question, MIXTURE_COSTS, repeats=repeats, seed=seed, weights="map")
+    cells = CellWorld(world.cells, world.r)
+    most = exp_bound(cells, question, MIXTURE_COSTS).cost
+    return [
+        {
+            "world": "mixture",
+            "epsilon": epsilon,
+            "exp_cost": float(sim.cost.mean()),
+            "exp_se": float(sim.cost.std(ddof=1)) / repeats**0.5,
+            "exp_bound": most,
+            "exp_within": float(np.mean(sim.cost <= most)),
+            "exp_wrong": float(sim.wrong.mean()),
+            "rs_expected": rs_expectation(cells, question, MIXTURE_COSTS).cost,
+        }
+    ]
+
+
 def tell(records: Sequence[Record], settings: Settings) -> Chapter:
     """Return the chapter."""
-    rows = sorted(records, key=lambda r: (str(r["world"]), -real(r, "epsilon")))
+    rows = sorted(
+        (r for r in records if r["world"] != "mixture"),
+        key=lambda r: (str(r["world"]), -real(r, "epsilon")),
+    )
+    mixture = sorted(
+        (r for r in records if r["world"] == "mixture"), key=lambda r: -real(r, "epsilon")
+    )
     return make_chapter(
         NAME,
         values={"p": P, "q": Q, "delta": DELTA, "seed": settings.seed},
-        found=_findings(rows),
-        records={"costs": rows},
-        pictures={"costs": lambda: _draw(rows)},
+        found=[*_findings(rows), *_about_theorem_4(mixture)],
+        records={"costs": rows, "theorem-4": mixture},
+        pictures={"costs": lambda: _draw(rows, mixture)},
     )
 
 
@@ -136,8 +174,22 @@ def _findings(rows: Sequence[Record]) -> list[str]:
     ]
 
 
-def _draw(rows: Sequence[Record]) -> Figure:
-    figure, panels = new_figure(1, 2, height=4.4)
+def _about_theorem_4(rows: Sequence[Record]) -> list[str]:
+    small = rows[-1]
+    return [
+        words_of(NAME)["found"]["theorem_4"].format(
+            within=min(real(r, "exp_within") for r in rows),
+            wrong=max(real(r, "exp_wrong") for r in rows),
+            share=real(small, "exp_cost") / real(small, "exp_bound"),
+            epsilon=small["epsilon"],
+        )
+    ]
+
+
+def _draw(rows: Sequence[Record], mixture: Sequence[Record]) -> Figure:
+    figure, panels = new_figure(2, 2, height=4.0)
+    _draw_theorem_4(panels[1][0], mixture)
+    _draw_shares(panels[1][1], [r for r in rows if r["world"] == "unfair"], mixture)
     for axes, world in zip(panels[0], ("fair", "unfair"), strict=True):
         here = [r for r in rows if r["world"] == world]
         x = [real(r, "epsilon") for r in here]
@@ -169,5 +221,44 @@ def _draw(rows: Sequence[Record]) -> Figure:
             xlabel="epsilon (log scale)",
             ylabel="cost (failed overrides, log scale)",
         )
-    legend_below(figure, panels[0], columns=3)
+    legend_below(figure, [*panels[0], panels[1][0]], columns=3)
     return figure
+
+
+def _draw_theorem_4(axes: Axes, rows: Sequence[Record]) -> None:
+    """Draw Exp-Audit's cost beside its bound, and RS-Audit's in the same world."""
+    x = [real(r, "epsilon") for r in rows]
+    for audit, key in (("exp", "exp_cost"), ("rs", "rs_expected")):
+        name, colour, marker, dashes = AUDITS[audit]
+        costs = [real(r, key) for r in rows]
+        axes.plot(x, costs, color=colour, marker=marker, linestyle=dashes, label=name)
+    bounds = [real(r, "exp_bound") for r in rows]
+    colour = AUDITS["exp"][1]
+    axes.plot(x, bounds, color=colour, lw=0.8, alpha=0.7, label="Theorem 4, upper bound")
+    axes.set(
+        title="Mixture, c_feat = 0.5, c_lab = 3",
+        xscale="log",
+        yscale="log",
+        xlabel="epsilon (log scale)",
+        ylabel="cost (log scale)",
+    )
+
+
+def _draw_shares(axes: Axes, rows: Sequence[Record], mixture: Sequence[Record]) -> None:
+    """Draw every audit's mean cost as a share of its theorem's bound."""
+    for audit, here, theorem in (("baseline", rows, 1), ("rs", rows, 2), ("exp", mixture, 4)):
+        name, colour, marker, dashes = AUDITS[audit]
+        shares = [real(r, f"{audit}_cost") / real(r, f"{audit}_bound") for r in here]
+        x = [real(r, "epsilon") for r in here]
+        label = f"{name} / Theorem {theorem}"
+        axes.plot(x, shares, color=colour, marker=marker, linestyle=dashes, label=label)
+    axes.axhline(1.0, color="#555555", lw=1.2)
+    axes.text(0.05, 1.003, "the theorem's bound", fontsize=8.5, ha="center", va="bottom")
+    axes.set(
+        title="Cost as a share of the bound",
+        xscale="log",
+        ylim=(0.8, 1.05),
+        xlabel="epsilon (log scale)",
+        ylabel="mean cost / upper bound",
+    )
+    axes.legend(fontsize=8.5, loc="lower center")

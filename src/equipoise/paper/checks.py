@@ -18,11 +18,17 @@ from equipoise.bounds import (
 )
 from equipoise.data import adult, adult_world
 from equipoise.errors import MissingExtra
-from equipoise.mixture import Curvature, trunc_est_constants
+from equipoise.mixture import (
+    Curvature,
+    Gaussian,
+    HalfSpace,
+    fit_truncated,
+    trunc_est_constants,
+)
 from equipoise.paper.classifiers import classify, decide, read_people
 from equipoise.paper.kept_work import Record
+from equipoise.paper.mixture_runs import DELTA
 from equipoise.paper.synthetic import (
-    DELTA,
     NEEDED_FEATURES,
     PROOF_FEATURES,
     break_even,
@@ -174,6 +180,23 @@ def steps() -> Record:
     }
 
 
+def trunc_est() -> Record:
+    """Fit the same truncated sample exactly, by TruncEst, and as if it were not truncated."""
+    rng = np.random.default_rng(0)
+    normal, family = rng.standard_normal(5), Gaussian("full")
+    cut = HalfSpace(normal / np.linalg.norm(normal))
+    people = rng.standard_normal((40_000, 5))
+    sample = people[cut(people)]
+    off = {m: fit_truncated(sample, cut, family, m).mean for m in ("exact", "sgd")}
+    tame = Curvature(0.25, 4.0, 5.0)
+    found = trunc_est_constants(tame, epsilon=0.05, delta=0.01, acceptance=0.5, dimension=5)
+    return {
+        **{name: float(np.linalg.norm(mean)) for name, mean in off.items()},
+        "vanilla": float(np.linalg.norm(sample.mean(axis=0))),
+        "eta": found.log_eta / math.log(10.0),
+    }
+
+
 def majority() -> Record:
     """Take the majority rule of TruncEst at its worst, with theta* = 0 and epsilon = 1."""
     good, far = math.sqrt(3.0), 3.0 * math.sqrt(3.0)
@@ -258,6 +281,7 @@ CHECKS: Mapping[str, Callable[[], Record]] = {
     "bias": bias,
     "taylor": taylor,
     "steps": steps,
+    "trunc_est": trunc_est,
     "majority": majority,
     "quarter": quarter,
     "fair": fair,

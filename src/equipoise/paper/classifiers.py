@@ -14,11 +14,12 @@ from equipoise.data import adult, encode, law_school
 from equipoise.errors import MissingExtra, UnknownName
 from equipoise.worlds import TableWorld
 
-__all__ = ["CLASSIFIERS", "DATASETS", "People", "classify", "decide", "read_people"]
+__all__ = ["CLASSIFIERS", "COMPLETE", "DATASETS", "People", "classify", "decide", "read_people"]
 
 CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
-DATASETS = ("adult", "law")
-TRAINING_ROWS = {"adult": 100, "law": 5000}
+DATASETS = ("adult", "adult complete", "law")
+COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
+TRAINING_ROWS = {"adult": 100, "adult complete": 100, "law": 5000}
 CLASSIFIER_SEED = 1
 
 Bits = NDArray[np.int8]
@@ -43,11 +44,12 @@ class People:
 
 
 def read_people(dataset: str, law_path: str | None = None) -> People:
-    """Return one of the two tables, numbers scaled and words turned into indicators."""
+    """Return one of the tables, numbers scaled and words turned into indicators."""
     man: object
     good: object
-    if dataset == "adult":
+    if dataset in ("adult", "adult complete"):
         table, group, outcome, man, good = adult(), "sex", "income", "Male", ">50K"
+        table = table if dataset == "adult" else table.filter(COMPLETE)
     elif dataset == "law":
         table, group, outcome, man, good = law_school(law_path), "male", "pass_bar", 1, 1
     else:

@@ -7,9 +7,8 @@ import numpy as np
 from equipoise.audits.exp import ExpAudit
 from equipoise.paper.embedding import embed_adult
 from equipoise.paper.kept_work import Part, Record
-from equipoise.paper.mixture_runs import decide, run_adaptive, run_exp, run_rs
+from equipoise.paper.mixture_runs import DELTA, run_adaptive, run_published
 from equipoise.paper.settings import Settings
-from equipoise.paper.synthetic import DELTA, Constants
 from equipoise.question import Costs, Question
 
 __all__ = ["COST_PAIRS", "GAMMA_EPSILON", "NAME", "parts", "run_all"]
@@ -52,6 +51,7 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> list[Record]:
         records.append({"kind": "group", "group": group, **shares, **rates})
     weights = [float(world.outcome[world.group == g].mean()) for g in range(len(world.groups))]
     smaller = min(min(q, 1.0 - q) for q in weights)
+    questions = [Question(gamma=g, epsilon=e, delta=DELTA) for g, e in GAMMA_EPSILON]
     done, run = 0, -1
     while done < runs and run < 20 * runs:
         run += 1
@@ -63,24 +63,16 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> list[Record]:
             )
             continue
         done += 1
-        capped: dict[Constants, Record] = {}  # one run serves every question alike
-        for gamma, epsilon in GAMMA_EPSILON:
-            question = Question(gamma=gamma, epsilon=epsilon, delta=DELTA)
-            tested = ExpAudit(world.past(), question, Costs(), model=model)
-            for regime in REGIMES:
-                constants = Constants.of(regime, epsilon, smaller)
-                setting: Record = {"regime": regime, "gamma": gamma, "epsilon": epsilon, "run": run}
-                records.append({**setting, **run_rs(cells, question, constants.tau, rng)})
-                if regime == "without caps":
-                    found = run_exp(world, question, model, seed + run, weights="map")
-                else:
-                    if constants not in capped:
-                        capped[constants] = run_exp(
-                            world, question, model, seed + run, weights="map", **constants.options()
-                        )
-                    found = {**capped[constants], "verdict": decide(capped[constants], question)}
-                records.append({**setting, **found, "test": tested.fallback_reason})
-    for gamma, epsilon in GAMMA_EPSILON if adaptive else ():
-        question = Question(gamma=gamma, epsilon=epsilon, delta=DELTA)
+        made = run_published(
+            world, cells, model, questions, REGIMES, smaller, seed=seed + run, rng=rng
+        )
+        reasons = {
+            q.epsilon: ExpAudit(world.past(), q, Costs(), model=model).fallback_reason
+            for q in questions
+        }
+        for record in made:
+            record |= {"run": run, "test": reasons[float(record["epsilon"] or 0.0)]}
+        records += made
+    for question in questions if adaptive else ():
         records += [run_adaptive(cells, question, Costs(*c), adaptive, seed) for c in COST_PAIRS]
     return records

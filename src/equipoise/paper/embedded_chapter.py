@@ -10,9 +10,8 @@ from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.embedded import COST_PAIRS, GAMMA_EPSILON, NAME, REGIMES
 from equipoise.paper.kept_work import Record, real
 from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import cost_of
+from equipoise.paper.mixture_runs import DELTA, cost_of
 from equipoise.paper.settings import Settings
-from equipoise.paper.synthetic import DELTA
 from equipoise.question import Question
 
 __all__ = ["tell"]

@@ -19,7 +19,7 @@ EXPERIMENTS = {
     "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox"),
     "synthetic": ("equipoise.paper.synthetic", "equipoise.paper.synthetic_chapter"),
     "embedded": ("equipoise.paper.embedded", "equipoise.paper.embedded_chapter"),
-    "theorems": ("equipoise.paper.bounds_chapter", "equipoise.paper.theorems"),
+    "theorems": ("equipoise.paper.bounds_chapter", "equipoise.paper.bounds_chapter"),
     "families": ("equipoise.paper.families", "equipoise.paper.families"),
     "notes": ("equipoise.paper.notes", "equipoise.paper.notes"),
 }

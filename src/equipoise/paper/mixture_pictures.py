@@ -69,12 +69,13 @@ def draw_estimates(
     """Draw the estimated EOD against epsilon, a panel per regime, the true value marked."""
     figure, panels = new_figure(1, len(regimes), height=3.8)
     for axes, regime, title in zip(panels[0], regimes, titles, strict=True):
-        for audit in ("rs", "exp"):
+        for audit in ("rs", "exp", "exp sgd"):
             rows = _runs(records, regime, audit)
             epsilons = sorted({real(r, "epsilon") for r in rows})
             runs = [[real(r, "estimate") for r in rows if r["epsilon"] == e] for e in epsilons]
             means, spreads = [np.mean(x) for x in runs], [np.std(x, ddof=1) for x in runs]
-            band(axes, audit, epsilons, means, spreads)
+            if rows:
+                band(axes, audit, epsilons, means, spreads)
         axes.axhline(truth, color=TRUTH, lw=1.5, label="true EOD")
         axes.set(
             title=title,

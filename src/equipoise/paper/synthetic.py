@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from equipoise.bounds import Price, paper_tau, rs_expectation
-from equipoise.mixture.exp_branches import ExpConstants
+from equipoise.bounds import Price, rs_expectation
+from equipoise.mixture.model import MixtureModel, fit_model
 from equipoise.paper.kept_work import Part, Record
-from equipoise.paper.mixture_runs import decide, run_adaptive, run_exp, run_rs
+from equipoise.paper.mixture_runs import DELTA, Constants, run_adaptive, run_exp, run_published
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic_world import find_world
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixtureWorld
+from equipoise.worlds.mixture import MixturePast, MixtureWorld
 
 __all__ = [
     "COST_PAIRS",
@@ -35,13 +32,10 @@ __all__ = [
 
 NAME = "synthetic"
 EPSILONS = (0.8, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001)
-COST_PAIRS = ((0.5, 0.25), (0.5, 0.5), (0.5, 1.0), (0.5, 3.0))
-DELTA = 0.01
+COST_PAIRS = ((0.0, 1.0), (0.5, 0.25), (0.5, 0.5), (0.5, 1.0), (0.5, 3.0))
 PAST_ROWS = 200_000
-WHOLE_PAST = 10**8  # rows counted of a past whose shares are known
-TAU_CAP, R_CAP = 1000, 20_000
 # R over log(14K/delta)/(q_m epsilon^2): as printed, and what the Chernoff step of the proof needs.
-PROOF_FEATURES, NEEDED_FEATURES = 3430.0, 3.0 * 18.5**2 * 1.1 * 36.0 / 35.0
+PROOF_FEATURES, NEEDED_FEATURES = 3430.0, 3.0 * 18.5**2 / 0.9 * 36.0 / 35.0
 
 REGIMES = ("as run", "capped", "without caps")
 """The authors' constants with the paper's caps; the theorems' with these caps; the theorems'."""
@@ -66,7 +60,7 @@ def parts(settings: Settings) -> list[Part]:
     ]
     made += [
         Part(
-            f"{NAME}/adaptive-{label:g}",
+            f"{NAME}/adaptive-{feature:g}-{label:g}",
             run_costs,
             {
                 "feature": feature,
@@ -85,67 +79,50 @@ def past_rows(settings: Settings) -> int:
     return 20_000 if settings.quick else PAST_ROWS
 
 
-@dataclass(frozen=True)
-class Constants:
-    """tau, tau' and R of one group in one regime."""
-
-    tau: int
-    coarse: int
-    features: int
-
-    @classmethod
-    def of(cls, regime: str, epsilon: float, smaller: float) -> Constants:
-        """Return them; ``smaller`` is the weight of the group's rarer outcome."""
-        if regime == "as run":
-            log_24, log_8 = math.log(24.0 / DELTA), math.log(8.0 / DELTA)
-            tau = math.ceil(2.0 * log_24 / epsilon**2)
-            features = math.ceil(500.0 * log_8 / (smaller * epsilon**2))
-            return cls(min(tau, TAU_CAP), math.ceil(0.5 * log_24 / 0.2**2), min(features, R_CAP))
-        proof = ExpConstants(epsilon, DELTA, 2)
-        tau = paper_tau(Question(gamma=0.0, epsilon=epsilon, delta=DELTA), 2)
-        features = proof.map_features(smaller)
-        if regime == "capped":
-            return cls(min(tau, TAU_CAP), proof.coarse_tau, min(features, R_CAP))
-        return cls(tau, proof.coarse_tau, features)
-
-    def options(self) -> dict[str, object]:
-        """Return Exp-Audit's options where its constants are not the proof's."""
-        return {"tau": WHOLE_PAST, "coarse_tau": self.coarse, "features": self.features}
-
-
 def constants_of(regime: str, epsilon: float) -> dict[str, Constants]:
     """Return each group's constants; the rarer outcome has weight 0.3 and 0.4."""
     return {"1": Constants.of(regime, epsilon, 0.3), "0": Constants.of(regime, epsilon, 0.4)}
 
 
 def run_batch(first: int, size: int, seed: int, past_rows: int, tested: bool) -> list[Record]:
-    """Run RS-Audit and Exp-Audit as published, and Exp-Audit with its tests if ``tested``."""
+    """Run RS-Audit and Exp-Audit as published, each run with a past of its own.
+
+    ``tested``: also Exp-Audit with its tests, and with laws by TruncEst in place of exact fits.
+    """
     world, _ = find_world()
     cells = CellWorld(world.cells, world.r)
+    questions = [Question(gamma=0.0, epsilon=e, delta=DELTA) for e in EPSILONS]
     records: list[Record] = []
     for run in range(first, first + size):
         rng = np.random.default_rng([seed, run])
-        model = world.with_feature_rows(past_rows).past(None, rng).model
-        capped: dict[Constants, Record] = {}  # one run serves every epsilon alike
-        for epsilon in EPSILONS:
-            question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
-            for regime in REGIMES:
-                constants = constants_of(regime, epsilon)["1"]
-                record: Record = {"regime": regime, "epsilon": epsilon, "run": run}
-                records.append({**record, **run_rs(cells, question, constants.tau, rng)})
-                if regime == "without caps":
-                    found = run_exp(world, question, model, seed + run, weights="map")
-                else:
-                    if constants not in capped:
-                        capped[constants] = run_exp(
-                            world, question, model, seed + run, weights="map", **constants.options()
-                        )
-                    found = capped[constants]
-                records.append({**record, **found, "verdict": decide(found, question)})
-            if tested:
-                auto = run_exp(world, question, model, seed + run, weights="auto")
-                records.append({**record, **auto, "audit": "exp auto"})
+        past = world.with_feature_rows(past_rows).past(None, rng)
+        made = run_published(
+            world, cells, past.model, questions, REGIMES, 0.3, seed=seed + run, rng=rng
+        )
+        if tested:
+            for question in questions:
+                auto = run_exp(world, question, past.model, seed + run, weights="auto")
+                at: Record = {"regime": "without caps", "epsilon": question.epsilon}
+                made.append({**at, **auto, "audit": "exp auto"})
+            rough = run_published(
+                world, cells, _by_trunc_est(past), questions, REGIMES, 0.3, seed=seed + run, rng=rng
+            )
+            made += [{**r, "audit": "exp sgd"} for r in rough if r["audit"] == "exp"]
+        records += [{**record, "run": run} for record in made]
     return records
+
+
+def _by_trunc_est(past: MixturePast) -> MixtureModel:
+    """Fit the laws anew by the paper's projected gradient method."""
+    people, family = past.people, past.family
+    assert people is not None
+    assert people.features is not None
+    assert family is not None
+    approved = people.decision == 1
+    accepts = {g: m.accepts for g, m in find_world()[0].mixtures.items()}
+    names = np.array(people.groups)[people.group[approved]]
+    features, outcomes = people.features[approved], people.outcome[approved]
+    return fit_model(features, names, outcomes, accepts, family, method="sgd")
 
 
 def run_costs(feature: float, label: float, seed: int, repeats: int) -> list[Record]:

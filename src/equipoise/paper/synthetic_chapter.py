@@ -10,11 +10,10 @@ from equipoise.bounds import lower_bound
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.kept_work import Record, real
 from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import cost_of
+from equipoise.paper.mixture_runs import DELTA, cost_of
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import (
     COST_PAIRS,
-    DELTA,
     EPSILONS,
     NAME,
     REGIMES,
@@ -56,6 +55,7 @@ def tell(records: Sequence[Record], settings: Settings) -> Chapter:
             "costs": [r for r in costs if r["epsilon"] in (0.5, 0.1, 0.01)],
             "break-even": even,
             "correctness": correctness(runs, eod),
+            "fits": _fits(runs),
             "world": [r for r in records if r["kind"] == "group"],
             "all-costs": costs,
             "runs": [r for r in records if r["kind"] in ("run", "adaptive")],
@@ -163,11 +163,20 @@ def _findings(
         regime: ", ".join(
             f"{real(r, 'exp_over_rs'):.2f} at c_lab = {real(r, 'label_cost'):g}"
             for r in _at(costs, regime, 0.1)
+            if r["feature_cost"] == 0.5
         )
         for regime in ("as run", "without caps")
     }
+    free = {
+        regime: next(r for r in _at(costs, regime, 0.1) if r["feature_cost"] == 0.0)
+        for regime in ratios
+    }
     (last,) = _at(even, "without caps", EPSILONS[-1])
     lines = [
+        frames["free"].format(
+            as_run=real(free["as run"], "exp_over_rs"),
+            without=real(free["without caps"], "exp_over_rs"),
+        ),
         frames["costs"].format(without=ratios["without caps"], as_run=ratios["as run"]),
         frames["sentence"].format(
             factor=real(last, "threshold"),
@@ -192,6 +201,22 @@ def _tests(runs: Sequence[Record], past: int) -> list[str]:
     asked = {a: mean(a, 0.25, "requests") for a in ("exp", "exp auto")}
     frame = words_of(NAME)["found"]["tests"]
     return [frame.format(auto=asked["exp auto"], map=asked["exp"], past=past)]
+
+
+def _fits(runs: Sequence[Record]) -> list[Record]:
+    """Compare Exp-Audit's estimates by how its laws were fitted."""
+    rows: list[Record] = []
+    for regime in ("as run", "without caps"):
+        for epsilon in EPSILONS:
+            row: Record = {"regime": regime, "epsilon": epsilon}
+            for audit in ("exp", "exp sgd"):
+                here = [r for r in _at(runs, regime, epsilon) if r["audit"] == audit]
+                found = [real(r, "estimate") for r in here]
+                row[f"{audit}_runs"] = len(found)
+                row[audit] = float(np.mean(found)) if found else None
+                row[f"{audit}_sd"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
+            rows.append(row)
+    return rows
 
 
 def _at(rows: Sequence[Record], regime: str, epsilon: float) -> list[Record]:

@@ -102,7 +102,7 @@ QUESTION = Question(gamma=0.05, epsilon=0.25, delta=0.05)
 
 
 def test_the_model_behind_a_learnt_rule_is_the_one_behind_the_rule() -> None:
-    past = WORLD.past(rng=1)
+    past = WORLD.past(seed=1)
     learned = past.learned_model("half_space")
     for group in WORLD.groups:
         for mine, known in zip(learned.of(group), past.model.of(group), strict=True):
@@ -114,7 +114,7 @@ def test_the_model_behind_a_learnt_rule_is_the_one_behind_the_rule() -> None:
 
 def test_the_audit_pays_for_what_it_learns_and_names_the_class() -> None:
     costs = Costs(0.5, 3.0)
-    audit = ExpAudit(WORLD.past(rng=1), QUESTION, costs, accepts="learn", rules="half_space")
+    audit = ExpAudit(WORLD.past(seed=1), QUESTION, costs, accepts="learn", rules="half_space")
     assert audit.stage == "coarse"
     assert audit.cost_of("learning") == audit.cost == 0.5 * audit.features > 0.0
     sim = simulate(
@@ -124,14 +124,14 @@ def test_the_audit_pays_for_what_it_learns_and_names_the_class() -> None:
     assert (sim.features > 4_000).all()
     assert "follows a half-space rule" in "\n".join(_assumptions(costs))
     with pytest.raises(InvalidInput, match="'budget' must cover"):
-        ExpAudit(WORLD.past(rng=1), QUESTION, costs, accepts="learn", rules="half_space", budget=5)
+        ExpAudit(WORLD.past(seed=1), QUESTION, costs, accepts="learn", rules="half_space", budget=5)
     with pytest.raises(InvalidInput, match="learn_model"):
         ExpAudit(CellWorld(WORLD.cells, WORLD.r).past(), QUESTION, costs, accepts="learn")
 
 
 def _assumptions(costs: Costs) -> tuple[str, ...]:
     audit = ExpAudit(
-        WORLD.past(rng=1), QUESTION, costs, accepts="learn", rules="half_space", features=2_000
+        WORLD.past(seed=1), QUESTION, costs, accepts="learn", rules="half_space", features=2_000
     )
     audit.take_coarse(dict.fromkeys(WORLD.groups, (4000, 4000)))
     for group, mixture in WORLD.mixtures.items():

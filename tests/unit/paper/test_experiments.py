@@ -15,6 +15,7 @@ from equipoise.paper.classifiers import classify, decide, read_people
 from equipoise.paper.embedded import run_all
 from equipoise.paper.embedded_chapter import tell as tell_embedded
 from equipoise.paper.label_phases import run_phases
+from equipoise.paper.mixture_runs import Constants
 from equipoise.paper.notes import run_check
 from equipoise.paper.style import to_svg
 from equipoise.paper.synthetic_chapter import correctness
@@ -80,10 +81,10 @@ def test_the_synthetic_population_is_where_the_paper_implies() -> None:
 
 
 def test_constants_and_caps() -> None:
-    as_run = synthetic.Constants.of("as run", 0.1, 0.3)
+    as_run = Constants.of("as run", 0.1, 0.3)
     assert (as_run.tau, as_run.coarse, as_run.features) == (1000, 98, 20_000)
-    assert synthetic.Constants.of("as run", 0.5, 0.3).tau == 63
-    free = synthetic.Constants.of("without caps", 0.1, 0.3)
+    assert Constants.of("as run", 0.5, 0.3).tau == 63
+    free = Constants.of("without caps", 0.1, 0.3)
     assert free.tau == 424_959
     assert free.features > 1_000_000
 
@@ -124,12 +125,16 @@ def test_the_synthetic_chapter_tells_its_records(monkeypatch: pytest.MonkeyPatch
         records += [{**spent, **prices, "epsilon": e} for e in synthetic.EPSILONS]
     chapter = tell_synthetic(records, Settings(quick=True))
     costs = next(t for t in chapter.tables if t.name == "all-costs").records
-    at = {(r["regime"], r["label_cost"]): r for r in costs if r["epsilon"] == 0.1}
+    at = {
+        (r["regime"], r["feature_cost"], r["label_cost"]): r for r in costs if r["epsilon"] == 0.1
+    }
     for label in (0.25, 0.5, 1.0):  # rightly booked, Exp-Audit is the dearer one …
-        assert at["without caps", label]["exp_over_rs"] > 1.0
-    assert at["without caps", 3.0]["exp_over_rs"] < 1.0  # … unless labels are very dear
+        assert at["without caps", 0.5, label]["exp_over_rs"] > 1.0
+    assert at["without caps", 0.5, 3.0]["exp_over_rs"] < 1.0  # … unless labels are very dear
+    assert at["without caps", 0.0, 1.0]["exp_over_rs"] < 0.02  # … or features free
     for label in (0.25, 0.5, 1.0, 3.0):  # as booked by the authors it never is
-        assert at["as run", label]["exp_published"] < at["as run", label]["rs_published"]
+        booked = at["as run", 0.5, label]
+        assert booked["exp_published"] < booked["rs_published"]
     assert all("<svg" in to_svg(picture.draw) for picture in chapter.pictures)
 
 
@@ -158,7 +163,7 @@ def test_the_theorems_hold_in_their_worlds() -> None:
         ("threshold", "UNFAIR in 100% of 1000 runs, the rule of the text in 0%"),
         ("dry", "INCONCLUSIVE in 100%"),
         ("tau", "epsilon = 2.06"),
-        ("features", "1162 in place of 3430"),
+        ("features", "1173 in place of 3430"),
         ("booking", "booked on the audit that asked"),
         ("cheaper", "exceeds 3.1"),
         ("flat", "epsilon^-2.00"),
@@ -167,6 +172,7 @@ def test_the_theorems_hold_in_their_worlds() -> None:
         ("bias", "-42.8% at 1 sigma, -10.2% at 2 sigma"),
         ("taylor", "the gap is 0.5; 1/4 gives 2, 1/8 gives 1, 1/16 gives 0.5"),
         ("steps", "m = 10^"),
+        ("trunc_est", "by the exact fit"),
         ("majority", "within 2 sqrt(3) epsilon, more than half"),
         ("quarter", "0 at delta = 0.3"),
         ("scaling", "the two disagree on"),
