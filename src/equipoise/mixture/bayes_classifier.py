@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName, require_in_open_unit
+from equipoise.metrics import METRICS
 from equipoise.mixture.family import Array
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.weights import log_ratio
@@ -59,18 +60,21 @@ class BayesClassifier:
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """The best accuracy for each tolerated equalized-odds difference, by the model.
+    """The best accuracy for each tolerated difference between groups, by the model.
 
     Attributes
     ----------
+    metric
+        What is compared between the groups.
     difference
-        Equalized-odds difference of each point, falling accuracy first to last reversed: sorted.
+        Largest difference of each point, rising.
     accuracy
-        Accuracy over everybody.
+        Accuracy over everybody, rising too.
     thresholds
         Group -> log-odds threshold of each point.
     """
 
+    metric: str
     difference: Array
     accuracy: Array
     thresholds: Mapping[str, Array]
@@ -94,7 +98,7 @@ class TradeOff:
                 raise MissingExtra("matplotlib", extra="report", purpose="plots") from None
             axes = Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
         axes.step(self.difference, self.accuracy, where="post")
-        axes.set_xlabel("largest difference between groups (equalized odds)")
+        axes.set_xlabel(f"largest difference between groups ({METRICS[self.metric].words})")
         axes.set_ylabel("accuracy over everybody")
         return axes
 
@@ -102,61 +106,107 @@ class TradeOff:
 def trade_off(
     classifier: BayesClassifier,
     shares: Mapping[str, float],
+    metric: str = "equalized_odds",
     *,
     size: int = 20_000,
     thresholds: int = 61,
     seed: int = 0,
 ) -> TradeOff:
-    """Return the best accuracy for each equalized-odds difference that group thresholds can reach.
+    """Return the best accuracy for each difference between groups that thresholds can reach.
 
-    Every group gets its own threshold on the model's log odds; all combinations are compared (two
-    groups) and those kept that no other beats in both accuracy and difference.
+    Every group gets its own threshold on the model's log odds. All groups' rates lie within t of
+    each other exactly when they lie in ``[level, level + t]`` for some level per rate of the
+    metric; given levels and t the groups choose apart from each other. Levels and t run over
+    grids; points that another one beats in accuracy and difference are left out.
 
     Parameters
     ----------
     shares
         Each group's share of everybody.
+    metric
+        A metric of the registry, :data:`equipoise.metrics.METRICS`.
     size
         Draws per group and outcome behind each rate.
     thresholds
-        Thresholds tried per group.
+        Thresholds tried per group, and levels per rate.
     """
-    groups = tuple(classifier.q)
-    if len(groups) != 2:
-        raise InvalidInput(f"the trade-off compares two groups; got {len(groups)}")
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    if missing := [g for g in classifier.q if g not in shares]:
+        raise InvalidInput(f"'shares' must name every group; {missing[0]!r} is missing")
+    if len(classifier.q) < 2:
+        raise InvalidInput("a trade-off compares groups; 'q' of the classifier has only one")
     rng = np.random.default_rng(seed)
-    rates = {g: _rates(classifier, g, size, thresholds, rng) for g in groups}
-    (cut_a, tpr_a, fpr_a), (cut_b, tpr_b, fpr_b) = (rates[g] for g in groups)
-    total = sum(shares[g] for g in groups)
-    accuracy = np.add.outer(
-        *(
-            shares[g] / total * (classifier.q[g] * t + (1.0 - classifier.q[g]) * (1.0 - f))
-            for g, (_, t, f) in rates.items()
-        )
+    sides = [_side(classifier, g, metric, size, thresholds, rng) for g in classifier.q]
+    total = sum(shares[g] for g in classifier.q)
+    weights = [shares[g] / total for g in classifier.q]
+    levels = [
+        np.unique(np.quantile(np.concatenate([s.rates[i] for s in sides]), _grid(thresholds)))
+        for i in range(len(METRICS[metric].rates))
+    ]
+    corners = np.stack([x.ravel() for x in np.meshgrid(*levels, indexing="ij")])
+    picks = np.concatenate([_choose(sides, corners, t) for t in _grid(thresholds) ** 2])
+    gaps = np.zeros(len(picks))
+    for i in range(len(levels)):
+        chosen = np.stack([s.rates[i][picks[:, k]] for k, s in enumerate(sides)])
+        gaps = np.maximum(gaps, chosen.max(axis=0) - chosen.min(axis=0))
+    right = sum(
+        w * s.accuracy[picks[:, k]] for k, (w, s) in enumerate(zip(weights, sides, strict=True))
     )
-    gap = np.maximum(
-        np.abs(np.subtract.outer(tpr_a, tpr_b)), np.abs(np.subtract.outer(fpr_a, fpr_b))
-    )
-    order = np.lexsort((-accuracy.ravel(), gap.ravel()))
-    best = np.maximum.accumulate(accuracy.ravel()[order])
+    order = np.lexsort((-np.asarray(right), gaps))
+    best = np.maximum.accumulate(np.asarray(right)[order])
     keep = order[np.concatenate([[True], best[1:] > best[:-1]])]
-    row, column = np.unravel_index(keep, accuracy.shape)
-    return TradeOff(
-        gap.ravel()[keep],
-        accuracy.ravel()[keep],
-        {groups[0]: cut_a[row], groups[1]: cut_b[column]},
-    )
+    cuts = {
+        g: s.cuts[picks[keep, k]] for k, (g, s) in enumerate(zip(classifier.q, sides, strict=True))
+    }
+    return TradeOff(metric, gaps[keep], np.asarray(right)[keep], cuts)
 
 
-def _rates(
-    classifier: BayesClassifier, group: str, size: int, count: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return thresholds on the log odds with their TPR and FPR, the Bayes threshold 0 included."""
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One group at every threshold: the metric's rates, and the accuracy."""
+
+    cuts: Array
+    rates: Array
+    accuracy: Array
+
+
+def _grid(count: int) -> Array:
+    return np.linspace(0.0, 1.0, count)
+
+
+def _choose(sides: Sequence[_Side], corners: Array, width: float) -> NDArray[np.intp]:
+    """Return for every corner of levels each group's best threshold, where all have one."""
+    picks, reachable = [], np.ones(corners.shape[1], dtype=bool)
+    low, high = corners[:, :, None] - 1e-12, corners[:, :, None] + width + 1e-12
+    for side in sides:
+        apart = np.sum((side.rates[:, None] < low) | (side.rates[:, None] > high), axis=0)
+        value = np.where(apart == 0, side.accuracy, -1.0)
+        picks.append(value.argmax(axis=1))
+        reachable &= value.max(axis=1) >= 0.0
+    return np.stack(picks, axis=1)[reachable]
+
+
+def _side(
+    classifier: BayesClassifier,
+    group: str,
+    metric: str,
+    size: int,
+    count: int,
+    rng: np.random.Generator,
+) -> _Side:
+    """Return a group at thresholds on the log odds, the Bayes threshold 0 included."""
     odds = [
         np.sort(classifier._log_odds(fit.family.sample(fit.theta, size, rng), group))
         for fit in classifier.model.of(group)
     ]
-    pooled = np.quantile(np.concatenate(odds), np.linspace(0.0, 1.0, count))
+    pooled = np.quantile(np.concatenate(odds), _grid(count))
     cuts = np.unique(np.concatenate([[-np.inf, 0.0, np.inf], pooled]))
-    false_positive, true_positive = (1.0 - np.searchsorted(o, cuts) / size for o in odds)
-    return cuts, true_positive, false_positive
+    fpr, tpr = (1.0 - np.searchsorted(o, cuts) / size for o in odds)
+    q = classifier.q[group]
+    table = (q * tpr, (1.0 - q) * fpr, q * (1.0 - tpr), (1.0 - q) * (1.0 - fpr))
+    rates = []
+    for rate in METRICS[metric].rates:
+        above, below = (np.broadcast_to(x, cuts.shape) for x in rate.fraction(*table))  # type: ignore[arg-type]
+        rates.append(np.divide(above, below, out=np.zeros(len(cuts)), where=below > 0.0))
+    return _Side(cuts, np.array(rates), q * tpr + (1.0 - q) * (1.0 - fpr))

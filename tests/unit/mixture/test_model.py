@@ -5,10 +5,12 @@ import pytest
 
 from equipoise.cells import GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.metrics import METRICS
 from equipoise.mixture import (
     BayesClassifier,
     Gaussian,
     HalfSpace,
+    MixtureModel,
     fit_model,
     separation_needed,
     trade_off,
@@ -137,6 +139,28 @@ def test_the_trade_off_rises_to_the_best_accuracy() -> None:
         curve.best(-0.1)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_trade_off_for_three_groups_and_every_metric(metric: str) -> None:
+    """The points are what they say: thresholds, rates and accuracy counted on other people."""
+    model = MixtureModel({**WORLD.model.fits, "2": WORLD.model.of("1")[::-1]})
+    q, shares = {"1": 0.7, "0": 0.4, "2": 0.5}, {"1": 0.5, "0": 0.3, "2": 0.2}
+    bayes = BayesClassifier(model, q)
+    curve = trade_off(bayes, shares, metric, size=4_000, thresholds=25)
+    assert (np.diff(curve.difference) > 0).all()
+    assert (np.diff(curve.accuracy) > 0).all()
+    rng, cells, right = np.random.default_rng(9), {}, 0.0
+    for group, (zero, one) in model.fits.items():
+        odds = [bayes._log_odds(f.family.sample(f.theta, 40_000, rng), group) for f in (zero, one)]
+        fpr, tpr = (float((o >= curve.thresholds[group][-1]).mean()) for o in odds)
+        share = q[group]
+        cells[group] = (share * tpr, (1 - share) * fpr, share * (1 - tpr), (1 - share) * (1 - fpr))
+        right += shares[group] * (cells[group][0] + cells[group][3])
+    assert right == pytest.approx(curve.accuracy[-1], abs=0.02)
+    for rate in METRICS[metric].rates:
+        found = [above / below for above, below in (rate.fraction(*c) for c in cells.values())]
+        assert max(found) - min(found) <= curve.difference[-1] + 0.03
+
+
 def test_the_trade_off_can_be_drawn(tmp_path: object) -> None:
     pytest.importorskip("matplotlib")
     q = {g: m.q for g, m in WORLD.mixtures.items()}
@@ -154,7 +178,7 @@ def test_bad_classifiers_are_refused() -> None:
     bayes = BayesClassifier(WORLD.model, {"1": 0.5})
     with pytest.raises(UnknownName, match="unknown group '0'"):
         bayes.score(np.zeros((1, 2)), "0")
-    with pytest.raises(InvalidInput, match="compares two groups"):
+    with pytest.raises(InvalidInput, match="compares groups"):
         trade_off(bayes, {"1": 1.0})
 
 
