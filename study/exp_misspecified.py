@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -78,7 +79,9 @@ def run(options: argparse.Namespace) -> Table:
                     counts += (0, 0, 1)
                     continue
                 counts += (sim.wrong[0], sim.features[0] == 0, sim.verdict[0] == "INCONCLUSIVE")
-            out.add_row(f"{name}, {weights}", *(f"{c:.3f}" for c in counts / options.runs))
+            row = f"{name}, {weights}", *(f"{c:.3f}" for c in counts / options.runs)
+            print(*row, sep=" | ", file=sys.stderr, flush=True)
+            out.add_row(*row)
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 import numpy as np
 from bench.measure import table
@@ -60,7 +61,9 @@ def run(options: argparse.Namespace) -> Table:
             (w1, l1, c1), (w2, l2, c2) = cells
             numbers = [f"{x:.3f}" for x in (w1, w2, l1, l2)]
             prices = [f"{c1:,.0f}", f"{c2:,.0f}", f"{c1 / c2:.3f}"]
-            out.add_row(f"{rules}, {size:,}", *numbers, *prices)
+            row = f"{rules}, {size:,}", *numbers, *prices
+            print(*row, sep=" | ", file=sys.stderr, flush=True)
+            out.add_row(*row)
     return out
 
 
