@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from equipoise._json import JsonValue
 from equipoise.question import Question, Verdict
 
-__all__ = ["Finding", "Interval"]
+__all__ = ["Finding", "Interval", "Separation", "separation"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,37 @@ class Interval(JsonValue):
 
 
 @dataclass(frozen=True)
+class Separation(JsonValue):
+    """Two groups whose intervals for a rate do not meet, and which of them is the higher one."""
+
+    rate: str
+    higher: str
+    lower: str
+
+    def __str__(self) -> str:
+        return f"the {self.rate.replace('_', ' ')} of {self.higher} is above that of {self.lower}"
+
+
+def separation(rates: Mapping[str, Mapping[str, Interval]]) -> Separation | None:
+    """Return the groups and the rate whose intervals are furthest apart; None if all of them meet.
+
+    Examples
+    --------
+    >>> a, b, c = Interval(0.1, 0.2), Interval(0.3, 0.5), Interval(0.15, 0.9)
+    >>> print(separation({"selection_rate": {"A": a, "B": b, "C": c}}))
+    the selection rate of B is above that of A
+    """
+    apart = [
+        (of_high.lower - of_low.upper, Separation(rate, high, low))
+        for rate, by_group in rates.items()
+        for high, of_high in by_group.items()
+        for low, of_low in by_group.items()
+        if of_high.lower > of_low.upper
+    ]
+    return max(apart, key=lambda found: found[0])[1] if apart else None
+
+
+@dataclass(frozen=True)
 class Finding(JsonValue):
     """The answer of an audit, and everything needed to defend it.
 
@@ -53,6 +84,9 @@ class Finding(JsonValue):
         Money spent, labels requested of denied people, feature vectors requested of denied people.
     reason
         One sentence: why this verdict.
+    decided_by
+        After UNFAIR: the groups and the rate that the intervals separate, at the level at which all
+        intervals hold together. None where they separate none, and after any other verdict.
     guaranteed
         Whether the question's error probability is proven for this verdict; not so where a
         threshold below the proof's was given.
@@ -74,6 +108,7 @@ class Finding(JsonValue):
     cost: float = 0.0
     labels: int = 0
     features: int = 0
+    decided_by: Separation | None = None
     guaranteed: bool = True
     missing: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -95,6 +130,8 @@ class Finding(JsonValue):
         for rate, groups in self.rates.items():
             lines += [f"  {rate.replace('_', ' ')}"]
             lines += [f"    {group}: {interval}" for group, interval in groups.items()]
+        if self.decided_by is not None:
+            lines += [f"  separated   {self.decided_by}"]
         lines += [f"  missing     {line}" for line in self.missing]
         lines += [f"  assumes     {line}" for line in self.assumptions]
         lines += [f"  WARNING     {line}" for line in self.warnings]

@@ -19,6 +19,8 @@ from equipoise.metrics import METRICS
 
 __all__ = ["Costs", "Question", "Ticket", "Verdict", "Want"]
 
+LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
+
 
 class Verdict(StrEnum):
     """The answer of an audit.
@@ -98,10 +100,14 @@ class Question(JsonValue):
             raise UnknownName("metric", self.metric, METRICS)
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
-        require_in_open_unit("delta", self.delta)
-        for name in ("delta_wrong_fair", "delta_wrong_unfair"):
+        for name in ("delta", "delta_wrong_fair", "delta_wrong_unfair"):
             if (level := getattr(self, name)) is not None:
                 require_in_open_unit(name, level)
+                if level < LEAST_LEVEL:
+                    raise InvalidInput(
+                        f"{name!r} must be at least {LEAST_LEVEL:g}, the least that arithmetic "
+                        f"keeps; got {level!r}"
+                    )
         if self.compare not in set(Compare):
             raise UnknownName("way to 'compare'", self.compare, Compare)
         if self.comparison is Compare.RATIO and self.gamma + self.epsilon >= 1.0:

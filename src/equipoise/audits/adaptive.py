@@ -15,7 +15,7 @@ from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Levels, Weighing
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past
 from equipoise.identify import (
     assumptions_of,
@@ -322,6 +322,7 @@ class AdaptiveAudit(Audit):
             cost=self.cost,
             labels=self.labels,
             features=self.features,
+            decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=self._assumptions(),
         )

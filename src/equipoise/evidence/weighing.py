@@ -152,9 +152,8 @@ class Weighing:
         return len(self._groups) - 1
 
     def tell(self, number: int, outcome: int) -> Verdict | None:
-        """Take in a request's outcome, OUT for one that will never be known."""
-        self._outcomes[number] = outcome
-        self._hear(self._groups[number], outcome, +1)
+        """Take in a request's outcome, OUT for one that will never be known; weigh what can be."""
+        self._note(number, outcome)
         return self._go_on()
 
     def correct(self, number: int, outcome: int) -> Verdict | None:
@@ -315,6 +314,10 @@ class Weighing:
     def _hear(self, group: int, outcome: int, sign: int) -> None:
         if outcome != OUT:
             (self.ones if outcome else self.zeros)[group] += sign
+
+    def _note(self, number: int, outcome: int) -> None:
+        self._outcomes[number] = outcome
+        self._hear(self._groups[number], outcome, +1)
 
     def _go_on(self) -> Verdict | None:
         if self.verdict is None:

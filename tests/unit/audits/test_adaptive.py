@@ -471,3 +471,32 @@ def test_outcomes_still_out_are_named() -> None:
 def test_a_table_instead_of_past_decisions_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"'history' must be .*History\.read.*got a dict"):
         AdaptiveAudit({"group": ["A"]}, QUESTION, Costs())  # type: ignore[arg-type]
+
+
+# -- who ------------------------------------------------------------------------------------------
+
+
+def test_after_unfair_the_separated_groups_are_named() -> None:
+    world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.05), "B": (0.3, 0.1, 0.6, 0.9)})
+    question = Question("equal_opportunity", gamma=0.4)
+    finding = run(AdaptiveAudit(world.past(), question, Costs()), world, 0)
+    assert finding.verdict is Verdict.UNFAIR
+    assert finding.decided_by is not None
+    assert (finding.decided_by.rate, finding.decided_by.higher) == ("true_positive_rate", "A")
+    assert Finding.from_json(finding.to_json()) == finding
+    assert "true positive rate of A is above that of B" in str(finding)
+
+
+def test_after_any_other_verdict_nobody_is_named() -> None:
+    finding = run(audited(groups(2), Question(gamma=0.3, epsilon=0.3)), groups(2), 0)
+    assert finding.verdict is Verdict.FAIR
+    assert finding.decided_by is None
+    assert audited(groups(2)).conclude().decided_by is None
+
+
+@pytest.mark.parametrize("name", ["delta", "delta_wrong_fair", "delta_wrong_unfair"])
+def test_levels_that_arithmetic_cannot_keep_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"'{name}' must be at least 1e-100"):
+        Question(**{name: 1e-301})
+    audit = audited(WORLD, Question(delta=1e-90))
+    assert run(audit, WORLD, 0, people=300).verdict is Verdict.INCONCLUSIVE

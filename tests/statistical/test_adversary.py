@@ -1,0 +1,30 @@
+"""Opponents who decide what is told get no more wrong verdicts than delta.
+
+``python -m study adversary`` plays more of them, for longer. Seeds are fixed; a correct program
+would fail a test with probability ``ALARM`` at most over the choice of its seed.
+"""
+
+from __future__ import annotations
+
+import pytest
+from study.adversary import OPPONENTS, QUESTION, Row
+
+from equipoise.bands import clopper_pearson
+from equipoise.question import Verdict
+from tests.profiles import quick
+
+ALARM = 1e-4
+RUNS, LABELS = quick(12, full=200), 120
+
+
+@pytest.mark.parametrize("opponent", OPPONENTS)
+@pytest.mark.parametrize("groups", [2, 4])
+def test_nobody_gets_a_wrong_verdict_more_often_than_promised(opponent: str, groups: int) -> None:
+    wrong = Row(opponent, groups).play(RUNS, LABELS, seed=5)
+    assert clopper_pearson(wrong, RUNS, ALARM)[0] <= QUESTION.delta
+
+
+@pytest.mark.parametrize("opponent", ["successes told late", "half of the failures hidden"])
+def test_nor_a_wrong_fair_at_the_edge(opponent: str) -> None:
+    wrong = Row(opponent, 2, wrong=Verdict.FAIR).play(RUNS, LABELS, seed=5)
+    assert clopper_pearson(wrong, RUNS, ALARM)[0] <= QUESTION.delta
