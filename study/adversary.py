@@ -22,7 +22,8 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.bands import clopper_pearson
-from equipoise.evidence.staircase import OUT
+from equipoise.evidence.directions import likely_extremes
+from equipoise.evidence.staircase import OUT, Division
 from equipoise.evidence.weighing import Weighing
 from equipoise.question import Verdict, Want
 from equipoise.worlds import CellWorld
@@ -135,6 +136,8 @@ def with_foresight(
     patterns += [rng.random(pilot) < 0.7 for _ in range(PATTERNS - len(patterns))]
     for pattern in patterns:
         trial = deepcopy(evidence)
+        del trial.unfair_set[1:]
+        trial.unfair_set[0].bar = np.inf  # a right verdict does not stop the opponent
         for number, tell in enumerate(pattern.tolist()):
             trial._note(number, outcomes[number] if tell else OUT)
         trial._count_settled()
@@ -162,25 +165,17 @@ class BlindWeighing(Weighing):
         """Nothing is fixed at the request."""
 
     def _count_settled(self) -> None:
-        while (
-            self.verdict is None
-            and self.counted < len(self._groups)
-            and self._outcomes[self.counted] is not None
-        ):
-            self._weigh_next()
-
-    def _weigh_next(self) -> None:
-        from equipoise.evidence.directions import likely_extremes
-        from equipoise.evidence.staircase import Division
-
-        groups, outcomes = self._log(self.counted, self.counted + 1)
-        if self.counted == 5 * len(self.ones):
-            ones, zeros, _ = self.tallies()
-            for staircase, bands in zip(self.fair_set, self._against_fair.values(), strict=True):
-                curves = [band.low for band in bands.values()]
-                shares = likely_extremes(curves, ones.astype(float), zeros.astype(float))
-                staircase.divide(Division(1.0, shares))
-        self.counted += self._weigh(groups, outcomes)
+        pilot = 5 * len(self.ones)
+        if self.counted == 0 and None not in self._outcomes[:pilot]:
+            groups, outcomes = self._log(0, pilot)
+            ones, zeros = (
+                np.bincount(groups, outcomes == y, len(self.ones)).astype(float) for y in (1, 0)
+            )
+            self._divisions[pilot] = [
+                Division(1.0, likely_extremes([band.low for band in bands.values()], ones, zeros))
+                for bands in self._against_fair.values()
+            ]
+        super()._count_settled()
 
     def _look_ahead(self) -> None:
         """What a label will meet is not known before it is counted."""

@@ -14,7 +14,7 @@ from equipoise.question import Verdict
 from tests.profiles import quick
 
 ALARM = 1e-4
-RUNS, LABELS = quick(12, full=200), 120
+RUNS, LABELS = quick(6, full=200), 80
 
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
