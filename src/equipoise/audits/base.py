@@ -234,6 +234,10 @@ class Audit(ABC):
             self._finding = self._conclude(why)
         return self._finding
 
+    def so_far(self, why: str = "the audit goes on") -> Finding:
+        """Return what the evidence would support if nobody else came; the audit goes on."""
+        return self._conclude(why) if self._finding is None else self._finding
+
     @property
     def finding(self) -> Finding | None:
         """The answer, or None while the audit goes on."""

@@ -7,7 +7,6 @@ evidence is weighed may change without a change of the format.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -81,7 +80,7 @@ class Memory:
 
     def concluded(self, why: str) -> Finding:
         """Return what the evidence supports if nobody else comes; the audit itself goes on."""
-        return copy.deepcopy(self.audit).conclude(why)
+        return self.audit.so_far(why)
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
@@ -182,7 +181,5 @@ def _array(vector: Sequence[float] | None) -> np.ndarray[tuple[int], np.dtype[np
 
 
 def _look(audit: Audit, answers: int) -> EvidencePoint:
-    finding = audit.finding
-    if finding is None:  # a copy concludes, the audit goes on
-        finding = copy.deepcopy(audit).conclude()
+    finding = audit.so_far()
     return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)

@@ -79,7 +79,7 @@ class Writer:
         if finding is not None:
             alarms = tuple(str(test) for test in state.drift_tests() if test.alarm)
             finding = replace(finding, warnings=(*finding.warnings, *alarms))
-        self._actor, self._now = actor, now
+        self._actor, self._now, self._proposal = actor, now, None
         data = None if finding is None else finding.to_dict()
         self._append("verdict", {"finding": data, "supersedes": state.verdict_seq})
 

@@ -1,0 +1,112 @@
+"""A live audit of a million people: CPU seconds and memory of each thing one does with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.table import Table
+
+from bench.measure import CACHE, table
+from equipoise.ledger import LiveAudit
+from equipoise.question import Costs, Question, Want
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+TASKS = ("open", "status", "ask", "tell", "correct", "report", "verify")
+IN_FLIGHT = 500
+
+# What a program does that starts, does one thing and ends; its import is not counted.
+PROGRAM = """
+import json, sys, time
+from equipoise.ledger import LiveAudit
+from equipoise.report import Report, write_report
+task, ledger, person, told, outcome = sys.argv[1:]
+start = time.process_time()
+live = LiveAudit.open(ledger, "million")
+if task in ("open", "status"):
+    live.status() if task == "status" else live.checkpoint()
+elif task == "ask":
+    live.ask("somebody new", "B", 0)
+elif task == "tell":
+    live.tell(person, 1)
+elif task == "correct":
+    live.correct(told, 1 - int(outcome), "typo")
+elif task == "report":
+    write_report(Report.of(live), ledger + ".html")
+else:
+    live.verify()
+spent = time.process_time() - start
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([spent, int(peak.split()[1]) / 1024]))
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--people", type=int, default=1_000_000)
+    parser.add_argument("--small", type=int, default=10_000, help="to see how it grows")
+    parser.add_argument("--outcomes", type=int, default=10_000, help="of denied people, told")
+    parser.add_argument("--directory", type=Path, default=CACHE)
+
+
+def run(options: argparse.Namespace) -> Table:
+    """Fill two ledgers and do everything in programs of their own."""
+    sizes = (options.small, options.people)
+    found: dict[int, dict[str, tuple[float, float]]] = {}
+    options.directory.mkdir(parents=True, exist_ok=True)
+    for size in sizes:
+        with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+            ledger = f"{directory}/ledger.db"
+            outcomes = fill(ledger, size, options.outcomes * size // options.people)
+            found[size] = measure(ledger)
+            title = f"one audit on SQLite: {size:,} people, {outcomes:,} outcomes of denied people"
+            print(title, {task: found[size][task] for task in TASKS})
+    out = table("Live audit, CPU seconds and peak memory per program", "task", *map(str, sizes))
+    for task in TASKS:
+        cells = [f"{found[size][task][0]:.2f} s, {found[size][task][1]:,.0f} MB" for size in sizes]
+        out.add_row(task, *cells)
+    return out
+
+
+def fill(ledger: str, people: int, outcomes: int) -> int:
+    """Let people come, tell so many outcomes, and leave some out, as outcomes take months."""
+    live = LiveAudit.create(
+        ledger,
+        "million",
+        WORLD.past(None, 0),
+        Question(gamma=0.2656, epsilon=0.02),  # the truth is between both answers: no end
+        Costs(feature=5, label=100),
+        max_in_flight=IN_FLIGHT,
+    )
+    told = 0
+    for start in range(0, people, 1000):
+        drawn = list(WORLD.draw(min(1000, people - start), start))
+        rows = [(f"{(start + i) * 2654435761 % 2**32:08x}-{start + i}", p.group, p.decision)
+                for i, p in enumerate(drawn)]  # fmt: skip
+        replies = live.ask_many(rows)
+        wanted = [(r.person, p.outcome) for r, p in zip(replies, drawn, strict=True)
+                  if r.want is Want.LABEL]  # fmt: skip
+        live.tell_many(wanted[: max(0, outcomes - told)])
+        told = min(outcomes, told + len(wanted))
+    live.close_ledger()
+    return told
+
+
+def measure(ledger: str) -> dict[str, tuple[float, float]]:
+    """Return CPU seconds and peak megabytes of each task, each in a fresh program."""
+    live = LiveAudit.open(ledger, "million")
+    open_one = live.people(states=("RESERVED",), limit=1)[0].person
+    known = next(r for r in live.people(states=("REVEALED",), limit=9) if r.decision == 0)
+    live.close_ledger()
+    found = {}
+    for task in TASKS:
+        given = [task, ledger, str(open_one), str(known.person), str(known.outcome)]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *given], check=True, capture_output=True, text=True
+        )
+        found[task] = tuple(json.loads(done.stdout))
+    return found
