@@ -78,7 +78,7 @@ class _Asker:
 
     @property
     def event_size(self) -> int:
-        return max(len(line) for line in self._live.lines() if b'"asked"' in line)
+        return max(len(line) for line in self._live.lines() if '"asked"' in line)
 
     def fill(self, people: int) -> None:
         while self._number < people:

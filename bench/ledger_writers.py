@@ -1,0 +1,81 @@
+"""Several programs write to one audit in PostgreSQL: what more of them, and batches, bring."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from rich.table import Table
+from study.postgres import new_database, postgres
+
+from bench.measure import table
+from equipoise.ledger import LiveAudit
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+BATCH = 500
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--singles", type=int, default=200, help="asks of each writer")
+    parser.add_argument("--batches", type=int, default=8, help="batches of each writer")
+
+
+def run(options: argparse.Namespace) -> Table:
+    """Measure everything against one writer's single asks, in the same minute."""
+    with postgres() as server:
+        ledger = new_database(server)
+        LiveAudit.create(
+            ledger,
+            "shared",
+            WORLD.past(None, 0),
+            Question(gamma=0.1, epsilon=0.05),
+            Costs(feature=5, label=100),
+            max_in_flight=100,
+        ).close_ledger()
+        rates = {
+            (kind, writers): _rate(ledger, writers, kind, options)
+            for writers in (1, 2, 4, 8)
+            for kind in ("single asks", f"batches of {BATCH}")
+        }
+    one = rates["single asks", 1]
+    out = table(
+        "Writers of one audit in PostgreSQL", "writers", "single asks", f"batches of {BATCH}"
+    )
+    for writers in (1, 2, 4, 8):
+        single, batch = rates["single asks", writers], rates[f"batches of {BATCH}", writers]
+        out.add_row(str(writers), f"{single / one:.2f} of one writer's", f"{batch / one:.1f}")
+    return out
+
+
+def _rate(ledger: str, writers: int, kind: str, options: argparse.Namespace) -> float:
+    """Return asks per second of so many programs together."""
+    pids, start = [], time.perf_counter()
+    for number in range(writers):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                asked = _write(
+                    LiveAudit.open(ledger, "shared"), f"{writers}-{number}", kind, options
+                )
+                os._exit(0 if asked else 1)
+            finally:
+                os._exit(1)
+        pids.append(pid)
+    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0] * writers
+    each = options.singles if kind == "single asks" else options.batches * BATCH
+    return writers * each / (time.perf_counter() - start)
+
+
+def _write(live: LiveAudit, name: str, kind: str, options: argparse.Namespace) -> int:
+    drawn = list(WORLD.draw(max(options.singles, BATCH), 0))
+    if kind == "single asks":
+        for i, person in enumerate(drawn[: options.singles]):
+            live.ask(f"{name}-{i}", person.group, person.decision)
+        return options.singles
+    for batch in range(options.batches):
+        rows = [(f"{name}-{batch}-{i}", p.group, p.decision) for i, p in enumerate(drawn[:BATCH])]
+        live.ask_many(rows)
+    return options.batches * BATCH
