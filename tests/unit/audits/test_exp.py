@@ -264,3 +264,63 @@ def test_other_worlds_and_delays_run_person_by_person() -> None:
         "exp", APART, QUESTION, COSTS, repeats=1, delay=lambda y, rng: 3, weights="map", **SMALL
     )
     assert sim.verdict[0] == "FAIR"
+
+
+# -- where it used to break ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["map", "likelihood"])
+def test_caps_widen_the_intervals(weights: str) -> None:
+    """With 500 features the interval for Delta must hold the truth, which the proof's would not."""
+    options = {"weights": weights, "features": 500, "coarse_tau": 100, "trust_model": True}
+    sim = simulate("exp", APART, QUESTION, COSTS, repeats=40, seed=3, **options)
+    truth = APART.difference("equalized_odds")
+    assert ((sim.lower <= truth) & (truth <= sim.upper)).all()
+    assert ((sim.lower <= sim.estimate) & (sim.estimate <= sim.upper)).all()
+
+
+@pytest.mark.parametrize("known_as", ["half-space", "black box"])
+def test_better_separation_does_not_break_it(known_as: str) -> None:
+    """12 standard deviations apart, behind a classifier that refuses nobody with outcome 0."""
+    world = MixtureWorld.synthetic(
+        24.0, approval={"1": 0.6, "0": 0.45}, tilt=-np.pi / 2, dimension=2, feature_rows=20_000
+    )
+    if known_as == "black box":
+        mixtures = {
+            g: replace(m, accepts=lambda X, cut=m.accepts: cut(X))
+            for g, m in world.mixtures.items()
+        }
+        world = MixtureWorld(mixtures, feature_rows=20_000)
+    question = replace(QUESTION, epsilon=0.25)
+    sim = simulate("exp", world, question, COSTS, repeats=2, seed=1)
+    known = simulate("exp", world.with_feature_rows(None), question, COSTS, repeats=2, seed=1)
+    assert not sim.wrong.any()
+    assert (sim.features > 0).all()  # not by labels
+    assert sim.cost.mean() < 1.1 * known.cost.mean()
+    published = simulate("exp", world, question, COSTS, repeats=1, weights="map")
+    assert published.verdict[0] != "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("weights", ["auto", "map", "likelihood"])
+def test_heavy_tails_give_no_number(weights: str) -> None:
+    """Features with five degrees of freedom are no Gaussians: labels decide, or nothing does."""
+    from equipoise.mixture import HalfSpace, fit_model
+    from equipoise.worlds import TableWorld
+
+    rng, size = np.random.default_rng(0), 60_000
+    group, outcome = rng.integers(0, 2, size), rng.integers(0, 2, size).astype(np.int8)
+    X = rng.standard_t(5, size=(size, 2)) + 6.0 * outcome[:, None] * np.array([1.0, 0.0])
+    cuts = {"A": HalfSpace([0.0, 1.0], -0.6), "B": HalfSpace([0.0, 1.0], 0.3)}
+    decision = np.where(group == 0, cuts["A"](X), cuts["B"](X)).astype(np.int8)
+    world = TableWorld(("A", "B"), group, decision, outcome, X)
+    past = np.flatnonzero(decision == 1)[:10_000]
+    names = np.array(["A", "B"])[group[past]]
+    model = fit_model(X[past], names, outcome[past], cuts, Gaussian("full"))
+    assert not model.problems
+    audit = ExpAudit(world.past(), QUESTION, COSTS, model=model, weights=weights)
+    if weights == "auto":
+        assert audit.fallback_reason is not None
+    else:
+        assert audit.finding is not None
+        assert audit.finding.verdict is Verdict.INCONCLUSIVE
+        assert audit.finding.estimate is None

@@ -106,3 +106,19 @@ def test_tau_and_epsilon_invert_each_other() -> None:
     assert paper_epsilon(tau, QUESTION, 3) == pytest.approx(QUESTION.epsilon, rel=1e-5)
     assert relative_error(tau, QUESTION, 3) == pytest.approx(QUESTION.epsilon / 12, rel=1e-5)
     assert 8 * 3 * math.exp(-tau * (QUESTION.epsilon / 12) ** 2 / 4) <= QUESTION.delta
+
+
+def test_theorem_4_by_hand() -> None:
+    """Two groups: q = (0.42, 0.58) and (0.18, 0.82), denied 0.6 and 0.8, log(14 K/delta) = log 560.
+
+    Coarse: 1.1 * 400 log 560 = 2784.29 people per 1/q; features: 1.1 * 343,000 log 560 per 1/q_m.
+    """
+    world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    bound = exp_bound(world, Question(epsilon=0.1, delta=0.05), Costs(0.5, 3.0))
+    people = 2784.29 * (1 / 0.42 + 1 / 0.58), 2784.29 * (1 / 0.18 + 1 / 0.82)
+    labels = 0.6 * people[0] + 0.8 * people[1]
+    failures = 0.48 * people[0] + 0.72 * people[1]
+    features = 2_387_533 * (0.6 / 0.42 + 0.8 / 0.18)
+    assert bound.labels == pytest.approx(labels, rel=1e-4)
+    assert bound.features == pytest.approx(features, rel=1e-4)
+    assert bound.cost == pytest.approx(0.5 * (labels + features) + 3.0 * failures, rel=1e-4)
