@@ -22,9 +22,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Table:
-    rows = [
-        Row(edge, options.runs, None, None)
-        for line in ("half approved", "few approved")
-        for edge in boundaries(line, QUESTION)
-    ]
+    rows = [Row(edge, options.runs, None, None) for edge in boundaries("half approved", QUESTION)]
     return fill(rows, options, "boundary_ratio", "Outcomes come at once, past data are unlimited.")

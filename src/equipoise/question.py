@@ -108,7 +108,7 @@ class Question(JsonValue):
                         f"{name!r} must be at least {LEAST_LEVEL:g}, the least that arithmetic "
                         f"keeps; got {level!r}"
                     )
-        if self.compare not in set(Compare):
+        if self.compare not in list(Compare):
             raise UnknownName("way to 'compare'", self.compare, Compare)
         if self.comparison is Compare.RATIO and self.gamma + self.epsilon >= 1.0:
             raise InvalidInput(

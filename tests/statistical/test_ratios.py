@@ -10,6 +10,7 @@ from study.boundary import Row, boundaries
 
 import equipoise as eq
 from equipoise.bands import clopper_pearson
+from tests.profiles import quick
 
 ALARM = 1e-4
 
@@ -17,9 +18,9 @@ ALARM = 1e-4
 @pytest.mark.parametrize(
     ("metric", "line", "past", "runs"),
     [
-        ("equalized_odds", "half approved", None, 40),
-        ("error_rate_balance", "half approved", 20_000, 15),
-        ("negative_predictive_parity", "four groups", None, 10),
+        ("equalized_odds", "half approved", None, quick(24, full=200)),
+        ("error_rate_balance", "half approved", 20_000, quick(8, full=100)),
+        ("negative_predictive_parity", "four groups", None, quick(6, full=60)),
     ],
 )
 def test_wrong_verdicts_and_intervals_are_rare(
