@@ -16,7 +16,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EQUIPOISE_LAW_SCHOOL", raising=False)
-    command = ("paper", "--quick", "--only", "blackbox", "--only", "families", "--jobs", "1")
+    command = ("paper", "--quick", "--only", "blackbox", "--only", "families", "--n-jobs", "1")
     done = equipoise(*command, "--out", tmp_path, "--docs", tmp_path / "docs")
     assert (done.returncode, done.stderr) == (0, "")
     assert "0 kept from before" in done.stdout
@@ -53,7 +53,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
     [
         (("--only", "blackbx"), "error: unknown experiment 'blackbx'. Did you mean 'blackbox'?"),
         (("--law-school", "nowhere.csv"), "error: the Law School table: no file 'nowhere.csv'"),
-        (("--jobs", "0"), "error: '--jobs' must be at least 1; got 0"),
+        (("--n-jobs", "0"), "error: 'n_jobs' must be a number of processes"),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import console, print_json, working
+from equipoise.cli.console import bar, console, print_json, working
 from equipoise.cli.options import Json
-from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.paper import Edition
-    from equipoise.paper.kept_work import Done
 
 __all__ = ["app"]
 
@@ -35,7 +31,7 @@ def paper(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few repeats: does everything work?")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    n_jobs: Annotated[int, typer.Option(help="Processes, -1 for all.")] = 2,
     seed: Annotated[int, typer.Option(help="Where randomness starts.")] = 0,
     law_school: Annotated[
         Path | None,
@@ -55,15 +51,15 @@ def paper(
 
     Example: equipoise paper --only blackbox --quick
     """
-    if jobs < 1:
-        raise InvalidInput(f"'--jobs' must be at least 1; got {jobs}")
     with working("Setting out …"):
         from equipoise.paper import Settings, run_paper
         from equipoise.paper.page import write_docs, write_results
 
         settings = Settings(quick, seed, _law_school(law_school))
-    with _progress() as advance:
-        edition = run_paper(settings, out / "cache", only=only or [], jobs=jobs, on_done=advance)
+    with bar("experiments") as progress:
+        edition = run_paper(
+            settings, out / "cache", only=only or [], n_jobs=n_jobs, progress=progress
+        )
     with working("Drawing …"):
         files = write_results(edition, out)
         if docs is not None:
@@ -94,23 +90,6 @@ def _law_school(path: Path | None) -> Path | None:
         return None
     law_school(named)
     return Path(named)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Done], object]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    to = Console(stderr=True)
-    with Progress(*columns, console=to, transient=True, disable=not to.is_terminal) as bar:
-        task = bar.add_task("experiments", total=None)
-        yield lambda done: bar.update(task, advance=1, description=done.part.name)
 
 
 def _show(edition: Edition, out: Path) -> None:

@@ -27,12 +27,14 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> [number(x) for x in (12.4, 1_234_567.0, float("inf"))]
-    ['12', '1.23e+06', 'no limit']
+    >>> [number(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"))]
+    ['290.5', '12,346', '1.23e+06', 'no limit']
     """
     if math.isinf(value):
         return "no limit"
-    return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
+    if value < 1e6:
+        return f"{value:.4g}" if value < 1e3 else f"{value:,.0f}"
+    return f"{value:.2e}"
 
 
 def new_table(*columns: str, title: str | None = None) -> Table:

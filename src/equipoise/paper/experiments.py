@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from equipoise.errors import UnknownName
 from equipoise.paper.chapter import Chapter
-from equipoise.paper.kept_work import Done, Part, Record, do_parts
+from equipoise.paper.kept_work import Part, Record, do_parts
 from equipoise.paper.settings import Settings
+from equipoise.progress import Progress, silent
 
 __all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
 
@@ -46,15 +47,15 @@ def run_paper(
     store: Path,
     *,
     only: Iterable[str] = (),
-    jobs: int = 1,
-    on_done: Callable[[Done], object] = lambda _: None,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
 ) -> Edition:
     """Run the experiments (all unless ``only`` names some) and return their chapters."""
     start = time.perf_counter()
     chosen = _chosen(only)
     work = work_of(settings, chosen)
     order = [part for name in LONGEST_FIRST for part in work.get(name, [])]
-    done = do_parts(order, store, jobs=jobs, on_done=on_done)
+    done = do_parts(order, store, n_jobs=n_jobs, progress=progress)
     records = {
         name: [record for part in parts for record in done[part.name].records]
         for name, parts in work.items()

@@ -7,13 +7,15 @@ import inspect
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 import equipoise
+from equipoise.errors import require_n_jobs
+from equipoise.progress import Progress, silent
 
 __all__ = ["Done", "Part", "Record", "Value", "do_parts", "real"]
 
@@ -93,8 +95,8 @@ def do_parts(
     parts: Sequence[Part],
     store: Path,
     *,
-    jobs: int = 1,
-    on_done: Callable[[Done], object] = lambda _: None,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
 ) -> dict[str, Done]:
     """Do the parts whose results are not in ``store`` yet; return all results by part name.
 
@@ -102,11 +104,14 @@ def do_parts(
     ----------
     store
         Directory of kept results, one JSON file per part.
-    jobs
-        Processes.
-    on_done
-        Called after each part.
+    n_jobs
+        Processes, as in joblib.
+    progress
+        Is called with the share of the parts that are done.
     """
+    from joblib import Parallel, delayed
+
+    require_n_jobs(n_jobs)
     store.mkdir(parents=True, exist_ok=True)
     results: dict[str, Done] = {}
     open_parts = []
@@ -116,23 +121,12 @@ def do_parts(
             open_parts.append(part)
         else:
             results[part.name] = kept
-            on_done(kept)
-    for done in _work(open_parts, jobs):
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    for done in work(delayed(_do)(part) for part in open_parts):
         _write(done, store)
         results[done.part.name] = done
-        on_done(done)
+        progress(len(results) / len(parts))
     return results
-
-
-def _work(parts: Sequence[Part], jobs: int) -> Iterable[Done]:
-    if jobs == 1 or len(parts) < 2:
-        return map(_do, parts)
-    from joblib import Parallel, delayed
-
-    made: Iterable[Done] = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-        delayed(_do)(part) for part in parts
-    )
-    return made
 
 
 def _do(part: Part) -> Done:

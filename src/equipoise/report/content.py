@@ -170,8 +170,7 @@ class Report(JsonValue):
 
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
-        unit = f" {self.currency}" if self.currency else ""
-        return f"{amount / 10**self.decimals:,.{self.decimals}f}{unit}"
+        return self.status.money(amount)
 
 
 def _groups(

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class
+from equipoise.errors import require_n_jobs
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.simulation.repeats import run_repeats
@@ -69,6 +70,7 @@ def simulate(
     >>> sim.summary().verdicts
     {'FAIR': 0.0, 'UNFAIR': 1.0, 'INCONCLUSIVE': 0.0}
     """
+    require_n_jobs(n_jobs)
     setting = Setting(
         audit_class(audit),
         world,

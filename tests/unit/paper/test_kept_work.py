@@ -31,14 +31,14 @@ def kept(done: dict[str, Done]) -> list[bool]:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_second_run_redoes_only_what_changed(tmp_path: Path, jobs: int) -> None:
     first = [part(3), part(4, "squares/two")]
-    done = do_parts(first, tmp_path, jobs=jobs)
+    done = do_parts(first, tmp_path, n_jobs=jobs)
     assert {name: d.records[0]["square"] for name, d in done.items()} == {
         "squares/one": 9,
         "squares/two": 16,
     }
     assert not any(kept(done))
-    assert all(kept(do_parts(first, tmp_path, jobs=jobs)))
-    changed = do_parts([part(3), part(5, "squares/two")], tmp_path, jobs=jobs)
+    assert all(kept(do_parts(first, tmp_path, n_jobs=jobs)))
+    changed = do_parts([part(3), part(5, "squares/two")], tmp_path, n_jobs=jobs)
     assert changed["squares/one"].kept
     assert not changed["squares/two"].kept
     assert changed["squares/two"].records == [{"number": 5, "square": 25}]
@@ -60,12 +60,11 @@ def test_a_damaged_result_is_made_anew(tmp_path: Path, content: str) -> None:
     assert kept(done) == [False]
 
 
-def test_every_part_is_reported_once(tmp_path: Path) -> None:
-    seen: list[str] = []
-    first = [part(3), part(4, "squares/two")]
-    for _ in range(2):
-        do_parts(first, tmp_path, on_done=lambda done: seen.append(done.part.name))
-    assert sorted(seen) == sorted(2 * ["squares/one", "squares/two"])
+def test_progress_is_told_the_share_of_parts_that_are_done(tmp_path: Path) -> None:
+    seen: list[float] = []
+    do_parts([part(3)], tmp_path)
+    do_parts([part(3), part(4, "squares/two")], tmp_path, progress=seen.append)
+    assert seen == [1.0]  # one was kept from before
 
 
 def test_code_counts_as_far_as_results_depend_on_it() -> None:
