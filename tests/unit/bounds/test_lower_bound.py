@@ -76,10 +76,13 @@ def test_equals_brute_force(world: CellWorld, question: Question) -> None:
 
 
 @pytest.mark.parametrize(
-    ("world", "question"), instances(2 * len(PRICED), 3, TOLERANCES[1:4:2])[::6]
+    ("world", "question"), instances(2 * len(PRICED), 3, TOLERANCES[1:4:2])[1::6]
 )
 def test_three_groups_on_a_grid(world: CellWorld, question: Question) -> None:
-    """All budgets on a coarse simplex, alternatives on a grid that is finer near the truth."""
+    """All budgets on a coarse simplex, alternatives on a grid that is finer near the truth.
+
+    Instances are those of every sixth turn; a FAIR set thinner than the grid could not be seen.
+    """
     r = np.array(list(world.r.values()))
     steps = np.sign(u := np.linspace(-1, 1, 101)) * np.abs(u) ** 1.5
     axes = [np.unique(np.clip(x + steps, 1e-9, 1 - 1e-9)) for x in r]
