@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         list_audits as list_audits,
     )
     from equipoise.planning import (
+        Affordable as Affordable,
         Forecast as Forecast,
-        Outlook as Outlook,
         Plan as Plan,
+        Rehearsal as Rehearsal,
+        Scenario as Scenario,
         Variation as Variation,
         plan as plan,
         what_if as what_if,
@@ -79,7 +81,7 @@ _NAMES = {
     "history": "History Past",
     "identify": "Check check",
     "ledger": "Checkpoint LiveAudit Reply Status list_audits",
-    "planning": "Forecast Outlook Plan Variation plan what_if",
+    "planning": "Affordable Forecast Plan Rehearsal Scenario Variation plan what_if",
     "progress": "Progress",
     "question": "Costs Question Ticket Verdict Want",
     "report": "Report write_report",

@@ -25,6 +25,7 @@ __all__ = [
     "ProtocolError",
     "UnknownName",
     "require_in_open_unit",
+    "require_in_unit",
     "require_n_jobs",
     "require_non_negative",
 ]
@@ -107,6 +108,12 @@ def require_n_jobs(n_jobs: int | None) -> None:
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )
+
+
+def require_in_unit(name: str, value: float) -> None:
+    """Raise unless ``value`` lies between 0 and 1, ends included."""
+    if not 0.0 <= value <= 1.0:
+        raise InvalidInput(f"{name!r} must be in [0, 1]; got {value!r}")
 
 
 def require_non_negative(name: str, value: float) -> None:

@@ -33,7 +33,7 @@ def test_the_readme_runs_as_it_is_copied(tmp_path: Path) -> None:
     """Shell and Python blocks, from top to bottom, in an empty folder."""
     done = run_shell_blocks((ROOT / "README.md").read_text(encoding="utf-8"), tmp_path)
     assert not done.failure
-    assert "recommended: adaptive" in "".join(done.outputs)
+    assert "recommended: run the adaptive audit" in "".join(done.outputs)
     assert (tmp_path / "loans.csv").exists()
 
 

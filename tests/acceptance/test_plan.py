@@ -31,9 +31,11 @@ def test_it_shows_a_row_per_audit_and_advises(loans: Path) -> None:
         if line.endswith(("yes  ", "no  "))
     }
     assert can_run == {"adaptive": "yes", "exp": "no", "rs": "no", "baseline": "no"}
-    assert "missing: about" in done.stdout
-    assert "adaptive audit, rehearsed" in done.stdout
-    assert "recommended: adaptive: half of its rehearsals cost at most" in done.stdout
+    assert "rs cannot run: about" in done.stdout
+    assert done.stdout.startswith("recommended: run the adaptive audit; it costs about")
+    words = " ".join(done.stdout.split())
+    assert "adaptive audit, 40 rehearsals a case on your past data" in words
+    assert "the denied succeed 10%" in words
 
 
 def test_what_if_and_its_picture(loans: Path, tmp_path: Path) -> None:

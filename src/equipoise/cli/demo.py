@@ -105,7 +105,7 @@ def _live_through(progress: Progress) -> Story:
 
 def _tell(to: Console, story: Story) -> None:
     from equipoise.cli.check import answers_table
-    from equipoise.cli.plan import forecasts_table
+    from equipoise.cli.plan import cases_table
     from equipoise.cli.simulate import runs_table
     from equipoise.cli.tables import past_table, rates_table
 
@@ -160,7 +160,7 @@ def _tell(to: Console, story: Story) -> None:
         "Overriding some denials shows what these people would have done; each who fails costs 1. "
         "The plan, before anything is paid:",
     )
-    to.print(forecasts_table(story.plan))
+    to.print(cases_table(story.plan))
 
     _act(
         to,

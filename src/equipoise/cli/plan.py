@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from equipoise.cli.audit_options import pairs
 from equipoise.cli.console import bar, console, print_json
 from equipoise.cli.option_groups import prices, question_asked, with_options
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
+from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equipoise.planning import Outlook, Plan, Variation
+    from equipoise.planning import Affordable, Plan, Rehearsal, Variation
 
-__all__ = ["app", "forecasts_table", "outlook_table", "show_plan"]
+__all__ = ["app", "cases_table", "forecasts_table", "show_plan"]
 
 app = typer.Typer(add_completion=False)
 
@@ -31,6 +34,20 @@ def plan(
     read: Read,
     question: Question,
     costs: Costs,
+    denied_rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP=R",
+            help="What you know: the share of this group's denied who would have succeeded.",
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Also say what this much money buys.")
+    ] = None,
+    arrivals: Annotated[
+        float | None, typer.Option(help="People who arrive per day, to give calendar times.")
+    ] = None,
+    delay: Annotated[float, typer.Option(help="Days until an outcome is known.")] = 0.0,
     what_if: Annotated[
         bool,
         typer.Option(
@@ -55,11 +72,21 @@ def plan(
     if picture is not None:
         require_drawable(picture)
     with bar("rehearsing audits") as progress:
-        made = make_plan(history, question, costs, progress=progress)
+        made = make_plan(
+            history,
+            question,
+            costs,
+            denied_rate=_rates(denied_rate),
+            budget=budget,
+            arrivals_per_day=arrivals,
+            delay_days=delay,
+            n_jobs=-1,
+            progress=progress,
+        )
     variations: tuple[Variation, ...] = ()
     if what_if or picture is not None:
         with bar("varying the question") as progress:
-            variations = vary(history, question, costs, progress=progress)
+            variations = vary(history, question, costs, n_jobs=-1, progress=progress)
     if picture is not None:
         draw_plan(made, variations, picture)
     if json:
@@ -70,14 +97,14 @@ def plan(
 
 
 def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> None:
-    """Print the free answer, a row per audit, and the advice."""
-    from rich.padding import Padding
+    """Print the advice, what the past data say, what the audit costs case by case, the rest."""
     from rich.text import Text
 
     from equipoise.cli.tables import colour_of
 
-    to.print(Text(f"{made.question}", style="bold"))
-    to.print(f"costs: {made.costs}\n", markup=False)
+    to.print(Text(f"recommended: {made.advice}\n", style="bold"))
+    to.print(Text(f"{made.question}"))
+    to.print(f"costs: {made.costs}", markup=False)
     free = made.free
     to.print(
         Text.assemble(
@@ -86,30 +113,55 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
             f", Delta between {free.lower:.3f} and {free.upper:.3f}",
         )
     )
-    to.print(forecasts_table(made))
-    for row in made.rows:
-        if row.outlook is not None:
-            to.print(outlook_table(row.outlook))
+    if made.cases:
+        to.print(cases_table(made))
+    if made.affordable is not None:
+        to.print(_budget_table(made.affordable))
     if variations:
         to.print(_variations_table(variations))
+    to.print(forecasts_table(made))
     for row in made.rows:
-        to.print(Text.assemble((row.audit, "bold"), f": {row.guarantees}"))
-        for line in row.assumes:
-            to.print(Padding(Text(f"assumes: {line}"), (0, 0, 0, 4)))
         for line in row.missing:
-            to.print(Padding(Text(f"missing: {line}", style="yellow"), (0, 0, 0, 4)))
+            to.print(Text(f"{row.audit} cannot run: {line}", style="yellow"))
     for note in made.notes:
         to.print(Text(f"note: {note}", style="yellow"))
-    to.print(Text(f"\nrecommended: {made.advice}", style="bold"))
-    if not variations and any(row.outlook for row in made.rows):
+    if made.cases and not variations:
         to.print("how the cost moves with the question: add --what-if, or --picture FILE.svg")
 
 
+def cases_table(made: Plan) -> Table:
+    """Show what the adaptive audit costs in each case."""
+    from equipoise.cli.tables import new_table
+
+    timed = made.arrivals_per_day is not None
+    table = new_table(
+        "if", "expect", "cost: 10%", "50%", "90%", "labels", "days" if timed else "people"
+    )
+    for seen in made.cases:
+        days = made.days(seen)
+        table.add_row(
+            seen.scenario.name,
+            seen.scenario.expect,
+            *(_cost(cost.value) for cost in seen.cost.values()),
+            f"{sum(seen.labels.values()):,.0f}",
+            f"{seen.people:,.0f}" if days is None else f"{days:,.0f}",
+        )
+    dear = max((seen.cost["0.9"] for seen in made.cases), key=lambda q: q.value or math.inf)
+    ends = f"{_cost(dear.low)} to {_cost(dear.high)}"
+    table.caption = (
+        f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data; 50%: half of "
+        f"the audits cost at most this; labels and {'days' if timed else 'people who must arrive'} "
+        f"are the median's. Luck of so few: the largest 90% figure lies in {ends}."
+    )
+    table.caption_justify = "left"
+    return table
+
+
 def forecasts_table(made: Plan) -> Table:
-    """Show what each audit would ask for and cost."""
+    """Show what each audit would ask for and cost, in a line."""
     from equipoise.cli.tables import new_table, number
 
-    table = new_table("audit", "labels, guessed", "cost, guessed", "range of cost", "can run")
+    table = new_table("audit", "labels", "cost", "range of cost", "can run")
     for row in made.rows:
         table.add_row(
             row.audit,
@@ -119,44 +171,53 @@ def forecasts_table(made: Plan) -> Table:
             "yes" if row.possible else "no",
         )
     table.caption = (
-        "guess: the denied are like the approved of their group; range: whatever they are "
-        "(adaptive: eight in ten rehearsals)"
+        "adaptive: the 40% case, and from the cheapest to the dearest; others: the denied are like "
+        "the approved, and whatever they are"
     )
     table.caption_justify = "left"
     return table
 
 
-def outlook_table(seen: Outlook) -> Table:
-    """Show how the adaptive audit's cost is spread, and whom it labels."""
+def _budget_table(bought: Affordable) -> Table:
     from equipoise.cli.tables import new_table, number
 
-    table = new_table("adaptive audit, rehearsed", *(f"{float(q):.0%}" for q in seen.quantiles))
-    table.add_row("cost at most", *(number(price.cost) for price in seen.quantiles.values()))
-    table.add_row("labels at most", *(number(price.labels) for price in seen.quantiles.values()))
-    labels = ", ".join(f"{group} {count:,.0f}" for group, count in seen.labels.items())
-    verdicts = ", ".join(f"{name} {share:.0%}" for name, share in seen.verdicts.items())
-    table.caption = (
-        f"{seen.audits} rehearsals with r drawn at random; {seen.free:.0%} cost nothing; "
-        f"mean labels: {labels}; ended with {verdicts or 'no verdict'}"
-    )
-    if seen.extrapolated:
-        table.caption += (
-            f"; {seen.extrapolated:.0%} were broken off after {seen.cap:,} labels and count with "
-            "their own estimate of the rest"
+    table = new_table(f"with a budget of {number(bought.budget)}, if", "verdict", "else Delta in")
+    for case in bought.cases:
+        table.add_row(
+            case.scenario.name, f"{case.decides:.0%}", f"[{case.lower:.3f}, {case.upper:.3f}]"
         )
+    buys = (
+        "no epsilon that was tried"
+        if bought.epsilon is None
+        else f"epsilon = {bought.epsilon:.3g} or wider"
+    )
+    table.caption = f"{bought.audits} audits a case; in the 40% case half end within it at {buys}"
     table.caption_justify = "left"
     return table
 
 
 def _variations_table(variations: Sequence[Variation]) -> Table:
-    from equipoise.cli.tables import new_table, number
+    from equipoise.cli.tables import new_table
 
-    table = new_table("adaptive audit, if", "cost: 10%", "50%", "90%", "costs nothing")
+    table = new_table("adaptive audit, 40% case, if", "cost: 10%", "50%", "90%")
     for one in variations:
-        prices = (one.outlook.quantiles[level].cost for level in ("0.1", "0.5", "0.9"))
-        table.add_row(
-            f"{one.name} = {one.value:g}", *map(number, prices), f"{one.outlook.free:.0%}"
-        )
-    table.caption = f"{variations[0].outlook.audits} rehearsals each, all with the same unknowns"
-    table.caption_justify = "left"
+        costs = ("past data decide", "", "") if one.seen is None else _costs(one.seen)
+        table.add_row(f"{one.name} = {one.value:g}", *costs)
     return table
+
+
+def _costs(seen: Rehearsal) -> tuple[str, ...]:
+    return tuple(_cost(cost.value) for cost in seen.cost.values())
+
+
+def _cost(value: float | None) -> str:
+    from equipoise.cli.tables import number
+
+    return "never" if value is None else number(value)
+
+
+def _rates(given: Sequence[str] | None) -> dict[str, float]:
+    try:
+        return {group: float(rate) for group, rate in pairs("--denied-rate", given)}
+    except ValueError:
+        raise InvalidInput(f"'--denied-rate' must be GROUP=R, as in B=0.3; got {given}") from None

@@ -57,14 +57,13 @@ def draw_plan(made: Plan, variations: Sequence[Variation], path: Path) -> None:
 
 
 def _panel(axis: Axes, variations: Sequence[Variation], here: float) -> None:
-    dearest = max(
-        (p.cost for one in variations for p in one.outlook.quantiles.values() if p.cost < 1e300),
-        default=1.0,
-    )
-    top = 3.0 * max(dearest, 1.0)  # where a cost without limit is drawn
-    for at, one in enumerate(variations):
+    shown = [(at, one) for at, one in enumerate(variations) if one.seen is not None]
+    known = [q.value for _, one in shown if one.seen for q in one.seen.cost.values() if q.value]
+    top = 3.0 * max(known, default=1.0)  # where a cost that no rehearsal reached is drawn
+    for at, one in shown:
+        assert one.seen is not None
         low, middle, high = (
-            min(max(one.outlook.quantiles[level].cost, 0.5), top) for level in ("0.1", "0.5", "0.9")
+            top if q.value is None else max(q.value, 0.5) for q in one.seen.cost.values()
         )
         colour = HERE if one.value == here else INK
         axis.plot([at, at], [low, high], color=RANGE, linewidth=9, solid_capstyle="butt", zorder=1)

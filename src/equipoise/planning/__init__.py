@@ -1,7 +1,20 @@
 """Planning: what every audit would cost on this history, before anything is paid."""
 
-from equipoise.planning.forecast import Forecast, Outlook
+from equipoise.planning.budget import Affordable
+from equipoise.planning.forecast import Forecast
 from equipoise.planning.make_plan import Plan, plan
+from equipoise.planning.rehearsal import Quantile, Rehearsal
+from equipoise.planning.scenarios import Scenario
 from equipoise.planning.whatif import Variation, what_if
 
-__all__ = ["Forecast", "Outlook", "Plan", "Variation", "plan", "what_if"]
+__all__ = [
+    "Affordable",
+    "Forecast",
+    "Plan",
+    "Quantile",
+    "Rehearsal",
+    "Scenario",
+    "Variation",
+    "plan",
+    "what_if",
+]

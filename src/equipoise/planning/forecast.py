@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equipoise._json import JsonValue
 from equipoise.bounds import Price
+from equipoise.planning.rehearsal import Rehearsal
 
-__all__ = ["Forecast", "Outlook"]
+__all__ = ["Forecast"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Forecast(JsonValue):
     audit
         Its name.
     guess
-        The expected price if the denied were like the approved of their group: a guess, since
-        nobody knows.
+        The expected price in the usual case of :mod:`~equipoise.planning.scenarios`; for an audit
+        that is rehearsed, the median's.
     least, most
-        Each number's range over everything the denied could be; for an audit with an outlook, the
-        range of eight in ten rehearsals.
+        Each number's range over everything the denied could be; for an audit that is rehearsed,
+        from the cheapest case's 10% quantile to the dearest one's 90% quantile.
     bound
         What a theorem says the price stays below, at the same guess; None without a theorem.
     guarantees
@@ -33,8 +33,8 @@ class Forecast(JsonValue):
         What that rests on, one line each.
     missing
         Why it cannot run on this history, one line each; empty if it can.
-    outlook
-        How its cost is spread over plausible unknowns, where it was rehearsed.
+    cases
+        What it costs case by case, where it was rehearsed.
     """
 
     audit: str
@@ -45,45 +45,9 @@ class Forecast(JsonValue):
     assumes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     bound: Price | None = None
-    outlook: Outlook | None = None
+    cases: tuple[Rehearsal, ...] = ()
 
     @property
     def possible(self) -> bool:
         """Whether the audit can run on this history."""
         return not self.missing
-
-
-@dataclass(frozen=True)
-class Outlook(JsonValue):
-    """What rehearsed audits cost.
-
-    Attributes
-    ----------
-    audits
-        How many were rehearsed.
-    quantiles
-        "0.5" -> the labels and the cost that half of them stay below, and so on; infinite where
-        no number of labels decides.
-    free
-        Share of them that cost nothing.
-    extrapolated
-        Share that was broken off after so many labels (``cap``); they count with what they had
-        spent plus what they still had to go by their own estimate.
-    verdicts
-        Share of each verdict among those that ended.
-    labels
-        Mean labels per group among those whose end is in sight.
-    """
-
-    audits: int
-    quantiles: Mapping[str, Price]
-    free: float
-    extrapolated: float
-    cap: int
-    verdicts: Mapping[str, float]
-    labels: Mapping[str, float]
-
-    @property
-    def median(self) -> Price:
-        """What half of the audits stay below."""
-        return self.quantiles["0.5"]

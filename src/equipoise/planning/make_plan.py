@@ -1,15 +1,19 @@
-"""Which audit to run: the free answer first, then a forecast per audit."""
+"""Which audit to run: the free answer first, one recommendation, then a forecast per audit."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from equipoise._json import JsonValue
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
+from equipoise.errors import require_non_negative
 from equipoise.history.past import Past
 from equipoise.identify import Check, check
-from equipoise.planning.forecast import Forecast, Outlook
+from equipoise.planning.budget import Affordable, what_a_budget_buys
+from equipoise.planning.forecast import Forecast
+from equipoise.planning.rehearsal import Quantile, Rehearsal
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
@@ -25,13 +29,18 @@ class Plan(JsonValue):
     free
         What the past data alone establish.
     rows
-        A forecast per audit, cheapest guess first, those that cannot run last.
+        A forecast per audit, cheapest first, those that cannot run last.
     recommended
         "check" if the past data decide, else the audit to run, None if none can.
     advice
         The recommendation in a sentence.
     notes
         What to know about the question.
+    arrivals_per_day, delay_days
+        How many people arrive a day, approved ones included, and how long outcomes take; given by
+        the reader.
+    affordable
+        What the budget buys, if one was given.
     """
 
     question: Question
@@ -41,47 +50,99 @@ class Plan(JsonValue):
     recommended: str | None
     advice: str
     notes: tuple[str, ...] = ()
+    arrivals_per_day: float | None = None
+    delay_days: float = 0.0
+    affordable: Affordable | None = None
+
+    @property
+    def cases(self) -> tuple[Rehearsal, ...]:
+        """What the adaptive audit costs, case by case."""
+        return next((row.cases for row in self.rows if row.cases), ())
+
+    def days(self, seen: Rehearsal) -> float | None:
+        """Return how long a case's median audit takes, None without arrivals per day."""
+        if self.arrivals_per_day is None:
+            return None
+        return seen.people / self.arrivals_per_day + (self.delay_days if seen.people else 0.0)
 
     def __str__(self) -> str:
         lines = [
+            f"recommended: {self.advice}",
             f"{self.question}",
             f"costs: {self.costs}",
             f"for free: {self.free.verdict}, Delta between {self.free.lower:.3f} and "
             f"{self.free.upper:.3f}",
         ]
+        for seen in self.cases:
+            spread = ", ".join(f"{q} {_shown(seen.cost[q])}" for q in seen.cost)
+            lines.append(
+                f"if {seen.scenario.name}: {seen.scenario.expect}; cost {spread}; "
+                f"about {seen.people:,.0f} people must arrive"
+            )
         for row in self.rows:
-            lines.append(f"{row.audit}: {row.guess} (a guess; cost between "
-                         f"{row.least.cost:,.6g} and {row.most.cost:,.6g})")  # fmt: skip
-            lines += _spread(row.outlook)
-            lines.append(f"  promises  {row.guarantees}")
-            lines += [f"  assumes   {line}" for line in row.assumes]
+            lines += [f"{row.audit}: {row.guess}; {row.guarantees}"]
             lines += [f"  missing   {line}" for line in row.missing]
-        lines += [f"note: {line}" for line in self.notes]
-        return "\n".join([*lines, f"recommended: {self.advice}"])
+        return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
 
 
-def plan(history: Past, question: Question, costs: Costs, *, progress: Progress = silent) -> Plan:
+def plan(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    *,
+    denied_rate: Mapping[str, float] | None = None,
+    budget: float | None = None,
+    arrivals_per_day: float | None = None,
+    delay_days: float = 0.0,
+    audits: int | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+) -> Plan:
     """Say what every audit would cost on this history, and which one to run.
 
-    The adaptive audit is rehearsed on plausible unknowns, the same ones every time; ``progress`` is
-    told the share of that work which is done.
+    The adaptive audit is rehearsed in a few named cases of what the denied might have done
+    (:mod:`equipoise.planning.scenarios`), with the past data as they are.
+
+    Parameters
+    ----------
+    denied_rate
+        What you know of some groups: the share of their denied who would have succeeded.
+    budget
+        Also say what this much money buys.
+    arrivals_per_day, delay_days
+        How many people arrive a day, approved ones included, and how long outcomes take.
+    audits
+        Rehearsals per case; 40 for up to three groups, fewer for more, if left out.
+    n_jobs
+        Processes to spread the rehearsals over, as joblib counts them.
 
     Examples
     --------
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> made = plan(world.past(), Question(epsilon=0.4), Costs())
+    >>> made = plan(world.past(), Question(epsilon=0.4), Costs(), audits=4)
     >>> made.recommended
     'adaptive'
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
+    for name, value in (("arrivals_per_day", arrivals_per_day), ("delay_days", delay_days)):
+        if value is not None:
+            require_non_negative(name, value)
     free = check(history, question)
     unknown = history.cells.unknown
-    able = [e for e in AUDITS.values() if not unknown or resolve(e.audit).takes_unknown]
+    share = 1.0 if budget is None else 0.6
+    options = {"denied_rate": denied_rate, "audits": audits, "n_jobs": n_jobs}
     made = [
-        resolve(entry.forecast)(history, question, costs, progress)
-        for entry in able
+        resolve(entry.forecast)(
+            history,
+            question,
+            costs,
+            lambda done: progress(share * done),
+            **(options if name == AdaptiveAudit.name else {}),
+        )
+        for name, entry in AUDITS.items()
+        if not unknown or resolve(entry.audit).takes_unknown
         if entry.forecast is not None
     ]
     rows = sorted(
@@ -89,7 +150,29 @@ def plan(history: Past, question: Question, costs: Costs, *, progress: Progress 
         key=lambda row: (not row.possible, row.guess.cost, row.guess.labels),
     )
     recommended, advice = _advise(free, rows)
-    return Plan(question, costs, free, tuple(rows), recommended, advice, _notes(question, unknown))
+    planned = Plan(
+        question=question,
+        costs=costs,
+        free=free,
+        rows=tuple(rows),
+        recommended=recommended,
+        advice=advice,
+        notes=_notes(question, unknown),
+        arrivals_per_day=arrivals_per_day,
+        delay_days=delay_days,
+    )
+    if budget is None or not planned.cases:
+        return planned
+    cases = tuple(seen.scenario for seen in planned.cases)
+    bought = what_a_budget_buys(
+        history,
+        question,
+        costs,
+        budget,
+        cases,
+        progress=lambda done: progress(share + (1.0 - share) * done),
+    )
+    return replace(planned, affordable=bought)
 
 
 def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
@@ -97,33 +180,30 @@ def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
         return "check", f"nothing to pay: the past data decide ({free.verdict})"
     possible = [row for row in rows if row.possible]
     if possible:
-        return possible[0].audit, _praise(possible[0], rows)
+        return possible[0].audit, _praise(possible[0])
     if rows:
-        return None, "no audit can run on this history: see what each of them misses"
+        return None, f"no audit can run on this history: {'; '.join(rows[0].missing)}"
     return None, "no audit here answers this metric"
 
 
-def _praise(best: Forecast, rows: list[Forecast]) -> str:
-    if best.outlook is None:
-        return f"{best.audit}, the cheapest that can run on this history, by the guess"
-    usual, dear = best.outlook.median.cost, best.outlook.quantiles["0.9"].cost
-    most = f"nine in ten at most {dear:,.3g}" if math.isfinite(dear) else "some would never end"
-    praise = f"{best.audit}: half of its rehearsals cost at most {usual:,.3g}, {most}"
-    rival = min((row.guess.cost for row in rows if row.audit == "rs"), default=math.inf)
-    if math.isfinite(rival):
-        praise += f"; RS-Audit, with past data without end, would cost about {rival:,.3g}"
-    return praise
+def _praise(best: Forecast) -> str:
+    if not best.cases:
+        return f"{best.audit}, the cheapest that can run on this history"
+    middles = [seen.cost["0.5"] for seen in best.cases]
+    cheap = min(middles, key=_order)
+    dear = max((seen.cost["0.9"] for seen in best.cases), key=_order)
+    return (
+        f"run the {best.audit} audit; it costs about {_shown(cheap)} in the cheapest case below, "
+        f"and at most {_shown(dear)} nine times in ten in the dearest"
+    )
 
 
-def _spread(seen: Outlook | None) -> list[str]:
-    if seen is None:
-        return []
-    costs = ", ".join(f"{level}: {price.cost:,.4g}" for level, price in seen.quantiles.items())
-    labels = ", ".join(f"{group} {count:,.0f}" for group, count in seen.labels.items())
-    return [
-        f"  rehearsed {seen.audits} times, cost by quantile {costs}; free {seen.free:.0%}",
-        f"  labels    {labels} on average",
-    ]
+def _order(cost: Quantile) -> float:
+    return float("inf") if cost.value is None else cost.value
+
+
+def _shown(cost: Quantile) -> str:
+    return "more than was rehearsed" if cost.value is None else f"{cost.value:,.4g}"
 
 
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:

@@ -1,134 +1,186 @@
-"""Adaptive audits rehearsed before anything is paid, on unknowns drawn at random.
+"""Adaptive audits rehearsed before anything is paid: run on a computer, case by case.
 
-What an adaptive audit costs depends on what the denied would have done, which nobody knows. So it
-is run many times on a computer, each time with other unknowns that are plausible next to the
-approved of the same group. The draws only shape the forecast; no verdict ever rests on them.
+Each case says what the denied would have done. The real past data are used as they are, people's
+outcomes are drawn, and the audit itself is run to its end, so that a rehearsal costs what such an
+audit costs. No verdict ever rests on a rehearsal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bounds import Price
-from equipoise.cells import Cells
-from equipoise.planning.forecast import Outlook
-from equipoise.planning.guessing import guess_r
+from equipoise.bands import clopper_pearson
+from equipoise.planning.scenarios import Scenario
 from equipoise.progress import Progress, silent
+from equipoise.question import Verdict
 from equipoise.simulation.loop import InBlocks, let_come
 
-__all__ = ["ASSUMED_R", "Trial", "outlook", "plausible_r", "rehearse"]
+__all__ = ["LEVELS", "Quantile", "Rehearsal", "rehearse"]
 
 Array = NDArray[np.float64]
 
-CAP = 2_000  # labels of one rehearsal; beyond it the audit's own estimate of the rest is added
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-_WEIGHT = 8.0  # a group's r scatters around its mean like a share among so many people
+LEVELS = (0.1, 0.5, 0.9)
+CAP = 20_000  # labels after which a rehearsal is broken off
+CONFIDENCE = 0.9  # of the range in which a quantile lies
+BATCH = 8  # rehearsals that one process does at a time
 
-ASSUMED_R = (
-    "the forecast, not the verdict, draws r at random: in all groups the denied do worse than the "
-    "approved by one factor between 0 and 1, and each group scatters around that like a share "
-    "among eight people"
-)
+
+@dataclass(frozen=True)
+class Quantile(JsonValue):
+    """A quantile of rehearsed costs, and the range that holds the true one nine times in ten.
+
+    None stands for more than any rehearsal reached.
+    """
+
+    value: float | None
+    low: float
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Rehearsal(JsonValue):
+    """What audits of one case cost.
+
+    Attributes
+    ----------
+    audits
+        How many were rehearsed.
+    verdicts
+        Share of each verdict, and "none" for those broken off.
+    cost
+        "0.1", "0.5", "0.9" -> what that share of the audits stays below.
+    labels
+        Per group, the labels that half of the audits stay below.
+    people
+        How many people have to arrive, about, approved ones included: enough denied people of
+        every group for the median's labels.
+    wrong
+        Share of verdicts that are wrong in this case.
+    """
+
+    scenario: Scenario
+    audits: int
+    verdicts: Mapping[str, float]
+    cost: Mapping[str, Quantile]
+    labels: Mapping[str, float]
+    people: float
+    wrong: float
+
+    @property
+    def decides(self) -> float:
+        """The share of audits that end with a verdict."""
+        return sum(self.verdicts.get(v, 0.0) for v in (Verdict.FAIR, Verdict.UNFAIR))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One rehearsed audit: labels per group and their cost, expected ones included."""
+    """One rehearsed audit; ``verdict`` is None if it was broken off."""
 
-    verdict: str | None
+    verdict: Verdict | None
     labels: Array
     cost: float
 
 
-def outlook(
+def rehearse(
     audit: AdaptiveAudit,
+    cases: Sequence[Scenario],
     *,
-    audits: int | None = None,
+    audits: int,
     seed: int = 0,
+    n_jobs: int | None = None,
     progress: Progress = silent,
-) -> Outlook:
-    """Rehearse an audit that has not begun for many plausible unknowns; fewer for many groups.
+) -> tuple[Rehearsal, ...]:
+    """Run an audit that has not begun so many times for every case; it stays as it is.
+
+    All cases meet the same luck, so that their differences are not chance alone.
 
     Examples
     --------
+    >>> from equipoise.planning.scenarios import scenarios
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> audit = AdaptiveAudit(world.past(), Question(epsilon=0.3), Costs())
-    >>> seen = outlook(audit, audits=4)
-    >>> seen.audits, seen.median.labels > 0
-    (4, True)
+    >>> question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
+    >>> audit = AdaptiveAudit(world.past(), question, Costs())
+    >>> (seen,) = rehearse(audit, scenarios(audit.cells, question)[:1], audits=4)
+    >>> seen.audits, seen.decides
+    (4, 1.0)
     """
-    cells = audit.cells
-    if audits is None:
-        audits = max(10, min(60, 480 // len(cells) ** 2))  # work grows with the pairs
-    draws = plausible_r(cells, np.random.default_rng(seed), audits)
-    trials = rehearse(audit, draws, seed=seed, progress=progress)
-    ended = [trial.verdict for trial in trials if trial.verdict is not None]
-    in_sight = [t.labels for t in trials if np.isfinite(t.labels).all()]
-    mean = np.mean(in_sight, axis=0) if in_sight else np.zeros(len(cells))
-    return Outlook(
-        audits=audits,
-        quantiles={f"{level:g}": _quantile(trials, level) for level in LEVELS},
-        free=float(np.mean([trial.cost == 0.0 for trial in trials])),
-        extrapolated=1.0 - len(ended) / audits,
-        cap=CAP,
-        verdicts={v: ended.count(v) / len(ended) for v in sorted(set(ended))},
-        labels=dict(zip(cells.groups, mean.tolist(), strict=True)),
+    from joblib import Parallel, delayed
+
+    seeds = np.random.SeedSequence(seed).spawn(audits)
+    parts = [seeds[start : start + BATCH] for start in range(0, audits, BATCH)]
+    work = [(case, part) for case in cases for part in parts]
+    found: list[list[Trial]] = []
+    tasks = (delayed(_run_some)(audit, case, part) for case, part in work)
+    for trials in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        found.append(trials)
+        progress(len(found) / len(work))
+    step = len(parts)
+    return tuple(
+        _summary(audit, case, [t for part in found[i * step : (i + 1) * step] for t in part])
+        for i, case in enumerate(cases)
     )
 
 
-def plausible_r(cells: Cells, rng: np.random.Generator, size: int) -> Array:
-    """Draw each group's r, shape (size, groups): below the approved's share of good outcomes, wide.
-
-    One factor, uniform on [0, 1], says how much worse all denied are than the approved of their
-    group; around that each group scatters by itself (a Beta law). :data:`ASSUMED_R` in words.
-    """
-    approved = np.array(list(guess_r(cells).values()))
-    mean = np.clip(approved * rng.random((size, 1)), 0.01, 0.99)
-    return np.asarray(rng.beta(_WEIGHT * mean, _WEIGHT * (1.0 - mean)))
-
-
-def rehearse(
-    audit: AdaptiveAudit, draws: Array, *, seed: int = 0, progress: Progress = silent
+def _run_some(
+    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence]
 ) -> list[Trial]:
-    """Run an audit that has not begun once for every row of unknowns; it stays as it is."""
-    seeds = np.random.SeedSequence(seed).spawn(len(draws))
-    trials = []
-    for done, (r, own) in enumerate(zip(draws, seeds, strict=True), start=1):
-        trials.append(_run(audit, r, np.random.default_rng(own)))
-        progress(done / len(draws))
-    return trials
+    return [_run(audit, case, np.random.default_rng(seed)) for seed in seeds]
 
 
-def _run(audit: AdaptiveAudit, r: Array, rng: np.random.Generator) -> Trial:
-    """Run a copy of the audit until it ends or has its last label."""
-    if audit.evidence is None:
-        verdict = audit.finding.verdict.value if audit.finding else None
-        return Trial(verdict, np.zeros(len(r)), 0.0)
+def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator) -> Trial:
     copy = deepcopy(audit, {id(audit.history): audit.history})
+    r = np.array([case.r[group] for group in audit.cells])
     denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
     let_come(InBlocks(copy, denied, r, rng), CAP)
-    evidence = copy.evidence
-    assert evidence is not None
-    if evidence.verdict is not None:
-        return Trial(evidence.verdict.value, evidence.requested, copy.cost)
-    to_go = evidence.labels_to_go()
-    prices = np.array([audit.costs.of(g).expected(x) for g, x in zip(audit.cells, r, strict=True)])
-    rest = np.where(prices > 0.0, prices, 1.0) * to_go  # what is free stays free, however long
-    return Trial(None, evidence.requested + to_go, copy.cost + float(rest[prices > 0.0].sum()))
+    verdict = None if copy.finding is None else copy.finding.verdict
+    labels = np.array([spent.labels for spent in copy.spending.values()], dtype=float)
+    return Trial(verdict, labels, copy.cost)
 
 
-def _quantile(trials: Sequence[Trial], level: float) -> Price:
-    def at(values: list[float]) -> float:
-        return float(np.quantile(values, level, method="higher"))  # no mean with infinity
-
-    return Price(
-        labels=at([float(t.labels.sum()) for t in trials]), cost=at([t.cost for t in trials])
+def _summary(audit: AdaptiveAudit, case: Scenario, trials: Sequence[Trial]) -> Rehearsal:
+    names = ["none" if t.verdict is None else t.verdict.value for t in trials]
+    costs = np.array([np.inf if t.verdict is None else t.cost for t in trials])
+    labels = np.median([t.labels for t in trials], axis=0)
+    right = case.expect.split(" or ")
+    wrong = [name not in (*right, "none", Verdict.INCONCLUSIVE) for name in names]
+    return Rehearsal(
+        scenario=case,
+        audits=len(trials),
+        verdicts={name: names.count(name) / len(names) for name in sorted(set(names))},
+        cost={f"{level:g}": _quantile(costs, level) for level in LEVELS},
+        labels=dict(zip(audit.cells, labels.tolist(), strict=True)),
+        people=_arrivals(audit, labels),
+        wrong=float(np.mean(wrong)),
     )
+
+
+def _quantile(costs: Array, level: float) -> Quantile:
+    """Return a quantile and, from the values' order alone, the range that holds the true one."""
+    ordered, n = np.sort(costs), len(costs)
+    below = [clopper_pearson(k, n, (1.0 - CONFIDENCE) / 2.0) for k in range(n + 1)]
+    low = max((k for k in range(n + 1) if below[k][1] < level), default=0)
+    high = min((k for k in range(n + 1) if below[k][0] > level), default=n)
+    return Quantile(
+        _finite(float(np.quantile(ordered, level, method="higher"))),
+        float(ordered[min(low, n - 1)]) if low else 0.0,
+        _finite(float(ordered[high - 1])) if high < n else None,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _arrivals(audit: AdaptiveAudit, labels: Array) -> float:
+    denied = np.array([c.denied for c in audit.cells.values()]) / audit.cells.total
+    waits = [n / share for n, share in zip(labels, denied, strict=True) if n > 0.0 and share > 0.0]
+    return float(max(waits, default=0.0))

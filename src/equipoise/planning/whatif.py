@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.history.past import Past
-from equipoise.planning.forecast import Outlook
-from equipoise.planning.rehearsal import outlook
+from equipoise.planning.adaptive_forecast import by_counts, rehearsals, usual_case
+from equipoise.planning.rehearsal import Rehearsal, rehearse
+from equipoise.planning.scenarios import scenarios
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 
@@ -19,11 +20,14 @@ NAMES = ("gamma", "epsilon", "delta")
 
 @dataclass(frozen=True)
 class Variation(JsonValue):
-    """The question with one number changed, and what the adaptive audit would then cost."""
+    """The question with one number changed, and what the adaptive audit would then cost.
+
+    ``seen`` is None where past data decide, for free, or cannot decide at all.
+    """
 
     name: str
     value: float
-    outlook: Outlook
+    seen: Rehearsal | None
 
 
 def what_if(
@@ -31,13 +35,15 @@ def what_if(
     question: Question,
     costs: Costs,
     *,
-    audits: int = 12,
+    audits: int | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Variation, ...]:
     """Rehearse the adaptive audit with each of gamma, epsilon and delta halved, kept and doubled.
 
-    All variations meet the same unknowns, so that their differences are not luck.
+    In the usual case of the plan and with as many rehearsals, so that the question as it is costs
+    what the plan says.
 
     Examples
     --------
@@ -45,13 +51,18 @@ def what_if(
     ['0.02', '0.04', '0.08']
     """
     wanted = [(name, value) for name in NAMES for value in _values(name, question)]
-    seen: dict[Question, Outlook] = {}
+    past = by_counts(history)
+    case = usual_case(scenarios(history.cells, question))
+    count = audits or rehearsals(len(history.cells))
+    seen: dict[Question, Rehearsal | None] = {}
     found = []
     for done, (name, value) in enumerate(wanted):
         asked = Question.from_dict({**question.to_dict(), name: value})
         if asked not in seen:
-            audit = AdaptiveAudit(history, asked, costs)
-            seen[asked] = outlook(audit, audits=audits, seed=seed)
+            audit = AdaptiveAudit(past, asked, costs)
+            seen[asked] = None
+            if audit.finding is None:
+                (seen[asked],) = rehearse(audit, [case], audits=count, seed=seed, n_jobs=n_jobs)
         found.append(Variation(name, value, seen[asked]))
         progress((done + 1) / len(wanted))
     return tuple(found)

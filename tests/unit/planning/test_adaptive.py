@@ -1,81 +1,119 @@
-from __future__ import annotations
+"""What a plan says of the adaptive audit, and that audits then cost as much."""
 
-import math
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
 from equipoise.planning import Plan, plan, what_if
-from equipoise.planning.rehearsal import outlook, plausible_r, rehearse
-from equipoise.question import Costs, Question, Verdict
+from equipoise.planning.rehearsal import _quantile, rehearse
+from equipoise.planning.scenarios import scenarios
+from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
 COSTS = Costs(feature=0.1, label=1.0)
-AUDIT = AdaptiveAudit(WORLD.past(), COARSE, COSTS)
+SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
+STRICT = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
 
 
-def test_the_adaptive_audit_is_rehearsed_and_recommended() -> None:
-    made = plan(WORLD.past(), COARSE, COSTS)
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    return plan(WORLD.past(), COARSE, COSTS, audits=8, budget=20.0, arrivals_per_day=10.0,
+                delay_days=30.0)  # fmt: skip
+
+
+def test_cases_are_what_they_say() -> None:
+    cases = scenarios(WORLD.cells, COARSE)
+    for case, ratio in zip(cases, (0.1, 0.2, 0.4, 0.6, 0.8), strict=False):
+        assert case.r == pytest.approx({"A": ratio * 0.75, "B": ratio * 2 / 3})
+    below, above = cases[-2:]
+    assert (below.expect, above.expect) == ("FAIR", "UNFAIR")
+    assert COARSE.gamma - 0.01 <= below.difference <= COARSE.gamma
+    assert COARSE.threshold < above.difference <= COARSE.threshold + 0.01
+    for case in cases:
+        world = CellWorld(WORLD.cells, case.r)
+        assert case.difference == world.difference(COARSE.metric)
+
+
+def test_what_is_known_of_a_group_holds_in_every_case() -> None:
+    cases = scenarios(WORLD.cells, COARSE, {"B": 0.5})
+    assert {case.r["B"] for case in cases} == {0.5}
+    both = scenarios(WORLD.cells, COARSE, {"A": 0.4, "B": 0.5})
+    assert [case.name for case in both] == ["the denied succeed as you say"]
+    with pytest.raises(UnknownName, match="'C'"):
+        scenarios(WORLD.cells, COARSE, {"C": 0.5})
+    with pytest.raises(InvalidInput, match=r"must be in \[0, 1\]; got 1.5"):
+        scenarios(WORLD.cells, COARSE, {"B": 1.5})
+
+
+def test_the_plan_leads_with_cases_and_one_recommendation(made: Plan) -> None:
     assert made.recommended == "adaptive"
-    (row,) = (row for row in made.rows if row.audit == "adaptive")
-    seen = row.outlook
-    assert seen is not None
-    assert row.possible
-    costs = [price.cost for price in seen.quantiles.values()]
-    assert costs == sorted(costs)
-    assert (row.least, row.most) == (seen.quantiles["0.1"], seen.quantiles["0.9"])
-    assert set(seen.labels) == {"A", "B"}
-    assert sum(seen.verdicts.values()) == pytest.approx(1.0)
-    assert any("draws r at random" in line for line in row.assumes)
-    assert "half of its rehearsals" in made.advice
+    assert str(made).startswith("recommended: run the adaptive audit; it costs about")
+    assert len(made.cases) == 7
+    for seen in made.cases:
+        costs = [seen.cost[level].value or np.inf for level in ("0.1", "0.5", "0.9")]
+        assert costs == sorted(costs)
+        assert sum(seen.verdicts.values()) == pytest.approx(1.0)
+        assert made.days(seen) == pytest.approx(seen.people / 10.0 + 30.0)
     assert Plan.from_json(made.to_json()) == made
-
-
-def test_rehearsals_repeat_themselves() -> None:
-    once, again = (outlook(AUDIT, audits=4, seed=2) for _ in range(2))
-    assert once == again
-    assert outlook(AUDIT, audits=4, seed=3) != once
-    assert AUDIT.labels == 0
 
 
 def test_a_rehearsal_costs_what_a_simulated_audit_costs() -> None:
     """Means of 25 runs each agree within 4.5 standard errors (false alarm below 1e-5)."""
     question, n = Question("equal_opportunity", gamma=0.2, epsilon=0.3), 25
-    r = np.tile(list(WORLD.r.values()), (n, 1))
-    trials = rehearse(AdaptiveAudit(WORLD.past(), question, COSTS), r, seed=3)
-    sim = simulate("adaptive", WORLD, question, COSTS, repeats=n, seed=4)
-    mine = np.array([trial.cost for trial in trials])
-    assert all(trial.verdict is not None for trial in trials)
-    error = math.sqrt(mine.var(ddof=1) / n + sim.cost.var(ddof=1) / n)
-    assert abs(mine.mean() - sim.cost.mean()) < 4.5 * error
+    case = scenarios(WORLD.cells, question)[2]
+    world = CellWorld(WORLD.cells, case.r)
+    (seen,) = rehearse(AdaptiveAudit(WORLD.past(), question, COSTS), [case], audits=n)
+    sim = simulate("adaptive", world, question, COSTS, repeats=n, seed=4)
+    assert seen.wrong == 0.0
+    # the same law: the other's median lies within the quantiles that hold all but 1e-5 of them
+    middle = seen.cost["0.5"].value
+    assert middle is not None
+    assert np.quantile(sim.cost, 0.02) < middle < np.quantile(sim.cost, 0.98)
 
 
-def test_plausible_unknowns_lie_below_the_approved_and_spread() -> None:
-    draws = plausible_r(WORLD.cells, np.random.default_rng(0), 4000)
-    approved = np.array([0.75, 2 / 3])
-    assert draws.shape == (4000, 2)
-    assert np.abs(draws.mean(axis=0) - approved / 2.0).max() < 0.02
-    assert (draws.std(axis=0) > 0.2).all()
-    assert np.corrcoef(draws.T)[0, 1] > 0.4  # one factor for all groups
+def test_a_quantile_s_range_holds_the_true_one() -> None:
+    """A 90% range from 40 values, 400 times: misses are Binomial(400, at most 0.1)."""
+    rng = np.random.default_rng(0)
+    for level in (0.1, 0.5, 0.9):
+        true = -np.log1p(-level)
+        missed = 0
+        for _ in range(400):
+            seen = _quantile(rng.exponential(size=40), level)
+            missed += not seen.low <= true <= (np.inf if seen.high is None else seen.high)
+        assert missed <= 66  # binom.ppf(1 - 1e-4, 400, 0.1) = 63, and ties of order
 
 
-def test_nothing_is_rehearsed_where_the_past_decides() -> None:
-    seen = outlook(AdaptiveAudit(WORLD.past(), Question("demographic_parity"), COSTS))
-    assert seen.free == 1.0
-    assert seen.median.cost == 0.0
-    assert seen.verdicts == {Verdict.UNFAIR.value: 1.0}
+def test_the_budget_s_chance_is_that_of_audits_with_it(made: Plan) -> None:
+    bought = made.affordable
+    assert bought is not None
+    assert bought.epsilon is not None
+    assert bought.epsilon > 0.0
+    for afforded, seen in zip(bought.cases, made.cases, strict=True):
+        assert afforded.scenario == seen.scenario
+        assert 0.0 <= afforded.lower <= afforded.upper <= 1.0
+    dear = [c for c in bought.cases if "grey zone" in c.scenario.name]
+    assert all(case.decides < 0.5 for case in dear)
 
 
-def test_a_past_that_is_too_small_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.planning.rehearsal.CAP", 30)
-    history = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
-    made = plan(history, Question("equal_opportunity", gamma=0.02, epsilon=0.02), COSTS)
+def test_rehearsals_repeat_themselves() -> None:
+    audit = AdaptiveAudit(WORLD.past(), COARSE, COSTS)
+    case = scenarios(WORLD.cells, COARSE)[:1]
+    once, again = (rehearse(audit, case, audits=4, seed=2) for _ in range(2))
+    assert once == again
+    assert rehearse(audit, case, audits=4, seed=3) != once
+    assert audit.labels == 0
+
+
+def test_a_past_that_is_too_small_is_said_to_be() -> None:
+    made = plan(SMALL, STRICT, COSTS, audits=4)
     (row,) = (row for row in made.rows if row.audit == "adaptive")
     assert not row.possible
     assert "more past rows" in row.missing[0]
@@ -83,26 +121,42 @@ def test_a_past_that_is_too_small_is_said_to_be(monkeypatch: pytest.MonkeyPatch)
     assert Plan.from_json(made.to_json()) == made
 
 
+def test_the_group_that_is_the_cause_is_named() -> None:
+    cells = Cells(
+        {
+            "A": GroupCells(9_000, 3_000, 18_000),
+            "B": GroupCells(6_000, 3_000, 21_000),
+            "C": GroupCells(2, 1, 2),
+        }
+    )
+    made = plan(History.from_cells(cells), COARSE, COSTS, audits=4)
+    missing = next(row for row in made.rows if row.audit == "adaptive").missing
+    assert any("the smallest group is 'C' with 5 past rows; without it" in m for m in missing)
+
+
+def test_nothing_is_rehearsed_where_the_past_decides() -> None:
+    made = plan(WORLD.past(), Question("demographic_parity"), COSTS)
+    assert made.cases == ()
+    assert made.recommended == "check"
+
+
 def test_labels_cannot_help_a_metric_that_does_not_depend_on_them() -> None:
-    history = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
-    made = plan(history, Question("demographic_parity"), COSTS)
+    made = plan(SMALL, Question("demographic_parity"), COSTS)
     (row,) = (row for row in made.rows if row.audit == "adaptive")
     assert row.missing == ("more past rows",)
 
 
-def test_what_if_moves_one_number_at_a_time() -> None:
+def test_what_if_agrees_with_the_plan_and_moves_one_number_at_a_time(made: Plan) -> None:
     done: list[float] = []
-    found = what_if(WORLD.past(), COARSE, COSTS, audits=4, progress=done.append)
+    found = what_if(WORLD.past(), COARSE, COSTS, audits=8, progress=done.append)
     assert [(v.name, v.value) for v in found] == [
         *(("gamma", 0.1), ("gamma", 0.2), ("gamma", 0.4)),
         *(("epsilon", 0.1), ("epsilon", 0.2), ("epsilon", 0.4)),
         *(("delta", 0.025), ("delta", 0.05), ("delta", 0.1)),
     ]
     assert done[-1] == 1.0
-    by_name = {(v.name, v.value): v.outlook for v in found}
-    assert by_name["gamma", 0.2] == by_name["delta", 0.05]
-    strict, lax = by_name["delta", 0.025], by_name["delta", 0.1]
-    assert strict.median.labels >= lax.median.labels
+    by_name = {(v.name, v.value): v.seen for v in found}
+    assert by_name["gamma", 0.2] == by_name["delta", 0.05] == made.cases[2]
 
 
 def test_what_if_keeps_to_questions_that_can_be_asked() -> None:
@@ -111,14 +165,3 @@ def test_what_if_keeps_to_questions_that_can_be_asked() -> None:
         *(("gamma", 0.0), ("epsilon", 0.3), ("epsilon", 0.6), ("delta", 0.025)),
         *(("delta", 0.05), ("delta", 0.1)),
     ]
-
-
-def test_a_rehearsal_that_never_ends_costs_nothing_where_nothing_costs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("equipoise.planning.rehearsal.CAP", 30)
-    history = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
-    question = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
-    seen = outlook(AdaptiveAudit(history, question, Costs(0.0, 0.0)), audits=5)
-    assert seen.extrapolated > 0.0
-    assert seen.median.cost == 0.0

@@ -1,0 +1,158 @@
+"""What the denied might have done: a few named cases in place of a guess.
+
+Nobody knows what the denied would have done, and what an audit costs depends on it. So a plan shows
+its cost at cases that a reader can judge: the denied succeed so many times as often as the approved
+of their group, or the difference lies just beside the grey zone, where audits are dearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise._json import JsonValue
+from equipoise.cells import Cells
+from equipoise.errors import UnknownName, require_in_unit
+from equipoise.planning.guessing import guess_r
+from equipoise.question import Question
+from equipoise.worlds import CellWorld
+
+__all__ = ["RATIOS", "Scenario", "scenarios"]
+
+Array = NDArray[np.float64]
+
+RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
+USUAL = 0.4  # the ratio from which cases beside the grey zone are looked for
+BESIDE = 0.02  # … so many epsilons beside it
+
+
+@dataclass(frozen=True)
+class Scenario(JsonValue):
+    """One case: each group's r, and what is then true.
+
+    Attributes
+    ----------
+    name
+        The case in words.
+    r
+        Per group, the share of the denied who would have succeeded.
+    difference
+        Delta in this case.
+    expect
+        The verdict to expect; both, where both are right.
+    """
+
+    name: str
+    r: Mapping[str, float]
+    difference: float
+    expect: str
+
+
+def scenarios(
+    cells: Cells, question: Question, denied_rate: Mapping[str, float] | None = None
+) -> tuple[Scenario, ...]:
+    """Return the cases of a plan, those that past data allow.
+
+    Parameters
+    ----------
+    denied_rate
+        What is known of some groups' r; it holds in every case.
+
+    Examples
+    --------
+    >>> from equipoise.cells import GroupCells
+    >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(20, 10, 70)})
+    >>> for case in scenarios(cells, Question("equal_opportunity", gamma=0.1, epsilon=0.1)):
+    ...     print(f"{case.name}: Delta {case.difference:.3f}, {case.expect}")
+    the denied succeed 10% as often as the approved: Delta 0.059, FAIR
+    the denied succeed 20% as often as the approved: Delta 0.087, FAIR
+    the denied succeed 40% as often as the approved: Delta 0.108, FAIR or UNFAIR
+    the denied succeed 60% as often as the approved: Delta 0.110, FAIR or UNFAIR
+    the denied succeed 80% as often as the approved: Delta 0.106, FAIR or UNFAIR
+    Delta just below the grey zone: Delta 0.098, FAIR
+    Delta just above the grey zone: Delta 0.202, UNFAIR
+    """
+    known = dict(denied_rate or {})
+    for group, rate in known.items():
+        if group not in cells:
+            raise UnknownName("group in 'denied_rate'", group, cells.groups)
+        require_in_unit(f"denied_rate[{group!r}]", rate)
+    approved = guess_r(cells)
+
+    def at(ratio: float) -> dict[str, float]:
+        return {group: known.get(group, ratio * rate) for group, rate in approved.items()}
+
+    space = _Unknowns(cells.alike, question, frozenset(known))
+    found = [
+        space.scenario(f"the denied succeed {ratio:.0%} as often as the approved", at(ratio))
+        for ratio in RATIOS
+        if known.keys() != cells.keys()
+    ]
+    if known.keys() == cells.keys():
+        found.append(space.scenario("the denied succeed as you say", known))
+    start, step = at(USUAL), BESIDE * question.epsilon
+    for name, target in (
+        ("Delta just below the grey zone", max(question.gamma - step, 0.0)),
+        ("Delta just above the grey zone", question.threshold + step),
+    ):
+        beside = space.reach(start, target)
+        if beside is not None:
+            found.append(space.scenario(name, beside))
+    return tuple(found)
+
+
+class _Unknowns:
+    """All that the denied could be, and Delta as a function of it."""
+
+    def __init__(self, cells: Cells, question: Question, fixed: frozenset[str]) -> None:
+        self._cells, self._question = cells, question
+        self._free = [g for g, c in cells.items() if g not in fixed and c.denied > 0]
+
+    def difference(self, r: Mapping[str, float]) -> float:
+        world = CellWorld(self._cells, r)
+        return world.difference(self._question.metric, self._question.compare)
+
+    def scenario(self, name: str, r: Mapping[str, float]) -> Scenario:
+        delta = self.difference(r)
+        right = sorted(v.value for v in self._question.truth(delta))
+        return Scenario(name, dict(r), delta, " or ".join(right))
+
+    def reach(self, start: Mapping[str, float], target: float) -> dict[str, float] | None:
+        """Return a case near ``start`` whose Delta is ``target``, None if there is none.
+
+        Walk straight from the start to a case with the least (or largest) Delta; stop at the
+        target.
+        """
+        sign = 1.0 if self.difference(start) > target else -1.0
+        end = self._extreme(dict(start), sign)
+        if sign * (self.difference(end) - target) > 0.0:
+            return None
+        near, far = 0.0, 1.0
+        for _ in range(40):
+            middle = (near + far) / 2.0
+            beyond = sign * (self.difference(_between(start, end, middle)) - target) <= 0.0
+            near, far = (near, middle) if beyond else (middle, far)
+        return _between(start, end, far)
+
+    def _extreme(self, r: dict[str, float], sign: float) -> dict[str, float]:
+        """Move one group's r after the other to where Delta is least (sign 1) or largest."""
+        best = sign * self.difference(r)
+        for _ in range(4):
+            before = best
+            for group in self._free:
+                for value in np.linspace(0.005, 0.995, 67):
+                    there = {**r, group: float(value)}
+                    if (now := sign * self.difference(there)) < best:
+                        r, best = there, now
+            if best == before:
+                break
+        return r
+
+
+def _between(
+    start: Mapping[str, float], end: Mapping[str, float], share: float
+) -> dict[str, float]:
+    return {group: (1.0 - share) * start[group] + share * end[group] for group in start}
