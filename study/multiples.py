@@ -60,6 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=200, help="two groups, outside the gap zone")
     parser.add_argument("--other-runs", type=int, default=60, help="more groups, or the gap zone")
     parser.add_argument("--mixture-runs", type=int, default=20, help="of the Beta mixture")
+    parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
@@ -68,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Table:
     results = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        work = [(instance, costs) for instance in bank() for costs in COSTS]
+        work = [(instance, costs) for instance in bank() for costs in COSTS[: options.prices]]
         for instance, costs in bar.track(work, description="instances"):
             results.append(_measure(instance, costs, options))
             _write(options, results)  # a page after every instance: long runs may be cut short
@@ -134,7 +135,7 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
-        f"--mixture-runs {options.mixture_runs}"
+        f"--mixture-runs {options.mixture_runs} --prices {options.prices}"
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
@@ -158,7 +159,7 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
         f"Wrong verdicts: {wrong:,} of {runs:,} runs.",
         "",
     ]
-    for costs in COSTS:
+    for costs in COSTS[: options.prices]:
         lines += [f"## c_feat = {costs.feature:g}, c_lab = {costs.label:g}", ""]
         lines += _rows([r for r in results if r.costs == costs])
         lines += [""]
