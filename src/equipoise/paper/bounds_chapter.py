@@ -33,7 +33,8 @@ __all__ = ["parts", "run_epsilon", "tell"]
 
 NAME = "theorems"
 EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-ADAPTIVE = (0.1, 0.05, 0.02, 0.01)
+# To refute equality at gamma = 0 takes minutes a run where epsilon is small.
+ADAPTIVE = {"fair": (0.1, 0.05, 0.02), "unfair": (0.1,)}
 DELTA, P, Q = 0.01, 0.2, 0.2
 COSTS = Costs(feature=0.0, label=1.0)
 MIXTURE_COSTS = Costs(feature=0.5, label=3.0)
@@ -41,7 +42,7 @@ MIXTURE_COSTS = Costs(feature=0.5, label=3.0)
 
 def parts(settings: Settings) -> list[Part]:
     """Return one part per world and epsilon."""
-    chosen = ADAPTIVE[:1] if settings.quick else ADAPTIVE
+    chosen = {w: e[:1] if settings.quick else e for w, e in ADAPTIVE.items()}
     runs = 2 if settings.quick else 6
     mixture = [
         Part(
@@ -59,7 +60,7 @@ def parts(settings: Settings) -> list[Part]:
                 "world": world,
                 "epsilon": epsilon,
                 "repeats": 50 if settings.quick else 1000,
-                "adaptive": runs if epsilon in chosen else 0,
+                "adaptive": runs if epsilon in chosen[world] else 0,
                 "seed": settings.seed,
             },
         )
