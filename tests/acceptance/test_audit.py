@@ -237,3 +237,28 @@ def test_files_of_people_are_read_as_the_past_was(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "unknown decision (column 'Decision') 'maybe'" in refused.stdout
     assert "unknown group 'C'" in refused.stdout
+
+
+def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None:
+    def audit(*arguments: object, code: int = 0) -> str:
+        done = equipoise("audit", arguments[0], "loans", *arguments[1:], "-l", ledger)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    heads = tmp_path / "heads.jsonl"
+    audit("checkpoint", "--to", heads)
+    assert audit("pause", "--why", "a holiday").strip() == "paused"
+    assert "(paused)" in audit("ask", "anna", "B", 0)
+    audit("resume", "--why", "back")
+    audit("budget", 60_000, "--why", "more money")
+    assert "cap 600.00 EUR" in audit("status")
+    assert "must be a whole number" in audit("budget", 2**53, "--why", "too much", code=2)
+    audit("limits", "--max-in-flight", 5, "--why", "fewer hands")
+    audit("ask", "bert", "B", 0)
+    assert "settle the request first" in audit("erase", "bert", code=2)
+    audit("withdraw", "bert")
+    assert audit("erase", "bert").strip() == "erased"
+    log = audit("log", "--last", 3)
+    assert "erased person 2" in log
+    assert "OK: audit 'loans'" in audit("verify", "--checkpoint", heads)
+    assert "must be 120:HASH or name a file" in audit("verify", "--checkpoint", "x", code=2)

@@ -45,6 +45,9 @@ class _Job:
     error: BaseException | None = None
     done: bool = False
 
+    def __post_init__(self) -> None:
+        self.time = stamp(self.now)
+
 
 class Driver:
     """Holds the state and keeps it equal to the ledger.
@@ -147,12 +150,12 @@ class Driver:
                 for job, command in todo:
                     self._require_clock(turn, state, job)
                     try:
-                        result = writer.run(command, job.actor, stamp(job.now))
+                        result = writer.run(command, job.actor, job.time)
                     except NotReady:
                         break
                     job.results.append(result)
                     done += 1
-                writer.record_verdict(last.actor, stamp(last.now))
+                writer.record_verdict(last.actor, last.time)
                 state.check_books()
                 self._store_all(turn, writer)
         except BaseException:
@@ -180,7 +183,7 @@ class Driver:
         ahead, allowed = turn.clock_ahead(job.now.timestamp()), state.settings.clock_skew
         if ahead > allowed:
             raise LedgerError(
-                f"this program's clock says {stamp(job.now)}, {ahead:,.0f} s ahead of the "
+                f"this program's clock says {job.time}, {ahead:,.0f} s ahead of the "
                 f"database's, and {allowed:g} s are allowed; nothing was stored, set it right"
             )
 
