@@ -66,7 +66,6 @@ class AdaptiveAudit(Audit):
 
     name: ClassVar[str] = "adaptive"
     looks_at_approved: ClassVar[bool] = False
-    correctable: ClassVar[bool] = True
     takes_unknown: ClassVar[bool] = True
 
     def __init__(

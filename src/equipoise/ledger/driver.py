@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from equipoise.errors import EquipoiseError, LedgerError
-from equipoise.ledger.commands import Approve, Command, Reply
+from equipoise.ledger.commands import Approve, Command, Correct, Reply
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.memory import FeaturesOf
 from equipoise.ledger.schema import Head
@@ -83,9 +83,13 @@ class Driver:
         return job.results
 
     def read(self, look: Callable[[State], T]) -> T:
-        """Look at the state as of the latest event."""
+        """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
         with self._store.turn:
-            return look(self._ready())
+            head = self._store.head(self._row.id)
+            try:
+                return look(self._current(head))
+            except _MISREAD:
+                return look(self._from_events(head))
 
     def peek(self, seq: int) -> State | None:
         """Return the state in memory if it is as of this event."""
@@ -136,7 +140,8 @@ class Driver:
     def _transact(self, todo: list[tuple[_Job, Command]], last: _Job) -> int:
         """Carry out as many as can be in one transaction; return how many."""
         store, row = self._store, self._row
-        self._ready()
+        # Corrections alone need no statistics now; they are rebuilt once, after all of them.
+        self._ready(build=not todo or not all(isinstance(c, Correct) for _, c in todo))
         done = 0
         try:
             with store.write(row.id) as turn:
@@ -194,23 +199,28 @@ class Driver:
 
     # -- the state --------------------------------------------------------------------------------
 
-    def _ready(self) -> State:
+    def _ready(self, *, build: bool = True) -> State:
         """Return the state as of now with its statistics rebuilt, outside of any transaction."""
         head = self._store.head(self._row.id)
         try:
             state = self._current(head)
-            if not state.ready:
+            if build and not state.ready:
                 _ = state.memory.audit
                 state.check_books()
         except _MISREAD:
-            if not self._from_snapshot:
-                raise
-            self._from_snapshot = False
-            self._store.drop_snapshot(self._row.id)
-            state = self._state = self._checked(self.replay(head), head)
+            state = self._from_events(head)
             if not state.ready:
                 _ = state.memory.audit
         return state
+
+    def _from_events(self, head: Head) -> State:
+        """Forget a snapshot that misled; raise again if it was none."""
+        if not self._from_snapshot:
+            raise
+        self._from_snapshot = False
+        self._store.drop_snapshot(self._row.id)
+        self._state = self._checked(self.replay(head), head)
+        return self._state
 
     def _current(self, head: Head) -> State:
         """Return the state at this head, from memory, from a snapshot, or from the events."""

@@ -124,6 +124,11 @@ class State:
             return replace(finding, cost=recorded.cost)
         return replace(finding, cost=float(self.spent + self.overrun))
 
+    def known_finding(self) -> Finding | None:
+        """Return the same, without statistics while the audit goes on: a verdict is an event."""
+        going_on = self.recorded is None and self.concluded is None
+        return None if going_on else self.finding()
+
     @property
     def ready(self) -> bool:
         """Whether statistics are at hand, or will never be needed again."""

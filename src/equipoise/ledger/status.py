@@ -142,7 +142,7 @@ def _count(number: int, what: str) -> str:
 
 def status_of(state: State) -> Status:
     """Describe a state."""
-    settings, finding, tests = state.settings, state.finding(), state.drift_tests()
+    settings, finding, tests = state.settings, state.known_finding(), state.drift_tests()
     if finding is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
