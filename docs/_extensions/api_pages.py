@@ -84,6 +84,8 @@ def _index() -> str:
         if here:
             parts += [_title(section, "-"), _table("equipoise", here)]
     for module in _modules():
+        if not homes[module.__name__]:
+            continue
         first = (inspect.getdoc(module) or "").partition("\n")[0]
         parts += [_title(module.__name__, "-"), f"{first}\n"]
         parts.append(_table(module.__name__, homes[module.__name__]))
