@@ -46,6 +46,10 @@ unit: $(READY)  ## Tests
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench
 
+matrix: $(READY)  ## Run heavy integrations: Spark (needs Java) and PostgreSQL
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[matrix]'
+	EQUIPOISE_TESTS=matrix $(BIN)/pytest -q tests/matrix
+
 study: test-full  ## Run the long statistical studies and every test at full size (hours)
 	$(BIN)/python -m study
 

@@ -1,0 +1,47 @@
+"""PostgreSQL: an address, an engine and an ibis table. Run by ``make matrix``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ibis
+import pandas as pd
+import pytest
+import sqlalchemy
+from study.postgres import new_database, postgres
+
+import equipoise as eq
+from tests.unit.history.test_read import COLUMNS, PEOPLE, cells_of, place_of, table_of, tuples
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with postgres() as server:
+        url = new_database(server)
+        engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        pd.DataFrame(table_of(PEOPLE)).to_sql("loans", engine, index=False)
+        engine.dispose()
+        yield url
+
+
+@pytest.mark.parametrize("kind", ["address", "query", "engine", "ibis"])
+def test_it_is_counted_there(address: str, kind: str) -> None:
+    engine = sqlalchemy.create_engine(address.replace("postgresql://", "postgresql+psycopg://", 1))
+    source: object = engine if kind == "engine" else address
+    options = {"query": "SELECT * FROM loans"} if kind == "query" else {"table": "loans"}
+    if kind == "ibis":
+        source, options = ibis.connect(address).table("loans"), {}
+    history = eq.History.read(source, **COLUMNS, **options, order_by="id")
+    assert tuples(history) == cells_of(PEOPLE)
+    assert history.summary is not None
+    assert "postgres" in history.summary.engine.lower()
+    for tau in (1, 2):
+        assert history.rows_until(tau, group="b", outcome=1) == place_of(PEOPLE, tau, "b", 1, True)
+    places = {
+        eq.History.read(source, **COLUMNS, **options).rows_until(2, group="b", outcome=1)
+        for _ in range(4)
+    }
+    assert len(places) == 1, "without order_by the order is drawn from a recorded seed"
+    engine.dispose()
