@@ -97,7 +97,7 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
 
     if isinstance(audit, type) and issubclass(audit, Audit):
         return audit
-    if audit not in AUDITS:
+    if not isinstance(audit, str) or audit not in AUDITS:
         raise UnknownName("audit", audit, AUDITS)
     found: type[Audit] = resolve(AUDITS[audit].audit)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 
@@ -38,8 +39,8 @@ class Setting:
     def __post_init__(self) -> None:
         for name in ("repeats", "history_size", "people"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidInput(f"{name!r} must be at least 1; got {value!r}")
+            if value is not None and (not isinstance(value, Integral) or value < 1):
+                raise InvalidInput(f"{name!r} must be a whole number of at least 1; got {value!r}")
         check_options(self.audit, self.options)
 
 

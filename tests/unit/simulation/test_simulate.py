@@ -131,10 +131,16 @@ def test_bad_settings_are_refused() -> None:
         simulate("rss", WORLD, QUESTION, Costs())
     with pytest.raises(UnknownName, match="unknown option of the audit 'rs': 'taau'"):
         simulate("rs", WORLD, QUESTION, Costs(), taau=5)
-    with pytest.raises(InvalidInput, match="'repeats' must be at least 1; got 0"):
-        simulate("rs", WORLD, QUESTION, Costs(), repeats=0)
-    with pytest.raises(InvalidInput, match="'history_size' must be at least 1; got -5"):
-        simulate("rs", WORLD, QUESTION, Costs(), history_size=-5)
+    for audit in (None, int, ["rs"]):
+        with pytest.raises(UnknownName, match="unknown audit"):
+            simulate(audit, WORLD, QUESTION, Costs())  # type: ignore[arg-type]
+    for name in ("repeats", "history_size", "people"):
+        for value in (0, -5, 1.5, "5"):
+            with pytest.raises(InvalidInput, match=f"'{name}' must be a whole number of at least"):
+                simulate("rs", WORLD, QUESTION, Costs(), **{name: value})  # type: ignore[arg-type]
+    for value in (0, 1.5, "2", True):
+        with pytest.raises(InvalidInput, match="'n_jobs' must be a number of processes"):
+            simulate("rs", WORLD, QUESTION, Costs(), n_jobs=value)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="'tau' must be a whole number"):
         simulate("rs", WORLD, QUESTION, Costs(), tau=0)
     with pytest.raises(InvalidInput, match="cannot answer 'metric'"):
