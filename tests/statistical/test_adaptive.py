@@ -17,17 +17,18 @@ from equipoise.bands import clopper_pearson
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 ALARM = 1e-4
 QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)
 ROWS = [
     pytest.param(line, past, late, runs, id=f"{line}, past {past}, {'late' if late else 'at once'}")
     for line, past, late, runs in (
-        ("half approved", None, False, 60),
-        ("few approved", None, False, 30),
-        ("half approved", 10_000, True, 20),
-        ("half approved", 1_000, False, 20),
-        ("four groups", None, True, 10),
+        ("half approved", None, False, quick(40, full=200)),
+        ("few approved", None, False, quick(20, full=100)),
+        ("half approved", 10_000, True, quick(8, full=50)),
+        ("half approved", 1_000, False, quick(10, full=50)),
+        ("four groups", None, quick(False, full=True), quick(6, full=30)),
     )
 ]
 
