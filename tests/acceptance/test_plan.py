@@ -35,7 +35,7 @@ def test_it_shows_a_row_per_audit_and_advises(loans: Path) -> None:
     assert done.stdout.startswith("recommended: run the adaptive audit; it costs about")
     words = " ".join(done.stdout.split())
     assert "adaptive audit, 40 rehearsals a case on your past data" in words
-    assert "the denied succeed 10%" in words
+    assert "cost: 10%" in words
 
 
 def test_what_if_and_its_picture(loans: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_wrong_verdicts_and_intervals_are_rare_at_the_boundaries(
 
 def test_arrival_order_would_be_noticed() -> None:
     """Outcomes that come late if they are good: counted as they arrive, they mislead the audit."""
-    boundary, runs = boundaries("few approved", Question(gamma=0.1, epsilon=0.1))[0], 12
+    boundary, runs = boundaries("few approved", Question(gamma=0.1, epsilon=0.1))[0], 24
     arrival, request = (
         Row(boundary, runs, None, True, audit).simulate(seed=3, jobs=1)
         for audit in (ArrivalOrder, AdaptiveAudit)

@@ -132,8 +132,8 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
         changed(repaid=[None, None, 0, 1, None, None, 0, None]),
         {},
         BadData,
-        "'repaid' must hold an outcome in every approved row; empty in 3 rows (number 1, 5, 8); "
-        "fill",
+        "'repaid' must hold an outcome in every approved row; empty in 3 rows (number 1, 5, 8) "
+        "(a: 2 of 3 approved, b: 1 of 3 approved)",
     ),
     "outcome on denied rows": (
         changed(repaid=["yes", "yes", "no", "yes", "yes", None, "no", "yes"]),
