@@ -1,36 +1,9 @@
 """Run benchmarks by name: ``python -m bench``, ``python -m bench history --rows 10000000``."""
 
-from __future__ import annotations
-
-import argparse
-import pkgutil
 import sys
-from importlib import import_module
 
-from rich.console import Console
+from tools.by_name import run_by_name
 
 import bench
 
-SHARED = ("measure",)
-
-
-def main(arguments: list[str]) -> int:
-    """Run one benchmark with its options, or all of them with their defaults."""
-    names = [m.name for m in pkgutil.iter_modules(bench.__path__) if not m.name.startswith("_")]
-    names = [name for name in names if name not in SHARED]
-    parser = argparse.ArgumentParser(prog="python -m bench", description=bench.__doc__)
-    commands = parser.add_subparsers(dest="name", metavar="NAME")
-    modules = {name: import_module(f"bench.{name}") for name in names}
-    for name, module in modules.items():
-        command = commands.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
-        if hasattr(module, "add_options"):
-            module.add_options(command)
-    chosen = [arguments] if arguments else [[name] for name in names]
-    for line in chosen:
-        options = parser.parse_args(line)
-        Console().print(modules[options.name].run(options))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+sys.exit(run_by_name(bench, sys.argv[1:]))
