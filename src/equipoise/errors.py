@@ -3,6 +3,7 @@
 EquipoiseError
 ├── InvalidInput        an argument, a column or a file breaks a stated rule
 │   ├── UnknownName     a name that does not exist, with the nearest that does
+│   ├── UnknownPerson   somebody whom the audit was never asked about
 │   └── BadData         rows that the model of partial feedback does not allow
 ├── ProtocolError       ask/tell used out of order
 │   └── Conflict        a fact was told that differs from the one stored
@@ -24,6 +25,7 @@ __all__ = [
     "MissingExtra",
     "ProtocolError",
     "UnknownName",
+    "UnknownPerson",
     "require_in_open_unit",
     "require_in_unit",
     "require_n_jobs",
@@ -64,6 +66,10 @@ class UnknownName(InvalidInput):
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         more = f". {remedy}" if remedy else ""
         super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {shown or 'none'}{more}")
+
+
+class UnknownPerson(InvalidInput):
+    """Somebody whom the audit was never asked about."""
 
 
 class BadData(InvalidInput):

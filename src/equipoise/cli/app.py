@@ -20,6 +20,8 @@ COMMANDS = {
     "simulate": "equipoise.cli.simulate",
     "paper": "equipoise.cli.paper",
     "audit": "equipoise.cli.audit",
+    "serve": "equipoise.cli.serve",
+    "token": "equipoise.cli.token",
 }
 """Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""
 

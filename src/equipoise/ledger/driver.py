@@ -70,17 +70,24 @@ class Driver:
 
     def run(self, commands: Sequence[Command], actor: str, now: datetime) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
-        job = _Job(commands, actor, now)
+        ((results, error),) = self.run_together([(commands, actor)], now)
+        if error is not None:
+            raise error
+        return results
+
+    def run_together(
+        self, work: Sequence[tuple[Sequence[Command], str]], now: datetime
+    ) -> list[tuple[list[Result], BaseException | None]]:
+        """Carry out commands of several actors in one commit; each has results or an error."""
+        mine = [_Job(commands, actor, now) for commands, actor in work]
         with self._queue_lock:
-            self._queue.append(job)
+            self._queue += mine
         with self._store.turn:
-            if not job.done:
+            if not all(job.done for job in mine):
                 with self._queue_lock:
                     jobs, self._queue = self._queue, []
                 self._serve(jobs)
-        if job.error is not None:
-            raise job.error
-        return job.results
+        return [(job.results, job.error) for job in mine]
 
     def read(self, look: Callable[[State], T]) -> T:
         """Look at the state as of the latest event; statistics are rebuilt if it needs them."""

@@ -301,6 +301,35 @@ class LiveAudit:
         """Carry out commands of any kind; a refused one has its ``problem`` set."""
         return self._many(commands)
 
+    def settle(self, work: Sequence[tuple[str, Command]]) -> list[Reply | EquipoiseError]:
+        """Carry out what several actors want in one commit; each gets a reply, or why not.
+
+        Examples
+        --------
+        >>> from equipoise.worlds import CellWorld
+        >>> past = CellWorld.from_shares({"A": (0.7, 0.05, 0.25, 0.5), "B": (0.3, 0.05, 0.65, 0.5)})
+        >>> live = LiveAudit.create("sqlite://", "loans", past.past(), Question(), Costs(),
+        ...                         audit="rs", options={"tau": 40})
+        >>> anna, ben = live.settle([("anna", do.Ask("p1", "A", 0)), ("ben", do.Execute("p2"))])
+        >>> anna.state, str(ben)
+        ('RESERVED', "unknown person 'p2': audit 'loans' was never asked about")
+        """
+        found: list[Reply | EquipoiseError | None] = []
+        by_actor: dict[str, list[tuple[int, Command]]] = {}
+        for at, (actor, given) in enumerate(work):
+            command = _checked(given)
+            found.append(command if isinstance(command, EquipoiseError) else None)
+            if not isinstance(command, EquipoiseError):
+                by_actor.setdefault(actor, []).append((at, command))
+        jobs = [([c for _, c in own], actor) for actor, own in by_actor.items()]
+        done = self._driver.run_together(jobs, self._clock())
+        for own, (results, error) in zip(by_actor.values(), done, strict=True):
+            if error is not None and not isinstance(error, EquipoiseError):
+                raise error
+            for index, (at, _) in enumerate(own):
+                found[at] = results[index] if error is None else error
+        return [one for one in found if one is not None]
+
     # -- where it stands --------------------------------------------------------------------------
 
     @property

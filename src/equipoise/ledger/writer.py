@@ -17,6 +17,7 @@ from equipoise.errors import (
     LedgerError,
     ProtocolError,
     UnknownName,
+    UnknownPerson,
 )
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command, Reply
@@ -458,7 +459,7 @@ class Writer:
         row = self._people.get(person)
         if row is None:
             name = self.state.settings.name
-            raise InvalidInput(f"unknown person {person!r}: audit {name!r} was never asked about")
+            raise UnknownPerson(f"unknown person {person!r}: audit {name!r} was never asked about")
         return row
 
     def _changed_reply(self, row: PersonRow) -> Reply:

@@ -132,10 +132,19 @@ class Report(JsonValue):
     replay: Replay
 
     @classmethod
-    def of(cls, live: LiveAudit, *, now: datetime | None = None) -> Report:
-        """Gather the report of a live (or simulated) audit by replaying its events."""
+    def of(
+        cls,
+        live: LiveAudit,
+        *,
+        now: datetime | None = None,
+        evidence: tuple[EvidencePoint, ...] | None = None,
+    ) -> Report:
+        """Gather the report of a live (or simulated) audit by replaying its events.
+
+        ``evidence`` is how it grew, for those who have followed it; replayed if left out.
+        """
         status, settings = live.status(), live.settings
-        evidence = live.trace()
+        evidence = live.trace() if evidence is None else evidence
         finding = status.finding or live.so_far()
         free = check(settings.past, settings.question)
         approvals = _check_approvals(settings)

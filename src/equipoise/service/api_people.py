@@ -1,0 +1,173 @@
+"""``/v1/audits/{audit}/people``: ask, tell, and everything else that happens to people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from equipoise.errors import EquipoiseError, LedgerError
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command
+from equipoise.ledger.schema import PersonRow
+from equipoise.service import models
+from equipoise.service.access import decoded
+from equipoise.service.problems import Problem
+from equipoise.service.visit import Auditing, PersonName, Reading, Visit, Writing, problems
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/audits/{audit}", responses=problems(), tags=["people"])
+
+Reply = models.FullReply | models.WriterReply
+State = Literal[
+    "SKIPPED", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED", "WITHDRAWN",
+    "OVERDUE", "WRITTEN_OFF",
+]  # fmt: skip
+
+
+@router.put("/people/{person}", response_model=Reply)
+async def ask(visit: Writing, person: PersonName, body: models.Arrival) -> JSONResponse:
+    """Say what is wanted of somebody who arrived; the same for ever after."""
+    return await _one(visit, do.Ask(decoded(person), body.group, body.decision))
+
+
+@router.put("/people/{person}/execution", response_model=Reply)
+async def executed(visit: Writing, person: PersonName) -> JSONResponse:
+    """Say that the override was carried out."""
+    return await _one(visit, do.Execute(decoded(person)))
+
+
+@router.put("/people/{person}/withdrawal", response_model=Reply)
+async def withdraw(visit: Writing, person: PersonName) -> JSONResponse:
+    """Say that the person refused: the hold is released, the outcome stays unknown."""
+    return await _one(visit, do.Withdraw(decoded(person)))
+
+
+@router.put("/people/{person}/outcome", response_model=Reply)
+async def tell(visit: Writing, person: PersonName, body: models.Outcome) -> JSONResponse:
+    """Bring an outcome (or features, where those were wanted), in any order, at any time."""
+    return await _one(visit, _tell(decoded(person), body))
+
+
+@router.put("/people/{person}/correction", response_model=models.FullReply)
+async def correct(visit: Auditing, person: PersonName, body: models.Correction) -> JSONResponse:
+    """Replace a known outcome by the right one; the old event stays."""
+    return await _one(visit, do.Correct(decoded(person), body.outcome, body.why))
+
+
+@router.put("/people/{person}/overdue", response_model=models.FullReply)
+async def overdue(visit: Auditing, person: PersonName) -> JSONResponse:
+    """Mark a request whose outcome should have come by now."""
+    return await _one(visit, do.MarkOverdue(decoded(person)))
+
+
+@router.put("/people/{person}/write-off", response_model=models.FullReply)
+async def write_off(visit: Auditing, person: PersonName) -> JSONResponse:
+    """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
+    return await _one(visit, do.WriteOff(decoded(person)))
+
+
+@router.delete("/people/{person}", response_model=models.FullReply)
+async def erase(visit: Auditing, person: PersonName) -> JSONResponse:
+    """Forget a person: pseudonym and key are gone, chain and money stay provable."""
+    live = visit.desk.as_actor(visit.caller.name)
+    return JSONResponse(visit.reply(await visit.desk.write(lambda: live.erase(decoded(person)))))
+
+
+@router.post("/people", response_model=models.Results)
+async def ask_many(visit: Writing, body: models.Arrivals) -> JSONResponse:
+    """Ask about many; a refused one has its problem and holds up nobody."""
+    return await _many(visit, [do.Ask(one.person, one.group, one.decision) for one in body.people])
+
+
+@router.post("/outcomes", response_model=models.Results)
+async def tell_many(visit: Writing, body: models.Outcomes) -> JSONResponse:
+    """Bring many outcomes; a refused one has its problem and holds up nobody."""
+    return await _many(visit, [_tell(one.person, one) for one in body.outcomes])
+
+
+@router.post("/executions", response_model=models.Results)
+async def executed_many(visit: Writing, body: models.People) -> JSONResponse:
+    """Say that many overrides were carried out."""
+    return await _many(visit, [do.Execute(person) for person in body.people])
+
+
+@router.post("/withdrawals", response_model=models.Results)
+async def withdraw_many(visit: Writing, body: models.People) -> JSONResponse:
+    """Say that many refused."""
+    return await _many(visit, [do.Withdraw(person) for person in body.people])
+
+
+@router.get("/people", response_model=models.PeoplePage)
+async def people(
+    visit: Reading,
+    state: Annotated[
+        list[State] | None, Query(description="Any of these; all if left out.")
+    ] = None,
+    conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
+    after: Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numbers.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> JSONResponse:
+    """Return people in order of arrival, a page at a time."""
+    rows = await visit.desk.read(
+        lambda live: live.people(
+            states=state or (), conflicted=conflicted, after=after, limit=limit
+        )
+    )
+    more = rows[-1].number if len(rows) == limit else None
+    return JSONResponse({"people": [_shown(row) for row in rows], "next": more})
+
+
+@router.get("/people/{person}", response_model=models.PersonModel)
+async def person_(visit: Reading, person: PersonName) -> JSONResponse:
+    """Return what is stored about a person."""
+    row = await visit.desk.read(lambda live: live.person(decoded(person)))
+    if row is None:
+        raise Problem("unknown-person")
+    return JSONResponse(_shown(row))
+
+
+async def _one(visit: Visit, command: Command) -> JSONResponse:
+    return JSONResponse(visit.reply(await visit.do(command)))
+
+
+async def _many(visit: Visit, commands: Sequence[Command]) -> JSONResponse:
+    results = await visit.desk.do_all(visit.caller.name, list(commands))
+    for result in results:
+        if isinstance(result, LedgerError):  # nothing of the batch was stored
+            raise visit.problem(result, commands[0])
+    found = [
+        {"person": command.person, "problem": visit.problem(result, command).to_dict()}
+        if isinstance(result, EquipoiseError)
+        else visit.reply(result)
+        for command, result in zip(commands, results, strict=True)
+    ]
+    return JSONResponse({"results": found})
+
+
+def _tell(person: str, told: models.Outcome) -> do.Tell:
+    vector = None if told.features is None else tuple(told.features)
+    return do.Tell(person, told.outcome, vector)
+
+
+def _shown(row: PersonRow) -> dict[str, object]:
+    return {
+        "number": row.number,
+        "person": row.person,
+        "group": row.group_name,
+        "decision": row.decision,
+        "want": row.want,
+        "state": row.state,
+        "why": row.why,
+        "request": row.request,
+        "hold": row.hold,
+        "paid": row.paid,
+        "overrun": row.overrun,
+        "outcome": row.outcome,
+        "asked": row.asked,
+        "executed": bool(row.executed),
+        "conflicted": bool(row.conflicted),
+    }

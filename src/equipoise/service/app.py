@@ -1,0 +1,58 @@
+"""The application: what is served, and what stands in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from equipoise._version import __version__
+from equipoise.service import api_audits, api_people, api_proof, probes
+from equipoise.service.access import Access, Attempts
+from equipoise.service.desk import Desk
+from equipoise.service.guard import Guard
+from equipoise.service.metrics import Metrics
+from equipoise.service.problems import add_handlers
+from equipoise.service.settings import ServiceSettings
+from equipoise.service.tokens import TokenStore
+
+__all__ = ["create_app", "from_environment"]
+
+
+def create_app(settings: ServiceSettings) -> FastAPI:
+    """Return the application for an ASGI server."""
+    store, attempts, metrics = TokenStore(settings.tokens), Attempts(), Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.desk = Desk(settings)
+        yield
+        app.state.desk.close()
+        store.close()
+
+    app = FastAPI(
+        title="Equipoise",
+        version=__version__,
+        summary="Live fairness audits: ask, tell, and prove it.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(Guard, settings=settings, metrics=metrics),
+            Middleware(Access, settings=settings, store=store, attempts=attempts),
+        ],
+    )
+    app.state.settings, app.state.store = settings, store
+    app.state.attempts, app.state.metrics = attempts, metrics
+    add_handlers(app)
+    for part in (probes, api_people, api_audits, api_proof):
+        app.include_router(part.router)
+    return app
+
+
+def from_environment() -> FastAPI:
+    """Return the application with the settings that the variables of the process name."""
+    return create_app(ServiceSettings.from_environment())

@@ -1,0 +1,145 @@
+"""Around every request: limits of size and time, headers, a log line, a count for the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from equipoise.service.metrics import Metrics
+from equipoise.service.problems import Problem, to_response
+from equipoise.service.settings import ServiceSettings
+
+__all__ = ["Guard", "JsonLines"]
+
+log = logging.getLogger("equipoise.service")
+
+UPLOADS = ("/check",)
+PATH_LIMIT = 4096
+HEADERS = tuple(
+    (name.encode(), value.encode())
+    for name, value in {
+        "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }.items()
+)
+
+
+class Guard:
+    """Limit, log and count."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on within limits."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = list(message.get("headers", ()))
+                names = {name for name, _ in given}
+                message["headers"] = given + [h for h in HEADERS if h[0] not in names]
+            await send(message)
+
+        try:
+            _read_path(scope)
+            limited = self._limited(scope, receive)
+            await self._app(scope, limited, with_headers)
+        except Problem as problem:  # found before anything was answered
+            await to_response(problem)(scope, receive, with_headers)
+        except Exception:
+            log.exception("failed", extra={"fields": {"route": _route(scope)}})
+            await to_response(Problem("internal"))(scope, receive, with_headers)
+        finally:
+            self._note(scope, status, time.perf_counter() - start)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """Return the body, cut off where it is too large or too slow."""
+        settings = self._settings
+        limit = settings.upload_limit if scope["path"] in UPLOADS else settings.body_limit
+        length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
+        if not length.isdigit() or int(length) > limit:
+            raise Problem("too-large", f"at most {limit:,} bytes")
+        seen, deadline, more = 0, time.monotonic() + settings.body_seconds, True
+
+        async def limited() -> Message:
+            nonlocal seen, more
+            if not more:
+                return await receive()  # the client has gone, or nothing
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise Problem("too-slow") from None
+            seen += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if seen > limit:
+                raise Problem("too-large", f"at most {limit:,} bytes")
+            return message
+
+        return limited
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route, caller = _route(scope), scope.get("state", {}).get("caller")
+        self._metrics.request(scope["method"], route, status, seconds)
+        log.info(
+            "request",
+            extra={
+                "fields": {
+                    "method": scope["method"],
+                    "route": route,
+                    "status": status,
+                    "ms": round(1000 * seconds, 2),
+                    "actor": None if caller is None else caller.name,
+                }
+            },
+        )
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line; a route is its pattern, so that no pseudonym and no token is in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        line: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _read_path(scope: Scope) -> None:
+    """Let programs' paths be matched as they were sent, so that %2F stays inside a name."""
+    raw = scope.get("raw_path") or scope["path"].encode()
+    if len(raw) > PATH_LIMIT:
+        raise Problem("malformed-request", "the path is too long")
+    if raw.startswith((b"/v1/", b"/audits/")):
+        scope["path"] = raw.decode("latin-1")
+
+
+def _route(scope: Scope) -> str:
+    found = scope.get("route")
+    return getattr(found, "path", "unmatched")

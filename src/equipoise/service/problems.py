@@ -1,0 +1,145 @@
+"""What can go wrong over HTTP, as RFC 9457 problems with stable types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from equipoise.errors import (
+    Conflict,
+    EquipoiseError,
+    InvalidInput,
+    LedgerError,
+    ProtocolError,
+    UnknownName,
+    UnknownPerson,
+)
+from equipoise.ledger import commands as do
+
+__all__ = ["Problem", "add_handlers", "problem_of", "to_response"]
+
+MEDIA = "application/problem+json"
+RETRY_AFTER = 2  # seconds
+
+TYPES: Mapping[str, tuple[int, str]] = {
+    "malformed-request": (400, "The request cannot be read"),
+    "unauthenticated": (401, "A valid token is needed"),
+    "forbidden": (403, "This token may not do this"),
+    "cross-site": (403, "The request came from another site"),
+    "wrong-host": (403, "The server does not answer to this name"),
+    "not-found": (404, "There is nothing here"),
+    "unknown-audit": (404, "There is no such audit"),
+    "unknown-person": (404, "The audit was never asked about this person"),
+    "unknown-proposal": (404, "There is no such open proposal"),
+    "method-not-allowed": (405, "This cannot be done here"),
+    "too-slow": (408, "The request took too long to arrive"),
+    "person-conflict": (409, "The person was asked about with other facts"),
+    "outcome-conflict": (409, "Another outcome is stored, and stands"),
+    "wrong-state": (409, "This cannot be done in the present state"),
+    "audit-exists": (409, "An audit of this name exists with other settings"),
+    "audit-concluded": (409, "The audit is concluded"),
+    "budget-committed": (409, "More than this is spent or held"),
+    "no-verdict": (409, "There is no verdict yet"),
+    "ledger-broken": (409, "The ledger does not verify"),
+    "too-large": (413, "The request is too large"),
+    "invalid-input": (422, "A value breaks a rule"),
+    "too-many-attempts": (429, "Too many failed attempts"),
+    "internal": (500, "The server made a mistake"),
+    "busy": (503, "The server has too much to do"),
+    "storage-unavailable": (503, "The ledger cannot be reached or written"),
+}
+"""Type -> status and title; ``urn:equipoise:<type>`` is the URI."""
+
+
+class Problem(HTTPException):
+    """A refusal, with its type and what the caller may know of it."""
+
+    def __init__(
+        self, kind: str, detail: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        status, self.title = TYPES[kind]
+        own = {"Retry-After": str(RETRY_AFTER)} if status in (429, 503) else {}
+        own |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        super().__init__(status, detail, {**own, **(headers or {})})
+        self.kind = kind
+        self.words = detail
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the members of RFC 9457."""
+        found = {"type": f"urn:equipoise:{self.kind}", "title": self.title}
+        found |= {"status": self.status_code}  # type: ignore[dict-item]
+        return {**found, "detail": self.words} if self.words else found
+
+
+def problem_of(
+    error: EquipoiseError, command: do.Command | None = None, *, tell_all: bool = True
+) -> Problem:
+    """Say what an error of the product is over HTTP.
+
+    With ``tell_all`` false (writers) a conflict or a state is named, never described: its words
+    would show what others told.
+    """
+    detail = str(error)
+    if isinstance(error, LedgerError):
+        return Problem("storage-unavailable", detail if tell_all else "")
+    if isinstance(error, Conflict):
+        kind = "person-conflict" if isinstance(command, do.Ask) else "outcome-conflict"
+        return Problem(kind, detail if tell_all else "")
+    if isinstance(error, ProtocolError):
+        return Problem("wrong-state", detail if tell_all else "")
+    if isinstance(error, UnknownPerson):
+        return Problem("unknown-person")
+    if isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
+        return Problem("unknown-proposal", detail)
+    if isinstance(error, InvalidInput) and isinstance(command, do.SetBudget):
+        return Problem("budget-committed", detail)
+    return Problem("invalid-input", detail)
+
+
+def to_response(problem: Problem) -> JSONResponse:
+    """Return a problem as an answer."""
+    return JSONResponse(problem.to_dict(), problem.status_code, problem.headers, media_type=MEDIA)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every refusal of the API as a problem."""
+
+    async def refuse(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, Problem)
+        return to_response(error)
+
+    async def explain(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, EquipoiseError)
+        return to_response(problem_of(error))
+
+    async def describe(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        found = error.errors()
+        if any(one["type"] == "json_invalid" for one in found):
+            return to_response(Problem("malformed-request", "the body is not JSON"))
+        lines = [f"{_place(one['loc'])}: {one['msg']}" for one in found[:10]]
+        return to_response(Problem("invalid-input", _printable("; ".join(lines))))
+
+    async def translate(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        kinds = {404: "not-found", 405: "method-not-allowed"}
+        kind = kinds.get(error.status_code, "malformed-request")
+        return to_response(Problem(kind, headers=error.headers))
+
+    app.add_exception_handler(Problem, refuse)
+    app.add_exception_handler(EquipoiseError, explain)
+    app.add_exception_handler(RequestValidationError, describe)
+    app.add_exception_handler(HTTPException, translate)
+
+
+def _place(where: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in where if part not in ("body", "query", "path")) or "body"
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()[:2000]

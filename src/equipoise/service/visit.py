@@ -1,0 +1,131 @@
+"""What an endpoint is given: who calls, and the audit that they may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+
+from equipoise.errors import EquipoiseError
+from equipoise.ledger import Reply, inputs
+from equipoise.ledger.commands import Command
+from equipoise.service.access import Caller, caller_of, decoded
+from equipoise.service.desk import AuditDesk, Desk
+from equipoise.service.models import ProblemModel
+from equipoise.service.problems import MEDIA, Problem, problem_of
+from equipoise.service.tokens import READERS, Role
+
+__all__ = [
+    "Approving",
+    "AuditName",
+    "Auditing",
+    "PersonName",
+    "Reading",
+    "Rejecting",
+    "Visit",
+    "Writing",
+    "enter",
+    "problems",
+]
+
+AuditName = Annotated[str, Path(description="The audit's name or id.", max_length=1800)]
+PersonName = Annotated[str, Path(description="A pseudonym.", max_length=1800)]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One caller at one audit."""
+
+    caller: Caller
+    desk: AuditDesk
+
+    @property
+    def writes_only(self) -> bool:
+        """Whether the caller may learn nothing beyond replies."""
+        return self.caller.role is Role.WRITER
+
+    async def do(self, command: Command) -> Reply:
+        """Carry out a command in the caller's name."""
+        result = await self.desk.do(self.caller.name, command)
+        if isinstance(result, EquipoiseError):
+            raise self.problem(result, command)
+        return result
+
+    def problem(self, error: EquipoiseError, command: Command) -> Problem:
+        """Say what went wrong, as far as the caller may know."""
+        return problem_of(error, command, tell_all=not self.writes_only)
+
+    def reply(self, reply: Reply) -> dict[str, Any]:
+        """Return what the caller may know of a reply."""
+        own = {
+            "person": reply.person,
+            "state": reply.state,
+            "want": reply.want.value,
+            "repeated": reply.repeated,
+        }
+        if self.writes_only:
+            return own
+        return own | {
+            "hold": reply.hold,
+            "number": reply.number,
+            "request": reply.request,
+            "why": reply.why,
+            "outcome": reply.outcome,
+        }
+
+
+async def enter(desk: Desk, caller: Caller, name: str) -> AuditDesk:
+    """Return an audit that the caller may see; whether others exist is not said."""
+    try:
+        audit = await desk.audit(name)
+    except Problem:
+        if caller.audit is None:
+            raise
+        raise Problem("forbidden") from None
+    if not caller.may_see(audit.name, audit.row.uid):
+        raise Problem("forbidden")
+    return audit
+
+
+def visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
+    """Return a dependency that lets these roles in, and says the same to everybody else."""
+
+    async def let_in(request: Request, audit: AuditName) -> Visit:
+        caller = caller_of(request)
+        if caller.role not in roles:
+            raise Problem("forbidden")
+        try:
+            name = inputs.name("audit", decoded(audit))
+        except EquipoiseError:
+            raise Problem("unknown-audit" if caller.audit is None else "forbidden") from None
+        return Visit(caller, await enter(request.app.state.desk, caller, name))
+
+    return let_in
+
+
+Writing = Annotated[Visit, Depends(visit(Role.WRITER, Role.AUDITOR))]
+Auditing = Annotated[Visit, Depends(visit(Role.AUDITOR))]
+Approving = Annotated[Visit, Depends(visit(Role.APPROVER))]
+Rejecting = Annotated[Visit, Depends(visit(Role.APPROVER, Role.AUDITOR))]
+Reading = Annotated[Visit, Depends(visit(*READERS))]
+
+_WORDS = {
+    400: "The request cannot be read",
+    401: "No valid token",
+    403: "Not for this token",
+    404: "Nothing here",
+    408: "The request took too long to arrive",
+    409: "Not in the present state",
+    413: "Too large",
+    422: "A value breaks a rule",
+    429: "Too many failed attempts",
+    503: "Try again later",
+}
+
+
+def problems() -> dict[int | str, dict[str, Any]]:
+    """Return what every endpoint may answer instead."""
+    content = {MEDIA: {"schema": {"$ref": f"#/components/schemas/{ProblemModel.__name__}"}}}
+    return {code: {"description": text, "content": content} for code, text in _WORDS.items()}
