@@ -157,7 +157,8 @@ async def new_verification(visit: Visit, store: TokenStore) -> dict[str, object]
 
 
 def _file(visit: Visit, name: str) -> dict[str, str]:
+    own = quote(visit.desk.name, safe="")
     return {
-        "content-disposition": f"attachment; filename*=UTF-8''{quote(visit.desk.name, safe='')}-{name}",
+        "content-disposition": f"attachment; filename*=UTF-8''{own}-{name}",
         "content-security-policy": REPORT_POLICY,
     }

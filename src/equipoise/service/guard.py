@@ -116,7 +116,7 @@ class Guard:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; a route is its pattern, so that no pseudonym and no token is in it."""
+    """One JSON object a line; a route is a pattern: no pseudonym and no token is in it."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""

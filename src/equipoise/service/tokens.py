@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
@@ -275,7 +276,6 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _token(row: Sequence[str | None]) -> Token:
+def _token(row: Sequence[Any]) -> Token:
     number, name, role, audit, created, expires, revoked = row
-    assert number and name and role and created and expires
     return Token(number, name, Role(role), audit, created, expires, revoked)
