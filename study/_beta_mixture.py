@@ -14,7 +14,7 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.evidence import Staircase, Weighing
-from equipoise.evidence.staircase import OUT
+from equipoise.evidence.staircase import Block, Kind
 
 Array = NDArray[np.float64]
 
@@ -36,20 +36,21 @@ class BetaStaircase(Staircase):
         log = (mixture - xlogy(ones, lam) - xlog1py(zeros, -lam)).sum(axis=1)
         return np.asarray(np.exp(np.minimum(log, MOST_NATS)))
 
-    def update(self, group: int, outcome: int) -> None:
-        if outcome == OUT:
+    def update(self, kind: Kind) -> None:
+        group, low, high = kind
+        if low != high:
             raise ValueError("the comparison is for labels that all come")
-        (self.ones if outcome else self.zeros)[group] += 1
+        (self.ones if low else self.zeros)[group] += 1
         self._refute(self.evidence >= self.bar)
         if not self.refuted:
             self._drop_refuted()
 
-    def update_block(self, groups: NDArray[np.intp], outcomes: NDArray[np.intp]) -> int:
-        for place, (group, outcome) in enumerate(zip(groups, outcomes, strict=True)):
+    def update_block(self, block: Block) -> int:
+        for place, kind in enumerate(block.kinds(np.arange(len(block)))):
             if self.refuted:
                 return place
-            self.update(int(group), int(outcome))
-        return len(groups) if self.refuted else len(groups) + 1
+            self.update(kind)
+        return len(block) if self.refuted else len(block) + 1
 
 
 class BetaAudit(AdaptiveAudit):

@@ -167,7 +167,7 @@ class BlindWeighing(Weighing):
     def _count_settled(self) -> None:
         pilot = 5 * len(self.ones)
         if self.counted == 0 and None not in self._outcomes[:pilot]:
-            groups, outcomes = self._log(0, pilot)
+            groups, outcomes = np.array(self._groups[:pilot]), np.array(self._outcomes[:pilot])
             ones, zeros = (
                 np.bincount(groups, outcomes == y, len(self.ones)).astype(float) for y in (1, 0)
             )

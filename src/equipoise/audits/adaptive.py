@@ -174,7 +174,7 @@ class AdaptiveAudit(Audit):
             )
         weighing = self._evidence()
         until_doubt = np.ceil(self._next_doubt - weighing.told.sum())
-        count = max(1, int(min(weighing.labels_until_change, until_doubt)))
+        count = min(weighing.labels_until_change, until_doubt)
         return weighing.choose(arrivals, count if most is None else min(count, most), rng)
 
     def count_block(self, groups: Ints, outcomes: Ints) -> int:
@@ -269,8 +269,8 @@ class AdaptiveAudit(Audit):
         groups, outcomes = groups[order], outcomes[order]
         weighing, at = self._evidence(), 0
         while at < len(groups) and self._finding is None:
-            until = at + max(1, weighing.labels_until_change)
-            if weighing.counted < weighing.requested.sum() or OUT in outcomes[at:until]:
+            until = at + int(weighing.labels_until_change)
+            if weighing.counted < at or OUT in outcomes[at:until]:
                 weighing.tell(weighing.request(int(groups[at])), int(outcomes[at]))
                 at += 1
             else:
@@ -332,10 +332,10 @@ class AdaptiveAudit(Audit):
             return dict.fromkeys(self._groups, (0.0, 1.0))
         strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
         level = INTERVAL_SHARE * strictest / len(self._groups)
-        tallies = self._weighing.tallies()
+        counted = [self._weighing.counted_of(i) for i in range(len(self._groups))]
         return {
-            group: anytime_interval(float(ones), float(zeros), float(unknown), level)
-            for group, (ones, zeros, unknown) in zip(self._groups, tallies.T, strict=True)
+            group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
+            for group, c in zip(self._groups, counted, strict=True)
         }
 
     def _with_estimates(
@@ -365,8 +365,8 @@ class AdaptiveAudit(Audit):
             return float(curve.value(0.0))
         if self._weighing is None:
             return None
-        ones, zeros, _ = self._weighing.tallies()[:, index]
-        return float(curve.value(ones / (ones + zeros))) if ones + zeros else None
+        mean = self._weighing.counted_of(index).mean
+        return None if mean is None else float(curve.value(min(max(mean, 0.0), 1.0)))
 
     def _what_is_missing(self) -> tuple[str, ...]:
         weighing = self._evidence()

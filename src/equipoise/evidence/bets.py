@@ -61,14 +61,14 @@ def alternatives(
     return np.hstack(rho_a), np.hstack(rho_b)
 
 
-def ratios(rho: Array, lam: Array) -> tuple[Array, Array]:
-    """Return what a label of 1 and a label of 0 multiply the stake by; 1 at a useless corner."""
+def ratios(rho: Array, lam: Array) -> tuple[Array, Array, Array]:
+    """Return the corner, and what labels of 1 and 0 multiply a stake by; 1 at a useless corner."""
     lam = lam[:, None]
     useless = (lam < _EDGE) & (rho <= _EDGE) | (lam > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
     safe = np.clip(lam, _EDGE, 1.0 - _EDGE)
     one = np.where(useless, 1.0, rho / safe)
     zero = np.where(useless, 1.0, (1.0 - rho) / (1.0 - safe))
-    return one, zero
+    return safe, one, zero
 
 
 def _move(

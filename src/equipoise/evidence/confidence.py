@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import lgamma, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.evidence.observation import MOST_LOST, Sized
 
 __all__ = ["anytime_interval"]
 
+Array = NDArray[np.float64]
+
+_MOVES = (0.01, 0.03, 0.1, 0.3)  # how far off the mean may be that bets on observations aim at
+_GRID = 1_000
+
 
 def anytime_interval(
-    ones: float, zeros: float, unknown: float, level: float
+    ones: float, zeros: float, unknown: float, level: float, sized: Sequence[Sized] = ()
 ) -> tuple[float, float]:
     """Return an interval for r that ever misses it with probability at most ``level``.
 
     The Beta(1/2, 1/2) mixture likelihood over the likelihood at r is a nonnegative martingale with
     mean 1 (Ville's inequality); the interval holds every r at which it is below ``1/level``.
-    ``unknown`` labels count as 0 for the lower end and as 1 for the upper.
+    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Observations other than
+    coins multiply it by ``1 + W (Z - r)``, a mixture over W of both signs that are fixed with
+    their sizes; one that is unknown is taken at its worst.
 
     Examples
     --------
@@ -23,9 +35,60 @@ def anytime_interval(
     >>> round(low, 3), round(high, 3)
     (0.091, 0.352)
     """
+    if sized:
+        return _mixed_ends(ones, zeros, unknown, level, sized)
     low, _ = _ends(ones, zeros + unknown, level)
     _, high = _ends(ones + unknown, zeros, level)
     return low, high
+
+
+def _mixed_ends(
+    ones: float, zeros: float, unknown: float, level: float, sized: Sequence[Sized]
+) -> tuple[float, float]:
+    """Return the hull of the cells of a grid in which some r is likely.
+
+    Within a cell the coins' part is least at an end or at their mean, and every bet is monotone.
+    Where unknown coins can make r their mean it is likely.
+    """
+    grid = np.linspace(0.0, 1.0, _GRID + 1)
+    start, end = grid[:-1], grid[1:]
+    least = np.minimum(
+        _coins(ones, zeros + unknown, start, end), _coins(ones + unknown, zeros, start, end)
+    )
+    wealth = np.logaddexp(_bets(sized, end, +1), _bets(sized, start, -1))
+    coins = max(ones + zeros + unknown, 1.0)
+    amid = (unknown > 0) & (end >= (ones - 1) / coins) & (start <= (ones + unknown + 1) / coins)
+    likely = np.flatnonzero(amid | (least + wealth < -log(level)))
+    if not len(likely):  # cannot be true: whatever is said is no more wrong than that
+        return 0.0, 1.0
+    return float(start[likely[0]]), float(end[likely[-1]])
+
+
+def _coins(ones: float, zeros: float, start: Array, end: Array) -> Array:
+    """Return the least log of the Beta mixture over the likelihood in each cell."""
+    if ones + zeros == 0:
+        return np.zeros_like(start)
+    r = np.clip(ones / (ones + zeros), start, end)
+    with np.errstate(divide="ignore"):
+        likelihood = (ones * np.log(r) if ones else 0.0) + (zeros * np.log1p(-r) if zeros else 0.0)
+    return np.asarray(_log_beta(ones + 0.5, zeros + 0.5) - _log_beta(0.5, 0.5) - likelihood)
+
+
+def _bets(sized: Sequence[Sized], r: Array, side: int) -> Array:
+    """Return the log wealth at each r of a mixture of bets that the mean lies above (below) it."""
+    logs = np.full((len(_MOVES), len(r)), -log(2 * len(_MOVES)))
+    for part in sized:
+        s = part.sizing
+        worst = (1.0 - min(s.low, 0.0)) if side > 0 else max(s.high, 1.0)
+        z = part.low if side > 0 else part.high
+        values, counts = np.unique(z, return_counts=True)
+        for row, move in enumerate(_MOVES):
+            size = side * min(move / (s.variance + move * move), MOST_LOST / worst)
+            for few in range(0, len(values), 500):
+                factors = 1.0 + size * (values[few : few + 500, None] - r)
+                logs[row] += counts[few : few + 500] @ np.log(factors)
+    most = logs.max(axis=0)
+    return np.asarray(most + np.log(np.exp(logs - most).sum(axis=0)))
 
 
 def _ends(ones: float, zeros: float, level: float) -> tuple[float, float]:

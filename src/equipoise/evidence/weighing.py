@@ -4,17 +4,22 @@ One object holds all that an audit's statistics are: cells with stakes, what was
 and the plan of whom to label next. It knows groups by their position, people by the number of their
 request, and nothing of tickets or money.
 
+What is requested is an observation, most simply a label: a coin (`evidence/observation.py`). Counts
+are in coins: an observation adds what it is worth.
+
 Whatever is staked on a request is fixed when the request is made. Cells and bets follow from the
-past data and the question; how stakes are divided among pairs of groups (three and more) may follow
-what was told before the request. So nobody who decides later which labels are told, withheld or
+past data and the question; how stakes are divided among pairs of groups (three and more), and how
+large bets on observations other than coins are, may follow what was told before the request. So nobody who decides later which labels are told, withheld or
 withdrawn chooses among bets.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,11 +32,12 @@ from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
 from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
 from equipoise.evidence.directions import likely_extremes
 from equipoise.evidence.geometry import fair_pairs, unfair_pairs
-from equipoise.evidence.staircase import OUT, Division, Staircase
+from equipoise.evidence.observation import COIN, COIN_ENDS, Observation, Sized, Sizer, Sizing
+from equipoise.evidence.staircase import OUT, Block, Division, Kind, Staircase, Stretch
 from equipoise.metrics import RATES
 from equipoise.question import Verdict
 
-__all__ = ["Levels", "Weighing"]
+__all__ = ["Counted", "Levels", "Weighing"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -45,7 +51,10 @@ _FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
 _LOOKED_AT = 1000  # cells of a set that a plan looks at
 _LOST = 1e-20  # evidence that will hardly recover
 _CHANGED = frozenset(
-    {"_groups", "_outcomes", "_divisions", "ones", "zeros", "requested", "unfair_set", "fair_set"}
+    (
+        *("_groups", "_outcomes", "_ends", "_divisions", "_sizings", "_sizer"),
+        *("ones", "zeros", "requested", "unfair_set", "fair_set"),
+    )
 )
 
 
@@ -55,6 +64,20 @@ class Levels:
 
     wrong_fair: float
     wrong_unfair: float
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What is counted of one group: coins by outcome, and observations that bets were sized for.
+
+    ``mean`` is the mean of all that are known, by what they are worth.
+    """
+
+    ones: float
+    zeros: float
+    unknown: float
+    sized: tuple[Sized, ...]
+    mean: float | None
 
 
 class Weighing:
@@ -77,6 +100,8 @@ class Weighing:
         Width of cells, in epsilons.
     compare
         How two groups' rates are compared.
+    sizer
+        Says at every plan how bets on observations are sized; None if all of them are coins.
     """
 
     def __init__(
@@ -92,6 +117,7 @@ class Weighing:
         *,
         fineness: float = FINENESS,
         compare: Compare = Compare.DIFFERENCE,
+        sizer: Sizer | None = None,
     ) -> None:
         k = len(reachable)
         self._gamma, self._epsilon, self._levels = gamma, epsilon, levels
@@ -106,9 +132,12 @@ class Weighing:
         self._reachable = reachable
         self._groups: list[int] = []  # of all requests, in order
         self._outcomes: list[int | None] = []  # None: neither told nor withdrawn yet
+        self._ends: list[tuple[float, float]] = []  # Z of each for the outcomes 0 and 1
         self._divisions: dict[
             int, list[Division]
         ] = {}  # per cover of the FAIR set, from a request on
+        self._sizings: dict[int, list[Sizing | None]] = {0: [None] * k}  # from a request on
+        self._sizer = sizer
         self.ones, self.zeros = np.zeros(k), np.zeros(k)  # told, in whatever order
         self.requested = np.zeros(k)
         self.shares = reachable / max(reachable.sum(), 1)
@@ -144,12 +173,23 @@ class Weighing:
 
     # -- requests and answers -------------------------------------------------------------------
 
-    def request(self, group: int) -> int:
-        """Note that a label is requested; return the request's number."""
+    def request(self, group: int, observation: Observation = COIN) -> int:
+        """Note that a person is observed; return the request's number.
+
+        Whoever is not asked for the label is settled at once, and weighed with the next label.
+        """
+        sizing = self.sizings[group]
+        ends = COIN_ENDS if observation is COIN else observation.ends
+        if not (ends == COIN_ENDS if sizing is None else sizing.covers(ends)):
+            raise ValueError(f"{observation} leaves the range that was declared: {sizing}")
         self._groups.append(group)
+        self._ends.append(ends)
+        self.requested[group] += 1.0 if sizing is None else sizing.worth
+        number = len(self._groups) - 1
         self._outcomes.append(None)
-        self.requested[group] += 1
-        return len(self._groups) - 1
+        if not observation.asked:
+            self._note(number, 0)
+        return number
 
     def tell(self, number: int, outcome: int) -> Verdict | None:
         """Take in a request's outcome, OUT for one that will never be known; weigh what can be."""
@@ -161,9 +201,8 @@ class Weighing:
         old = self._outcomes[number]
         if old is None:
             return self.tell(number, outcome)
-        group = self._groups[number]
-        self._hear(group, old, -1)
-        self._hear(group, outcome, +1)
+        self._hear(number, old, -1)
+        self._hear(number, outcome, +1)
         self._outcomes[number] = outcome
         if number < self.counted or self.verdict is not None:
             self._start()
@@ -177,33 +216,46 @@ class Weighing:
         """Request a label that is told at once."""
         return self.tell(self.request(group), outcome)
 
-    def count_block(self, groups: Ints, outcomes: Ints) -> int:
-        """Request labels that are told at once; return how many until a verdict, or all.
+    def count_block(self, groups: Ints, outcomes: Ints, ends: Array | None = None) -> int:
+        """Request observations that are told at once; return how many until a verdict, or all.
 
-        It equals :meth:`count` one by one. At most :attr:`labels_until_change` at a time, with no
-        label out.
+        It equals :meth:`count` one by one. At most what :attr:`labels_until_change` coins are
+        worth at a time, with no label out. ``ends`` has Z of each for the outcomes 0 and 1, shape
+        (n, 2); coins if left out.
         """
-        taken = len(groups)
-        if taken > self.labels_until_change or self.counted < len(self._groups):
+        taken, k = len(groups), len(self.ones)
+        worths = self.worths[groups]
+        too_many = worths[:-1].sum() >= self.labels_until_change
+        if too_many or None in self._outcomes[self.counted :]:
             raise ValueError(
-                f"{taken} labels at once; at most {self.labels_until_change} now, and none out"
+                f"{taken} labels at once; at most {self.labels_until_change:g} now, and none out"
             )
+        before = len(self._groups)
         self._groups.extend(groups.tolist())
         self._outcomes.extend(outcomes.tolist())
+        if ends is None:
+            self._ends.extend([COIN_ENDS] * taken)
+            ends = np.tile(COIN_ENDS, (taken, 1))
+        else:
+            self._ends.extend(map(tuple, ends.tolist()))
         self._count_settled()
-        taken -= len(self._groups) - self.counted
-        del self._groups[self.counted :], self._outcomes[self.counted :]
-        k = len(self.ones)
-        self.requested += np.bincount(groups[:taken], minlength=k)
-        self.ones += np.bincount(groups[:taken], outcomes[:taken] == 1, k)
-        self.zeros += np.bincount(groups[:taken], outcomes[:taken] == 0, k)
-        self._keep_up()
+        if self.verdict is not None:
+            taken = self.counted - before
+            for log in (self._groups, self._outcomes, self._ends):
+                del log[self.counted :]
+        groups, worths = groups[:taken], worths[:taken]
+        z = np.where(outcomes == 1, ends[:, 1], ends[:, 0])[:taken]
+        self.requested += np.bincount(groups, worths, minlength=k)
+        self.ones += np.bincount(groups, worths * z, k)
+        self.zeros += np.bincount(groups, worths * (1.0 - z), k)
+        if taken and ends[taken - 1, 0] != ends[taken - 1, 1]:  # plans change after labels
+            self._keep_up()
         return taken
 
     @property
-    def labels_until_change(self) -> int:
-        """How many further labels will come by the plan as it stands now."""
-        return max(1, int(self._next_plan - self.told.sum()))
+    def labels_until_change(self) -> float:
+        """How many coins, at least one observation, will come by the plan as it stands now."""
+        return max(float(self._next_plan - self.told.sum()), 1e-9)
 
     # -- whom to label --------------------------------------------------------------------------
 
@@ -212,17 +264,18 @@ class Weighing:
         bound = SLACK * self.shares * (self.requested.sum() + 1.0) + 1.0
         return np.asarray(self._reachable & (self.requested <= bound))
 
-    def choose(self, arrivals: Array, count: int, rng: np.random.Generator) -> Ints:
-        """Return whose labels come next, people of the groups arriving at these rates.
+    def choose(self, arrivals: Array, count: float, rng: np.random.Generator) -> Ints:
+        """Return who is observed next, people of the groups arriving at these rates.
 
-        It equals passing over people until one is welcome. Fewer come back, or none, when nobody
-        who is welcome arrives. The shares must stand for all of them, and no label be out.
+        They are worth ``count`` coins together. It equals passing over people until one is welcome.
+        Fewer come back, or none, when nobody who is welcome arrives. The shares must stand for all
+        of them, and no label be out.
         """
         rates, pace = arrivals.tolist(), (SLACK * self.shares).tolist()
         reachable, requested = self._reachable.tolist(), self.requested.tolist()
-        total, groups = sum(requested), range(len(rates))
-        chosen = []
-        for draw in rng.random(count).tolist():
+        total, groups, worths = sum(requested), range(len(rates)), self.worths.tolist()
+        chosen, goal = [], total + count * (1.0 - 1e-9)
+        for draw in rng.random(int(np.ceil(count / min(worths)))).tolist():
             welcome = [
                 rates[g] if reachable[g] and requested[g] <= pace[g] * (total + 1.0) + 1.0 else 0.0
                 for g in groups
@@ -237,8 +290,10 @@ class Weighing:
             if group < 0:
                 break
             chosen.append(group)
-            requested[group] += 1.0
-            total += 1.0
+            requested[group] += worths[group]
+            total += worths[group]
+            if total >= goal:
+                break
         return np.array(chosen, dtype=np.intp)
 
     # -- where it stands ------------------------------------------------------------------------
@@ -249,15 +304,37 @@ class Weighing:
         return np.asarray(self.ones + self.zeros)
 
     @property
+    def sizings(self) -> list[Sizing | None]:
+        """How bets on each group are sized from now on; None: its observations are coins."""
+        return self._sizings[next(reversed(self._sizings))]
+
+    @property
+    def worths(self) -> Array:
+        """What the next observation of each group is worth, in coins."""
+        return np.array([1.0 if s is None else s.worth for s in self.sizings])
+
+    @property
     def estimates(self) -> Array:
         """Estimates of r per group, kept off 0 and 1."""
-        return np.asarray((self.ones + 0.5) / (self.told + 1.0))
+        edge = np.minimum(0.5 / (self.told + 1.0), 0.02)
+        return np.clip((self.ones + 0.5) / (self.told + 1.0), edge, 1.0 - edge)
 
-    def tallies(self) -> Array:
-        """Return ones, zeros and unknown labels among those counted, shape (3, groups)."""
-        groups, outcomes = self._log(0, self.counted)
-        k = len(self.ones)
-        return np.stack([np.bincount(groups[outcomes == y], minlength=k) for y in (1, 0, OUT)])
+    def counted_of(self, group: int) -> Counted:
+        """Return what is counted of a group."""
+        coins, sized, total, weight = np.zeros(3), [], 0.0, 0.0
+        for start, stop in self._stretches(0, self.counted):
+            block, sizing = self._block(start, stop), self._sizings_at(start)[group]
+            own = block.groups == group
+            low, high = block.low[own], block.high[own]
+            known, worth = low == high, 1.0 if sizing is None else sizing.worth
+            total += worth * low[known].sum()
+            weight += worth * known.sum()
+            if sizing is None:
+                coins += (low[known] == 1.0).sum(), (low[known] == 0.0).sum(), (~known).sum()
+            elif own.any():
+                sized.append(Sized(sizing, low, high))
+        ones, zeros, unknown = coins.tolist()
+        return Counted(ones, zeros, unknown, tuple(sized), total / weight if weight else None)
 
     def is_hopeless(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
@@ -287,7 +364,8 @@ class Weighing:
         if plan.speed <= 0.0 or self.is_hopeless(self.estimates, self.estimates):
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
-        return np.asarray(shares / plan.speed / (shares * self._costs()).sum())
+        per_coin = np.array([1.0 if s is None else s.asked / s.worth for s in self.sizings])
+        return np.asarray(per_coin * shares / plan.speed / (shares * self._costs()).sum())
 
     # -- copies ---------------------------------------------------------------------------------
 
@@ -311,47 +389,57 @@ class Weighing:
 
     # -- counting -------------------------------------------------------------------------------
 
-    def _hear(self, group: int, outcome: int, sign: int) -> None:
+    def _hear(self, number: int, outcome: int, sign: int) -> None:
         if outcome != OUT:
-            (self.ones if outcome else self.zeros)[group] += sign
+            group, z = self._groups[number], self._ends[number][outcome]
+            sizing = self._sizings_at(number)[group]
+            weight = sign * (1.0 if sizing is None else sizing.worth)
+            self.ones[group] += weight * z
+            self.zeros[group] += weight * (1.0 - z)
 
     def _note(self, number: int, outcome: int) -> None:
         self._outcomes[number] = outcome
-        self._hear(self._groups[number], outcome, +1)
+        self._hear(number, outcome, +1)
 
     def _go_on(self) -> Verdict | None:
         if self.verdict is None:
             self._count_settled()
-        if self.verdict is None and self.counted < len(self._groups):
+        if self.verdict is None and None in self._outcomes[self.counted :]:
             self._look_ahead()
         self._keep_up()
         return self.verdict
 
     def _count_settled(self) -> None:
-        """Count labels in request order, up to the first that is out."""
-        end = self.counted
+        """Count observations in request order, up to the last label before the first out."""
+        end = last = self.counted
         while end < len(self._outcomes) and self._outcomes[end] is not None:
             end += 1
-        for start, stop in self._stretches(self.counted, end):
+            if self._is_label(end - 1):
+                last = end
+        for start, stop in self._stretches(self.counted, last):
             for staircase, division in zip(
                 self.fair_set, self._divisions.get(start, ()), strict=False
             ):
                 staircase.divide(division)
-            self.counted += self._weigh(*self._log(start, stop))
+            for staircase in (*self.unfair_set, *self.fair_set):
+                staircase.size(self._sizings_at(start))
+            self.counted += self._weigh(start, stop)
             if self.verdict is not None:
                 return
 
-    def _weigh(self, groups: Ints, outcomes: Ints) -> int:
-        """Weigh labels one after the other; return how many until a verdict, or all."""
-        n = len(groups)
-        if n == 1:
+    def _weigh(self, start: int, stop: int) -> int:
+        """Weigh observations one after the other; return how many until a verdict, or all."""
+        n = stop - start
+        if n == 1 and self._is_label(start):
+            kind = self._kind(start)
             for staircase in (*self.unfair_set, *self.fair_set):
-                staircase.update(int(groups[0]), int(outcomes[0]))
+                staircase.update(kind)
             at_fair = 1 if all(s.refuted for s in self.unfair_set) else 2
             at_unfair = 1 if any(s.refuted for s in self.fair_set) else 2
         else:
-            at_fair = max(s.update_block(groups, outcomes) for s in self.unfair_set)
-            at_unfair = min(s.update_block(groups, outcomes) for s in self.fair_set)
+            block = self._block(start, stop)
+            at_fair = max(s.update_block(block) for s in self.unfair_set)
+            at_unfair = min(s.update_block(block) for s in self.fair_set)
         first = max(1, min(at_fair, at_unfair))  # noticed at the first label, if not before
         if first <= n:
             self.verdict = Verdict.FAIR if at_fair <= at_unfair else Verdict.UNFAIR
@@ -362,28 +450,55 @@ class Weighing:
 
         What each of them meets is fixed already, so this is no second chance.
         """
-        stretches = []
+        stretches, divisions = [], []
         for start, stop in self._stretches(self.counted, len(self._groups)):
-            groups, outcomes = self._log(start, stop)
-            counts = np.zeros((len(self.ones), 3))
-            np.add.at(counts, (groups, np.where(outcomes == OUT, 2, outcomes)), 1.0)
-            stretches.append((self._divisions.get(start), counts))
-        if all(s.refuted_with([(None, c) for _, c in stretches]) for s in self.unfair_set):
+            counts = Counter(self._kind(n) for n in range(start, stop))
+            stretches.append(Stretch(None, self._sizings_at(start), counts))
+            divisions.append(self._divisions.get(start))
+        if all(s.refuted_with(stretches) for s in self.unfair_set):
             self.verdict = Verdict.FAIR
         elif any(
-            s.refuted_with([(None if d is None else d[i], c) for d, c in stretches])
+            s.refuted_with(
+                [
+                    replace(stretch, division=d[i] if d else None)
+                    for stretch, d in zip(stretches, divisions, strict=True)
+                ]
+            )
             for i, s in enumerate(self.fair_set)
         ):
             self.verdict = Verdict.UNFAIR
 
     def _stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield stretches of requests within which no stake is divided."""
-        cuts = [start, *(at for at in self._divisions if start < at < end), end]
+        """Yield stretches of requests within which no stake is divided and no bet sized."""
+        changes = sorted({*self._divisions, *self._sizings})
+        cuts = [start, *(at for at in changes if start < at < end), end]
         yield from ((i, j) for i, j in pairwise(cuts) if i < j)
 
-    def _log(self, start: int, stop: int) -> tuple[Ints, Ints]:
-        outcomes = [OUT if y is None else y for y in self._outcomes[start:stop]]
-        return np.array(self._groups[start:stop], dtype=np.intp), np.array(outcomes, dtype=np.intp)
+    def _sizings_at(self, number: int) -> list[Sizing | None]:
+        starts = list(self._sizings)
+        return self._sizings[starts[bisect_right(starts, number) - 1]]
+
+    def _is_label(self, number: int) -> bool:
+        zero, one = self._ends[number]
+        return zero != one
+
+    def _open_ends(self, number: int) -> tuple[float, float]:
+        """Return Z at its least and at its most, as far as its outcome is open."""
+        outcome, ends = self._outcomes[number], self._ends[number]
+        return ends if outcome in (None, OUT) else (ends[outcome], ends[outcome])
+
+    def _kind(self, number: int) -> Kind:
+        return self._groups[number], *self._open_ends(number)
+
+    def _block(self, start: int, stop: int) -> Block:
+        groups, outcomes = np.array(self._groups[start:stop]), np.array(self._outcomes[start:stop])
+        zero, one = np.array(self._ends[start:stop]).T
+        return Block(
+            groups,
+            low=np.where(outcomes == 1, one, zero),
+            high=np.where(outcomes == 0, zero, one),
+            labelled=zero != one,
+        )
 
     # -- planning -------------------------------------------------------------------------------
 
@@ -392,6 +507,8 @@ class Weighing:
         told = self.told.sum()
         if self.verdict is None and told >= self._next_plan:
             self._next_plan = int(np.ceil(EPOCH * told))
+            if self._sizer is not None:
+                self._sizings[len(self._groups)] = self._sizer.sizings()
             plan = self._allocation(doubt=True)
             self._pursues_fair = plan.pursues_fair
             shares = np.where(self._reachable, plan.shares, 0.0)
@@ -404,7 +521,11 @@ class Weighing:
         self._divisions[len(self._groups)] = [
             Division(
                 PART,
-                likely_extremes([band.low for band in bands.values()], self.ones, self.zeros),
+                likely_extremes(
+                    [band.low for band in bands.values()],
+                    np.maximum(self.ones, 0.0),
+                    np.maximum(self.zeros, 0.0),
+                ),
             )
             for bands in self._against_fair.values()
         ]
@@ -425,4 +546,6 @@ class Weighing:
 
     def _costs(self) -> Array:
         costs = self._feature_costs + self._label_costs * (1.0 - self.estimates)
+        prices = [None if s is None else s.price for s in self.sizings]
+        costs = np.array([c if p is None else p for c, p in zip(costs, prices, strict=True)])
         return np.asarray(np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs))

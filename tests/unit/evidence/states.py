@@ -14,7 +14,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
 from equipoise.evidence import Levels, Staircase, Weighing
 from equipoise.evidence.reference import Bet
-from equipoise.evidence.staircase import OUT, Bets
+from equipoise.evidence.staircase import OUT, Bets, Kind
 from equipoise.history import History
 from equipoise.history.cell_past import CellPast
 from equipoise.history.past import Past
@@ -112,5 +112,10 @@ def staircases(weighing: Weighing) -> list[Staircase]:
 
 
 def exact_bets(bets: Bets, cell: int) -> list[Bet]:
-    a_zero, a_one, _, b_zero, b_one, _ = bets.factors[:, cell]
+    a_zero, a_one, b_zero, b_one = bets.factors[:, cell]
     return [Bet(*map(Fraction, f)) for f in zip(a_one, a_zero, b_one, b_zero, strict=True)]
+
+
+def kind(group: int, outcome: int) -> Kind:
+    """Return a label as evidence sees it."""
+    return (group, 0.0, 1.0) if outcome == OUT else (group, float(outcome), float(outcome))

@@ -18,7 +18,7 @@ def mean(one: np.ndarray, zero: np.ndarray, lam: float) -> float:
 @pytest.mark.parametrize("lam", EDGES)
 def test_a_bet_beyond_a_corner_is_legal_on_the_near_side(lam: float) -> None:
     for rho in EDGES:
-        one, zero = ratios(np.array([[rho]]), np.array([lam]))
+        _, one, zero = ratios(np.array([[rho]]), np.array([lam]))
         for other in EDGES:
             if (other - lam) * (rho - lam) <= 0.0:
                 assert mean(one, zero, other) <= 1.0 + 1e-12

@@ -14,7 +14,7 @@ from equipoise.evidence import Weighing
 from equipoise.evidence.staircase import OUT
 from equipoise.question import Verdict
 from tests.profiles import examples
-from tests.unit.evidence.states import NEVER, Setup, random_setup, setups, staircases
+from tests.unit.evidence.states import NEVER, Setup, kind, random_setup, setups, staircases
 
 
 def evidence(weighing: Weighing) -> list[np.ndarray]:
@@ -182,7 +182,7 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
     one_by_one, at_once = setup.start(0.05), setup.start(0.05)
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        size = int(rng.integers(1, at_once.labels_until_change + 1))
+        size = int(rng.integers(1, int(at_once.labels_until_change) + 1))
         groups = rng.integers(0, len(setup.r), size)
         outcomes = (rng.random(size) < np.array(setup.r)[groups]).astype(np.intp)
         taken = at_once.count_block(groups, outcomes)
@@ -201,7 +201,7 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
 
 def test_too_many_labels_at_once_are_refused() -> None:
     weighing = random_setup(5, 4).start(0.05)
-    many = np.zeros(weighing.labels_until_change + 1, dtype=np.intp)
+    many = np.zeros(int(weighing.labels_until_change) + 1, dtype=np.intp)
     with pytest.raises(ValueError, match="labels at once"):
         weighing.count_block(many, many)
 
@@ -216,7 +216,7 @@ def test_a_refuted_cell_is_out_for_good_and_others_stay() -> None:
         for staircase in staircases(setup.start(0.05)):
             standing = len(staircase.low)
             for _ in range(1_000):
-                staircase.update(seed % len(setup.r), seed % 2)
+                staircase.update(kind(seed % len(setup.r), seed % 2))
                 staircase._drop_refuted()
                 assert len(staircase.low) <= standing
                 standing = len(staircase.low)

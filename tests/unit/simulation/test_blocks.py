@@ -131,6 +131,6 @@ def test_blocks_are_refused_where_they_would_break_a_promise() -> None:
 def test_a_block_beyond_the_next_plan_is_refused() -> None:
     evidence = AdaptiveAudit(WORLD.past(), QUESTION, Costs()).evidence
     assert evidence is not None
-    many = np.zeros(evidence.labels_until_change + 1, dtype=np.intp)
+    many = np.zeros(int(evidence.labels_until_change) + 1, dtype=np.intp)
     with pytest.raises(ValueError, match="labels at once"):
         evidence.count_block(many, many)

@@ -1,0 +1,309 @@
+"""Observations other than coins: their bets stay legal, and counting them is counting, as labels."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import InvalidInput
+from equipoise.evidence import Weighing, anytime_interval
+from equipoise.evidence.observation import COIN, Observation, Sized, Sizing, resized
+from equipoise.evidence.staircase import OUT
+from tests.profiles import examples
+from tests.unit.evidence.states import NEVER, Setup, random_setup, setups, staircases
+
+
+@dataclass(frozen=True)
+class Design:
+    """Three guesses between two ends, chances of asking of at least a floor."""
+
+    least: float
+    most: float
+    floor: float
+
+    def draw(self, rng: np.random.Generator) -> Observation:
+        m = self.least + (self.most - self.least) * rng.integers(3) / 2.0
+        pi = rng.uniform(self.floor, 1.0)
+        return Observation(m, pi, asked=bool(rng.random() < pi))
+
+    def sizing(self, rng: np.random.Generator) -> Sizing:
+        mean = float(rng.uniform(0.02, 0.98))
+        return Sizing(
+            mean=mean,
+            variance=float(mean * (1 - mean) * rng.uniform(0.3, 5.0)),
+            third=float(rng.normal()),
+            low=self.most * (1.0 - 1.0 / self.floor),
+            high=self.least + (1.0 - self.least) / self.floor,
+            price=float(rng.uniform(0.1, 2.0)),
+            asked=0.5,
+        )
+
+
+@dataclass
+class RandomSizer:
+    """Sizes that follow nothing, now and then coins."""
+
+    groups: int
+    seed: int
+    designs: list[Design | None] = field(default_factory=list)
+
+    def sizings(self) -> list[Sizing | None]:
+        rng = np.random.default_rng(self.seed)
+        self.seed += 1
+        self.designs = [random_design(rng) if rng.random() < 0.7 else None for _ in self.designs]
+        return [None if d is None else d.sizing(rng) for d in self.designs]
+
+
+def random_design(rng: np.random.Generator) -> Design:
+    least, most = np.sort(rng.uniform(size=2))
+    return Design(float(least), float(most), float(rng.uniform(0.05, 0.9)))
+
+
+def started(setup: Setup, level: float) -> tuple[Weighing, RandomSizer]:
+    weighing, k = setup.start(level), len(setup.r)
+    sizer = RandomSizer(k, setup.seed, [None] * k)
+    weighing._sizer = sizer
+    weighing._next_plan = 4
+    return weighing, sizer
+
+
+def observed(sizer: RandomSizer, group: int, rng: np.random.Generator) -> Observation:
+    design = sizer.designs[group]
+    return COIN if design is None else design.draw(rng)
+
+
+# -- one person ---------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1), st.floats(0.01, 1), st.integers(0, 1))
+def test_the_mean_over_the_draw_is_the_outcome(m: float, pi: float, outcome: int) -> None:
+    mean = pi * Observation(m, pi, asked=True).at(outcome)
+    mean += 0.0 if pi == 1.0 else (1.0 - pi) * Observation(m, pi, asked=False).at(outcome)
+    assert mean == pytest.approx(outcome, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("m", "pi", "asked"), [(1.1, 0.5, True), (float("nan"), 0.5, True), (0.5, 0.0, True)]
+)
+def test_what_is_no_observation_is_refused(m: float, pi: float, asked: bool) -> None:
+    with pytest.raises(InvalidInput, match="must be in"):
+        Observation(m, pi, asked=asked)
+
+
+def largest_mean(checks: int, seed: int) -> tuple[float, float]:
+    """Return the largest mean of a factor minus 1, over random null points, and the least factor.
+
+    Exact over the draw and the outcome; m and pi are anything that the declared floors allow.
+    """
+    rng = np.random.default_rng(seed)
+    worst, least, batch = -1.0, 1.0, 500
+    for _ in range(checks // batch):
+        design = random_design(rng)
+        sizing = design.sizing(rng)
+        corner = rng.uniform(1e-6, 1.0 - 1e-6, batch)
+        rho = rng.uniform(0.02 * corner, 1.0 - 0.02 * (1.0 - corner))
+        zero, one = resized((1.0 - rho) / (1.0 - corner), rho / corner, corner, sizing)
+        lam = np.where(rho > corner, corner * rng.random(batch), 1 - (1 - corner) * rng.random())
+        lam = np.where(rng.random(batch) < 0.3, corner, lam)  # the hardest point
+        m, pi = rng.uniform(design.least, design.most, batch), rng.uniform(design.floor, 1, batch)
+        mean = np.zeros(batch)
+        for outcome, chance in ((1, lam), (0, 1.0 - lam)):
+            for z, drawn in ((m + (outcome - m) / pi, pi), (m, 1.0 - pi)):
+                factor = z * one + (1.0 - z) * zero
+                least = min(least, float(factor.min()))
+                mean += chance * drawn * factor
+        worst = max(worst, float((mean - 1.0).max()))
+    return worst, least
+
+
+def test_no_bet_gains_on_average_under_its_null_nor_loses_almost_all() -> None:
+    worst, least = largest_mean(10_000, seed=0)
+    assert worst < 1e-12
+    assert least > 0.1 - 1e-9
+
+
+@examples(5)
+@given(setups(most_groups=3), st.integers(0, 2**32))
+def test_sized_bets_are_legal_at_every_point_of_their_cell(setup: Setup, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizings = [random_design(rng).sizing(rng) for _ in setup.r]
+    for staircase in staircases(setup.start()):
+        staircase.size(sizings)
+        for bets in staircase.bets:
+            for group, place in ((bets.a, 0), (bets.b, 2)):
+                zero, one = bets.sized[place : place + 2]
+                for ends in (staircase.low, staircase.high):
+                    lam = ends[:, [group]]
+                    assert (lam * one + (1.0 - lam) * zero <= 1.0 + 1e-12).all()
+                for z in (sizings[group].low, sizings[group].high):
+                    assert (z * one + (1.0 - z) * zero >= 0.1 - 1e-9).all()
+
+
+# -- many people --------------------------------------------------------------------------------
+
+
+@examples(8)
+@given(setups(most_groups=3), st.integers(0, 2**32))
+def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -> None:
+    (one_by_one, _), (at_once, sizer) = started(setup, 0.02), started(setup, 0.02)
+    rng, r = np.random.default_rng(seed), np.array(setup.r)
+    for _ in range(12):
+        groups, people = [], []
+        worth = 0.0
+        while worth < at_once.labels_until_change and rng.random() < 0.95:
+            groups.append(int(rng.integers(len(r))))
+            people.append(observed(sizer, groups[-1], rng))
+            worth += at_once.worths[groups[-1]]
+        if not groups:
+            continue
+        outcomes = (rng.random(len(groups)) < r[groups]).astype(np.intp)
+        outcomes[[not person.asked for person in people]] = 0
+        ends = np.array([person.ends for person in people])
+        taken = at_once.count_block(np.array(groups), outcomes, ends)
+        for i in range(taken):
+            assert one_by_one.verdict is None
+            number = one_by_one.request(groups[i], people[i])
+            if people[i].asked:
+                one_by_one.tell(number, int(outcomes[i]))
+        assert one_by_one.verdict is at_once.verdict
+        assert one_by_one.counted == at_once.counted
+        assert np.allclose(one_by_one.requested, at_once.requested)
+        assert np.allclose(one_by_one.ones, at_once.ones)
+        if at_once.verdict is not None:
+            return
+        for sequential, block in zip(staircases(one_by_one), staircases(at_once), strict=True):
+            sequential._drop_refuted()
+            block._drop_refuted()
+            assert np.allclose(sequential.evidence, block.evidence, rtol=1e-9, atol=1e-190)
+
+
+def story(
+    setup: Setup, seed: int, level: float, *, out: float
+) -> tuple[Weighing, dict[int, int], list[int]]:
+    """Let observed people come, some of whose labels stay out; return outcomes and who is out."""
+    weighing, sizer = started(setup, level)
+    rng = np.random.default_rng(seed)
+    outcomes, waiting = {}, []
+    for group, outcome in setup.stream(vanishing=0.0):
+        person = observed(sizer, group, rng)
+        number = weighing.request(group, person)
+        if not person.asked:
+            continue
+        outcomes[number] = outcome
+        if len(waiting) < 2 and rng.random() < out:
+            waiting.append(number)
+        elif weighing.tell(number, outcome) is not None:
+            break
+    return weighing, outcomes, waiting
+
+
+@examples(5)
+@given(setups(most_groups=3), st.integers(0, 2**32))
+def test_a_withdrawn_observation_counts_at_its_worst(setup: Setup, seed: int) -> None:
+    """Bet by bet: both of its outcomes, had they been told, leave at least as much."""
+    weighing, _, waiting = story(setup, seed, NEVER, out=0.2)
+    if weighing.verdict is not None or not waiting:
+        return
+    for number in waiting:
+        weighing.tell(number, OUT)
+    lost = [bets.stake.copy() for s in staircases(weighing) for bets in s.bets]
+    for value in (0, 1):
+        told = deepcopy(weighing)
+        for number in waiting:
+            told.correct(number, value)
+        stakes = [bets.stake for s in staircases(told) for bets in s.bets]
+        for now, worst in zip(stakes, lost, strict=True):
+            if len(told.ones) == 2:  # with more groups stakes are divided in between
+                assert (now >= worst * (1.0 - 1e-9)).all()
+        for s, other in zip(staircases(told), staircases(weighing), strict=True):
+            assert (s.evidence >= other.evidence * (1.0 - 1e-9)).all()
+
+
+@examples(5)
+@given(setups(most_groups=3), st.integers(0, 2**32))
+def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> None:
+    weighing, outcomes, _ = story(setup, seed, NEVER, out=0.0)
+    if weighing.verdict is not None or not weighing.counted:
+        return
+    number = int(np.random.default_rng(seed).choice(list(outcomes)))
+    sizings = dict(weighing._sizings)
+    right = deepcopy(weighing)
+    weighing.correct(number, 1 - outcomes[number])
+    assert {at: s for at, s in weighing._sizings.items() if at in sizings} == sizings
+    right._outcomes[number] = 1 - outcomes[number]
+    right._start()
+    right._count_settled()
+    for now, then in zip(staircases(weighing), staircases(right), strict=True):
+        assert np.allclose(now.evidence, then.evidence, rtol=1e-9, atol=0.0)
+
+
+@examples(8)
+@given(setups(most_groups=3, labels=150), st.integers(0, 2**32))
+def test_a_look_ahead_holds_however_labels_that_are_out_turn_out(setup: Setup, seed: int) -> None:
+    weighing, _, waiting = story(setup, seed, 0.3, out=0.2)
+    if weighing.verdict is None or not [n for n in waiting if n >= weighing.counted]:
+        return
+    for values in product((0, 1), repeat=len(waiting)):
+        other = deepcopy(weighing)
+        other._start()
+        for number, value in zip(waiting, values, strict=True):
+            other._outcomes[number] = value
+        other._count_settled()
+        # quiet people after the last label are known but not looked at
+        if other.verdict is None:
+            other._look_ahead()
+        assert other.verdict is not None
+
+
+def test_an_observation_outside_its_declared_range_is_refused() -> None:
+    weighing, _ = started(random_setup(5, 2), NEVER)
+    with pytest.raises(ValueError, match="range that was declared"):
+        weighing.request(0, Observation(0.5, 0.5, asked=True))
+    weighing._sizings[0] = [Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2
+    weighing.request(0, Observation(0.5, 0.5, asked=True))
+    with pytest.raises(ValueError, match="range that was declared"):
+        weighing.request(0, Observation(0.5, 0.4, asked=True))
+
+
+# -- where r lies -------------------------------------------------------------------------------
+
+
+def test_an_interval_from_observations_covers_the_mean() -> None:
+    """It ever misses in at most a share ``level`` of the runs: looked at after every 50 people."""
+    runs, level, missed = 25, 0.2, 0
+    rng = np.random.default_rng(4)
+    design = Design(0.1, 0.4, 0.2)
+    sizing = Sizing(0.3, 0.6, 0.3, 0.4 * (1 - 5.0), 0.1 + 0.9 * 5.0, 1.0, 0.5)
+    for _ in range(runs):
+        people = [design.draw(rng) for _ in range(300)]
+        z = np.array([p.at(int(rng.random() < 0.3)) for p in people])
+        coins = rng.random(20) < 0.3
+        ends = [
+            anytime_interval(coins.sum(), (~coins).sum(), 0, level, [Sized(sizing, z[:n], z[:n])])
+            for n in range(50, 301, 50)
+        ]
+        missed += any(not low <= 0.3 <= high for low, high in ends)
+    assert missed <= level * runs + 3.0 * np.sqrt(level * (1 - level) * runs)
+    assert ends[-1][1] - ends[-1][0] < 0.4
+
+
+def test_unknown_observations_only_widen_an_interval() -> None:
+    rng = np.random.default_rng(0)
+    sizing = Sizing(0.3, 0.6, 0.3, -1.6, 4.6, 1.0, 0.5)
+    people = [Design(0.1, 0.4, 0.2).draw(rng) for _ in range(400)]
+    low, high = np.array([p.ends for p in people]).T
+    open_ends = rng.random(400) < 0.02
+    known = np.where(rng.random(400) < 0.3, high, low)
+    wide = anytime_interval(
+        6, 14, 2, 0.05, [Sized(sizing, *(np.where(open_ends, e, known) for e in (low, high)))]
+    )
+    for ones in range(3):
+        for z in (known, np.where(open_ends, low, known), np.where(open_ends, high, known)):
+            narrow = anytime_interval(6 + ones, 16 - ones, 0, 0.05, [Sized(sizing, z, z)])
+            assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
