@@ -116,6 +116,6 @@ def exact_bets(bets: Bets, cell: int) -> list[Bet]:
     return [Bet(*map(Fraction, f)) for f in zip(a_one, a_zero, b_one, b_zero, strict=True)]
 
 
-def kind(group: int, outcome: int) -> Kind:
+def label(group: int, outcome: int) -> Kind:
     """Return a label as evidence sees it."""
     return (group, 0.0, 1.0) if outcome == OUT else (group, float(outcome), float(outcome))

@@ -21,7 +21,7 @@ from equipoise.evidence.reference import fair_box, is_fair, is_unfair, level_sid
 from equipoise.evidence.staircase import Division
 from equipoise.metrics import RATES
 from tests.profiles import examples
-from tests.unit.evidence.states import Setup, exact_bets, kind, setups, staircases
+from tests.unit.evidence.states import Setup, exact_bets, label, setups, staircases
 
 EXACT = 1e-12
 NEAR = 1e-9  # how far an inverted rate may be off in floating point
@@ -157,7 +157,7 @@ def test_a_cell_stakes_one_and_dividing_never_adds_to_it(setup: Setup, seed: int
         if len(staircase.bets) == 1:
             continue  # no pairs to divide a stake among
         for group, outcome in setup.stream():
-            staircase.update(kind(group, outcome))
+            staircase.update(label(group, outcome))
         before = staircase.evidence
         staircase.divide(Division(0.3, rng.dirichlet(np.ones(len(staircase.bets)))))
         assert staircase.evidence == pytest.approx(before, rel=1e-12)

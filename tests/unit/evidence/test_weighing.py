@@ -14,7 +14,7 @@ from equipoise.evidence import Weighing
 from equipoise.evidence.staircase import OUT
 from equipoise.question import Verdict
 from tests.profiles import examples
-from tests.unit.evidence.states import NEVER, Setup, kind, random_setup, setups, staircases
+from tests.unit.evidence.states import NEVER, Setup, label, random_setup, setups, staircases
 
 
 def evidence(weighing: Weighing) -> list[np.ndarray]:
@@ -216,7 +216,7 @@ def test_a_refuted_cell_is_out_for_good_and_others_stay() -> None:
         for staircase in staircases(setup.start(0.05)):
             standing = len(staircase.low)
             for _ in range(1_000):
-                staircase.update(kind(seed % len(setup.r), seed % 2))
+                staircase.update(label(seed % len(setup.r), seed % 2))
                 staircase._drop_refuted()
                 assert len(staircase.low) <= standing
                 standing = len(staircase.low)
