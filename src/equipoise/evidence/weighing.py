@@ -9,8 +9,8 @@ are in coins: an observation adds what it is worth.
 
 Whatever is staked on a request is fixed when the request is made. Cells and bets follow from the
 past data and the question; how stakes are divided among pairs of groups (three and more), and how
-large bets on observations other than coins are, may follow what was told before the request. So nobody who decides later which labels are told, withheld or
-withdrawn chooses among bets.
+large bets on observations other than coins are, may follow what was told before the request. So
+nobody who decides later which labels are told, withheld or withdrawn chooses among bets.
 """
 
 from __future__ import annotations

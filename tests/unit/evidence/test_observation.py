@@ -1,4 +1,4 @@
-"""Observations other than coins: their bets stay legal, and counting them is counting, as labels."""
+"""Observations other than coins: their bets are legal, and they count as labels do."""
 
 from __future__ import annotations
 
