@@ -111,14 +111,13 @@ def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: 
     middle_end = (np.clip(from_end.at, 0.0, 1.0) + high) / 2.0
     up_a = np.where(upper, high, np.minimum(middle_end, high))
     down_a = np.where(upper, np.maximum(middle_start, low), low)
-    active = np.stack([to_end.active, from_start.active], axis=1)
-    curve_a = _coefficients([a for a, _ in pair.curves()], active)
-    extra = np.abs(
-        _rate(curve_a, np.stack([high, low], axis=1))
-        - _rate(curve_a, np.stack([up_a, down_a], axis=1))
-    )
-    curve_b = _coefficients([b for _, b in pair.curves()], active)
     lam_a, lam_b = np.stack([up_a, down_a], axis=1), np.stack([start, end], axis=1)
+    edges = np.stack([to_end.each, from_start.each], axis=2)
+    active = np.stack([to_end.active, from_start.active], axis=1)
+    active = _steepest(pair, lam_a, lam_b, edges, active, step)
+    curve_a = _coefficients([a for a, _ in pair.curves()], active)
+    curve_b = _coefficients([b for _, b in pair.curves()], active)
+    extra = np.abs(_rate(curve_a, np.stack([high, low], axis=1)) - _rate(curve_a, lam_a))
     unit = _unit(pair.compare, curve_a, lam_a, curve_b, lam_b)
     far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / epsilon)
     up_share = np.where(upper, 1.0 - far, far)
@@ -135,6 +134,39 @@ def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: 
         curve_b=curve_b,
     )
     return _boxed(pair, down_a, up_a, start, end, groups, corners)
+
+
+def _steepest(
+    pair: Pair, lam_a: Array, lam_b: Array, edges: Array, best: Ints, step: float
+) -> Ints:
+    """Return the rate to bet by: the active one, or one with the same edge whose gap widens sooner.
+
+    With gamma = 0 and groups alike all rates have the same edges, and a gap of epsilon in a rate
+    that hardly moves would be a bet on the impossible.
+
+    Parameters
+    ----------
+    lam_a, lam_b
+        Corners, shape (cells, 2).
+    edges
+        Where lam_a leaves the corridor by each rate, shape (rates, cells, 2).
+    best
+        The active rate, shape (cells, 2).
+    step
+        Edges are the same if the rate moves by less from one to the other.
+    """
+    edges = np.clip(edges, 0.0, 1.0)
+    edge = np.take_along_axis(edges, best[None], axis=0)
+    rates = np.arange(len(edges))[:, None, None] + np.zeros_like(best)
+    curve_a = _coefficients([a for a, _ in pair.curves()], rates)
+    curve_b = _coefficients([b for _, b in pair.curves()], rates)
+    same = np.abs(_rate(curve_a, edges) - _rate(curve_a, edge)) <= step
+    unit = _unit(pair.compare, curve_a, lam_a, curve_b, lam_b)
+    pace = (
+        lam_a * (1.0 - lam_a) * _slope(curve_a, lam_a) ** 2
+        + lam_b * (1.0 - lam_b) * _slope(curve_b, lam_b) ** 2
+    ) / unit
+    return np.asarray(np.where(same, pace, -1.0).argmax(axis=0))
 
 
 def level_cells(
@@ -218,3 +250,8 @@ def _coefficients(curves: Sequence[Curve], active: Ints) -> Array:
 def _rate(curve: Array, r: Array) -> Array:
     a, b, c, d = curve
     return np.asarray((a + b * r) / (c + d * r))
+
+
+def _slope(curve: Array, r: Array) -> Array:
+    a, b, c, d = curve
+    return np.asarray((b * c - a * d) / (c + d * r) ** 2)

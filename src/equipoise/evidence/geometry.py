@@ -28,10 +28,14 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Frontier:
-    """A bound of ``lam_a`` as a function of ``lam_b``, and the rate that is active at each."""
+    """A bound of ``lam_a`` as a function of ``lam_b``, and the rate that is active at each.
+
+    ``each`` has the bound that every rate sets by itself, shape (rates, n).
+    """
 
     at: Array
     active: Ints
+    each: Array
 
 
 @dataclass(frozen=True)
@@ -127,4 +131,4 @@ def _pair(bands: Bands, a: int, b: int, compare: Compare) -> Pair:
 def _pick(bounds: list[Array], *, largest: bool) -> Frontier:
     stacked = np.stack(bounds)
     active = stacked.argmax(axis=0) if largest else stacked.argmin(axis=0)
-    return Frontier(np.take_along_axis(stacked, active[None], axis=0)[0], active)
+    return Frontier(np.take_along_axis(stacked, active[None], axis=0)[0], active, stacked)

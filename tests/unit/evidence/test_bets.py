@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from equipoise.bands import bands_from_cells
+from equipoise.cells import Cells, GroupCells
+from equipoise.evidence import Staircase
 from equipoise.evidence.bets import UNFAIR_SIZES, bet_shares, fair_sizes, ratios
+from equipoise.evidence.corners import corridor_cells
+from equipoise.evidence.geometry import fair_pairs
 
 TINY = (0.0, 1e-12, 4e-10, 2e-9, 1e-3)
 EDGES = [*TINY, 0.3, *(1.0 - x for x in reversed(TINY))]
@@ -28,3 +33,15 @@ def test_a_bet_beyond_a_corner_is_legal_on_the_near_side(lam: float) -> None:
 def test_shares_divide_the_stake(sizes: tuple[float, ...]) -> None:
     assert bet_shares(len(sizes)).sum() == pytest.approx(1.0, abs=1e-15)
     assert min(sizes) > 0.0
+
+
+def test_bets_against_equality_go_by_the_rate_that_moves_most() -> None:
+    """At gamma = 0 and groups alike the frontiers of both rates are one and the same line."""
+    alike = Cells({group: GroupCells(10, 10, 80) for group in "AB"})
+    (pair,) = fair_pairs(bands_from_cells(alike, "equalized_odds", None))
+    staircase = Staircase(corridor_cells(pair, 0.0, 0.05, 0.002, 2), (0.025, 0.05), 20.0)
+    truth = 0.175, 0.125  # TPR 0.417 and 0.5
+    zero_a, one_a, _, zero_b, one_b, _ = np.log(staircase.bets[0].factors)
+    growth = truth[0] * one_a + (1.0 - truth[0]) * zero_a
+    growth += truth[1] * one_b + (1.0 - truth[1]) * zero_b
+    assert (growth.max(axis=1) > 0.0).all()  # some bet wins against every cell
