@@ -10,7 +10,7 @@ import pytest
 from tests.profiles import FULL
 from tests.recorded.answers import TABLE, answers, instance
 
-DEAR = 1500.0  # costs that take seconds to run again
+DEAR = 400.0  # costs that take a second to run again
 ROWS = [
     row
     for row in json.loads(TABLE.read_text())

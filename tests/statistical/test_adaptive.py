@@ -17,18 +17,18 @@ from equipoise.bands import clopper_pearson
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld
-from tests.profiles import quick
+from tests.profiles import FULL, quick
 
 ALARM = 1e-4
 QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)
 ROWS = [
     pytest.param(line, past, late, runs, id=f"{line}, past {past}, {'late' if late else 'at once'}")
     for line, past, late, runs in (
-        ("half approved", None, False, quick(40, full=200)),
+        ("half approved", None, False, quick(24, full=200)),
         ("few approved", None, False, quick(20, full=100)),
-        ("half approved", 10_000, True, quick(8, full=50)),
+        ("half approved", 10_000, True, quick(6, full=50)),
         ("half approved", 1_000, False, quick(10, full=50)),
-        ("four groups", None, quick(False, full=True), quick(6, full=30)),
+        ("four groups", None, quick(False, full=True), quick(3, full=30)),
     )
 ]
 
@@ -47,17 +47,19 @@ def test_wrong_verdicts_and_intervals_are_rare_at_the_boundaries(
         assert np.mean(sim.verdict == boundary.truth) > 0.5
 
 
-def test_arrival_order_would_be_noticed() -> None:
-    """Outcomes that come late if they are good: counted as they arrive, they mislead the audit."""
-    boundary, runs = boundaries("few approved", Question(gamma=0.1, epsilon=0.1))[0], 24
-    arrival, request = (
-        Row(boundary, runs, None, True, audit).simulate(seed=3, jobs=1)
-        for audit in (ArrivalOrder, AdaptiveAudit)
-    )
-    delta = boundary.question.delta
-    # that the wrong order misleads need only be likely: the seed is fixed
-    assert clopper_pearson(int(arrival.wrong.sum()), runs, 0.05)[0] > delta
-    assert clopper_pearson(int(request.wrong.sum()), runs, ALARM / 2.0)[0] <= delta
+if FULL:  # dear: it shows that the tests above could fail
+
+    def test_arrival_order_would_be_noticed() -> None:
+        """Good outcomes come late: counted as they arrive, they mislead the audit."""
+        boundary, runs = boundaries("few approved", Question(gamma=0.1, epsilon=0.1))[0], 24
+        arrival, request = (
+            Row(boundary, runs, None, True, audit).simulate(seed=3, jobs=1)
+            for audit in (ArrivalOrder, AdaptiveAudit)
+        )
+        delta = boundary.question.delta
+        # that the wrong order misleads need only be likely: the seed is fixed
+        assert clopper_pearson(int(arrival.wrong.sum()), runs, 0.05)[0] > delta
+        assert clopper_pearson(int(request.wrong.sum()), runs, ALARM / 2.0)[0] <= delta
 
 
 @pytest.mark.parametrize("past", [None, 20_000])
@@ -68,7 +70,8 @@ def test_blocks_are_the_same_audit_as_person_by_person(past: int | None) -> None
 
     def runs(seed: int, people: int | None) -> Simulation:
         return simulate(
-            "adaptive", world, question, costs, repeats=60, seed=seed, history_size=past,
+            "adaptive", world, question, costs, repeats=quick(30, full=60), seed=seed,
+            history_size=past,
             people=people,
         )  # fmt: skip
 
