@@ -65,7 +65,10 @@ def serving(directory: str, *, ledger: str = "", **settings: Any) -> Iterator[Se
     store = TokenStore(made.tokens)
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(made), log_level="error", access_log=False)
+        app = create_app(made)
+        config = uvicorn.Config(
+            app, log_level="error", access_log=False, timeout_graceful_shutdown=1
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([place],), daemon=True)
         thread.start()
@@ -77,6 +80,7 @@ def serving(directory: str, *, ledger: str = "", **settings: Any) -> Iterator[Se
         finally:
             for client in served.clients:
                 client.close()
+            app.state.ending = True
             server.should_exit = True
             thread.join()
             store.close()

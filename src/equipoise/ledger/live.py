@@ -374,6 +374,10 @@ class LiveAudit:
             self.row.id, states=states, conflicted=conflicted, after=after, limit=limit
         )
 
+    def pending_by_day(self) -> list[tuple[str, str, int]]:
+        """Return ``(state, day of the request, how many)`` of requests without an answer."""
+        return self._store.open_by_day(self.row.id)
+
     def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
         return self._driver.read(lambda state: state.memory.trace(points))

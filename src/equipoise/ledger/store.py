@@ -124,6 +124,15 @@ class Store(Database):
             query += "" if limit is None else f" LIMIT {int(limit)}"
             return [PersonRow(*row) for row in connection.run(query, values)]
 
+    def open_by_day(self, audit_id: int) -> list[tuple[str, str, int]]:
+        """Return ``(state, day of the request, how many)`` of requests without an answer."""
+        query = (
+            "SELECT state, substr(asked, 1, 10), COUNT(*) FROM people WHERE audit_id = ? "
+            "AND state IN ('RESERVED', 'EXECUTED', 'OVERDUE') GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        with self.using() as connection:
+            return [tuple(row) for row in connection.run(query, (audit_id,)).fetchall()]
+
     def person(self, audit_id: int, person: str) -> PersonRow | None:
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:

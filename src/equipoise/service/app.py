@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from equipoise._version import __version__
-from equipoise.service import api_audits, api_people, api_proof, probes
+from equipoise.service import (
+    api_audits,
+    api_people,
+    api_proof,
+    pages,
+    pages_check,
+    pages_forms,
+    probes,
+)
 from equipoise.service.access import Access, Attempts
+from equipoise.service.demonstration import demonstration
 from equipoise.service.desk import Desk
 from equipoise.service.guard import Guard
 from equipoise.service.metrics import Metrics
@@ -28,7 +41,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.desk = Desk(settings)
-        yield
+        _end_streams_on_signals(app)
+        with demonstration(settings):
+            yield
+        app.state.ending = True
         app.state.desk.close()
         store.close()
 
@@ -46,9 +62,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         ],
     )
     app.state.settings, app.state.store = settings, store
+    app.state.watchers, app.state.ending = 0, False
     app.state.attempts, app.state.metrics = attempts, metrics
     add_handlers(app)
-    for part in (probes, api_people, api_audits, api_proof):
+    for part in (probes, api_people, api_audits, api_proof, pages, pages_forms, pages_check):
         app.include_router(part.router)
     return app
 
@@ -56,3 +73,19 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 def from_environment() -> FastAPI:
     """Return the application with the settings that the variables of the process name."""
     return create_app(ServiceSettings.from_environment())
+
+
+def _end_streams_on_signals(app: FastAPI) -> None:
+    """Let streams of events end as soon as the process is told to, not when they are cut off."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        if not callable(before):
+            continue
+
+        def end(sign: int, frame: FrameType | None, before: Callable[..., Any] = before) -> None:
+            app.state.ending = True
+            before(sign, frame)
+
+        signal.signal(number, end)

@@ -8,6 +8,8 @@ holds up an ask; what is dear, weighing the evidence, has a third.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,7 @@ from equipoise.service.weighing import Weighing
 __all__ = ["AuditDesk", "Desk"]
 
 T = TypeVar("T")
+log = logging.getLogger("equipoise.service")
 
 AT_ONCE = 256  # commands in one commit
 WAITING = 10_000  # commands that may wait for one audit
@@ -41,6 +44,8 @@ class AuditDesk:
         self.reader = LiveAudit.open(desk.settings.ledger, self.row.uid)
         self.weighing = Weighing(desk.settings.ledger, self.row.uid)
         self.verifying = False
+        self._seen, self._look_again = 0, 0.0
+        self._weighs: asyncio.Task[None] | None = None
         self._desk = desk
         self._live = live
         self._waiting: list[tuple[str, Command, asyncio.Future[Reply | EquipoiseError]]] = []
@@ -74,6 +79,32 @@ class AuditDesk:
     def as_actor(self, actor: str) -> LiveAudit:
         """Return the writing handle in somebody's hands, for what is done rarely."""
         return self._live.acting_as(actor)
+
+    async def seen(self) -> int:
+        """Return the number of the last event; at most two looks a second, however many watch."""
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + 0.5
+            self._seen = (await self.read(lambda live: live.checkpoint())).seq
+        return self._seen
+
+    async def freshen(self, patience: float = 0.0) -> None:
+        """Have the evidence weighed in the background; wait a little where there is none."""
+        weighing, current = self.weighing, await self.seen()
+        stale = weighing.latest is None or weighing.latest.seq != current
+        if stale and self._weighs is None and weighing.rested:
+            self._weighs = asyncio.get_running_loop().create_task(self._weigh())
+            self._desk.keep(self._weighs)
+        if self._weighs is not None and patience:
+            await asyncio.wait([self._weighs], timeout=patience)
+
+    async def _weigh(self) -> None:
+        try:
+            await self._desk.in_reader(self.weighing.weigh)
+        except EquipoiseError as error:
+            log.warning("weighing failed", extra={"fields": {"error": str(error)}})
+        finally:
+            self._weighs = None
 
     def close(self) -> None:
         """Let go of the database."""

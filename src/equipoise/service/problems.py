@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from equipoise.errors import (
@@ -24,6 +24,7 @@ from equipoise.ledger import commands as do
 __all__ = ["Problem", "add_handlers", "problem_of", "to_response"]
 
 MEDIA = "application/problem+json"
+FOR_PROGRAMS = ("/v1", "/livez", "/readyz", "/metrics", "/openapi.json")
 RETRY_AFTER = 2  # seconds
 
 TYPES: Mapping[str, tuple[int, str]] = {
@@ -107,34 +108,34 @@ def to_response(problem: Problem) -> JSONResponse:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer every refusal of the API as a problem."""
+    """Answer every refusal as a problem: JSON for programs, a page for people."""
 
-    async def refuse(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, Problem)
-        return to_response(error)
+    async def refuse(request: Request, error: Exception) -> Response:
+        problem = _as_problem(error)
+        from equipoise.service.pages_base import problem_page
 
-    async def explain(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, EquipoiseError)
-        return to_response(problem_of(error))
+        if request.scope["path"].startswith(FOR_PROGRAMS):
+            return to_response(problem)
+        return problem_page(request, problem)
 
-    async def describe(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
+    for kind in (Problem, EquipoiseError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, refuse)
+
+
+def _as_problem(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, EquipoiseError):
+        return problem_of(error)
+    if isinstance(error, RequestValidationError):
         found = error.errors()
         if any(one["type"] == "json_invalid" for one in found):
-            return to_response(Problem("malformed-request", "the body is not JSON"))
+            return Problem("malformed-request", "the body is not JSON")
         lines = [f"{_place(one['loc'])}: {one['msg']}" for one in found[:10]]
-        return to_response(Problem("invalid-input", _printable("; ".join(lines))))
-
-    async def translate(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        kinds = {404: "not-found", 405: "method-not-allowed"}
-        kind = kinds.get(error.status_code, "malformed-request")
-        return to_response(Problem(kind, headers=error.headers))
-
-    app.add_exception_handler(Problem, refuse)
-    app.add_exception_handler(EquipoiseError, explain)
-    app.add_exception_handler(RequestValidationError, describe)
-    app.add_exception_handler(HTTPException, translate)
+        return Problem("invalid-input", _printable("; ".join(lines)))
+    assert isinstance(error, HTTPException)
+    kinds = {404: "not-found", 405: "method-not-allowed"}
+    return Problem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
 
 
 def _place(where: tuple[int | str, ...]) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.memory import EvidencePoint
 from equipoise.report import Report
+from equipoise.service.forecast import forecast_of
 
 __all__ = ["Weighed", "Weighing"]
 
@@ -23,10 +25,11 @@ SETTLED = ("REVEALED", "CORRECTED", "DESCRIBED", "WITHDRAWN", "WRITTEN_OFF")
 
 @dataclass(frozen=True)
 class Weighed:
-    """The report as of one event."""
+    """The report as of one event, and what the audit will cost in all if it goes on."""
 
     seq: int
     report: Report
+    forecast: dict[str, Any] | None
 
 
 class Weighing:
@@ -44,20 +47,21 @@ class Weighing:
 
     @property
     def rested(self) -> bool:
-        """Whether weighing again would take little of the processor: at most a tenth."""
-        return time.monotonic() - self._ended >= 9.0 * self._took
+        """Whether weighing again would take little of the processor: at most a quarter."""
+        return time.monotonic() - self._ended >= 3.0 * self._took
 
     def weigh(self) -> Weighed:
         """Weigh everything up to now."""
         with self._lock:
-            start = time.monotonic()
+            start = time.thread_time()
             if self._live is None:
                 self._live = LiveAudit.open(self._ledger, self._uid)
             status = self._live.status()
             if self.latest is None or self.latest.seq != status.events:
                 report = Report.of(self._live, evidence=self._evidence(self._live, status))
-                self.latest = Weighed(report.status.events, report)
-            self._took, self._ended = time.monotonic() - start, time.monotonic()
+                priced = None if report.decided else forecast_of(self._live)
+                self.latest = Weighed(report.status.events, report, priced)
+            self._took, self._ended = time.thread_time() - start, time.monotonic()
             return self.latest
 
     def close(self) -> None:

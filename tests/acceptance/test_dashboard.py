@@ -1,0 +1,152 @@
+"""The dashboard in a real browser: from a table of past decisions to a verdict and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from study.postgres import in_memory
+
+from equipoise.ledger import LiveAudit
+from equipoise.question import Want
+from tests.acceptance.browser import CHROMIUM
+from tests.service.serving import WORLD, Served, serving
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with TemporaryDirectory(dir=in_memory()) as directory, serving(directory) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+def logged_in(context: BrowserContext, served: Served, role: str) -> Page:
+    """Log in by token; every complaint of the page fails the test that reads it."""
+    served.as_(role)
+    page = context.new_page()
+    page.complaints = []  # type: ignore[attr-defined]
+    page.on("console", lambda message: page.complaints.append(message.text))  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))  # type: ignore[attr-defined]
+    page.goto(served.url)
+    page.get_by_label("Token").fill(served.tokens[f"{role} of all"])
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Audits")).to_be_visible()
+    return page
+
+
+def require_accessible(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
+
+
+def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: Path) -> None:
+    table = tmp_path / "past.csv"
+    rows = [
+        f"{p.group},{p.decision},{p.outcome if p.decision else ''}" for p in WORLD.draw(3000, 1)
+    ]
+    table.write_text("\n".join(["race,approved,repaid", *rows]))
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page = logged_in(context, served, "auditor")
+    require_accessible(page)  # nothing is there yet
+
+    page.get_by_role("link", name="Check a history").first.click()
+    page.get_by_label("Table").set_input_files(table)
+    for label, column in (("groups", "race"), ("decisions", "approved"), ("outcomes", "repaid")):
+        page.get_by_label(f"Column of {label}").fill(column)
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#prices")).to_contain_text("Past decisions alone")
+    before = page.locator("#prices .facts").inner_text()
+    slider = page.get_by_label("gamma: FAIR up to")
+    slider.focus()
+    for _ in range(5):
+        slider.press("ArrowRight")
+    page.get_by_label("epsilon: the grey zone").fill("0.2")
+    expect(page.locator("#prices .facts")).not_to_have_text(before)
+    require_accessible(page)
+    page.get_by_label("Name").fill("loans & <b>more</b>")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("loans & <b>more</b>")
+
+    page.get_by_role("group", name="Somebody arrived").get_by_label("Pseudonym").fill("by-hand")
+    page.get_by_label("Group").select_option("B")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("status")).to_contain_text("The outcome is wanted")
+    page.get_by_role("group", name="An outcome is known").get_by_label("Pseudonym").fill("by-hand")
+    page.get_by_role("button", name="Tell").click()
+    expect(page.get_by_role("status")).to_have_text("Done.")
+    expect(page.locator(".verdict strong")).to_have_text("GO ON")
+
+    live = LiveAudit.open(served.settings.ledger, "loans & <b>more</b>", actor="bank")
+    people = list(WORLD.draw(4000, 2))
+    for start in range(0, len(people), 200):
+        part = people[start : start + 200]
+        replies = live.ask_many((f"{start}-{i}", p.group, p.decision) for i, p in enumerate(part))
+        live.tell_many(
+            (r.person, p.outcome)
+            for r, p in zip(replies, part, strict=True)
+            if r.want is Want.LABEL
+        )
+        if live.finding is not None:
+            break
+    assert live.finding is not None
+    # Nobody touched the page: it follows the events.
+    verdict = page.locator(".verdict strong")
+    expect(verdict).to_have_text(live.finding.verdict.value, timeout=15_000)
+    expect(page.locator("#live svg").first).to_be_visible(timeout=15_000)
+    require_accessible(page)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Report", exact=True).click()
+    text = Path(download.value.path()).read_text()
+    assert live.finding.verdict.value in text
+    assert live.checkpoint().hash in text
+    assert page.complaints == []  # type: ignore[attr-defined]
+    live.close_ledger()
+    context.close()
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_every_page_is_readable(served: Served, browser: Browser, look: str) -> None:
+    if not served.as_("auditor").get("/v1/audits").json()["audits"]:
+        served.create("some")
+    (name, *_) = [a["id"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]]
+    width = 390 if look == "phone" else 1100
+    context = browser.new_context(
+        color_scheme="dark" if look == "dark" else "light", viewport={"width": width, "height": 900}
+    )
+    page = logged_in(context, served, "regulator")
+    for path in ("/", f"/audits/{name}", f"/audits/{name}/people", "/check"):
+        page.goto(f"{served.url}{path}")
+        assert page.evaluate(OVERFLOW) <= 0, path
+        if look != "phone":
+            require_accessible(page)
+    assert page.complaints == []  # type: ignore[attr-defined]
+    context.close()
+
+
+def test_the_keyboard_is_enough(served: Served, browser: Browser) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.url)
+    served.as_("approver")
+    page.keyboard.type(served.tokens["approver of all"])  # the field has the focus
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Audits")).to_be_visible()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    context.close()
