@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.base import Answer, Audit, binary
+from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
 from equipoise.errors import InvalidInput, ProtocolError
@@ -40,6 +41,9 @@ INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the v
 
 DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
 
+ANSWERED = ("told", "withdrawn")
+_COPIED = ("_adjusted", "_finding", "_issued", "_next_doubt", "_numbers", "_open", "_order")
+
 
 class AdaptiveAudit(Audit):
     """Label denied people only, each label for every rate; stop when a wrong answer is refuted.
@@ -66,6 +70,7 @@ class AdaptiveAudit(Audit):
 
     name: ClassVar[str] = "adaptive"
     looks_at_approved: ClassVar[bool] = False
+    correctable: ClassVar[bool] = True
     takes_unknown: ClassVar[bool] = True
 
     def __init__(
@@ -87,6 +92,7 @@ class AdaptiveAudit(Audit):
         self._index = {group: i for i, group in enumerate(self._groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self._concluded: str | None = None
+        self._weighs_later = False  # in a replay
         strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
         self._bands = bands_from_past(
             history,
@@ -143,12 +149,30 @@ class AdaptiveAudit(Audit):
         weighing, spending = self._evidence(), self._spending[ticket.group]
         spending.failures += (outcome == 0) - (weighing.outcome(number) == 0)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
-        weighing.correct(number, outcome)
-        self._finding = self._after_labels()
-        if self._finding is None and self._concluded is not None:
-            self._finding = self._conclude(self._concluded)
-        if self._finding is None:
-            self._give_up_if_broke()
+        weighing.note(number, outcome)
+        if not self._weighs_later:
+            self._after_corrections()
+
+    def replay(self, log: Sequence[Step]) -> None:
+        """Take in the log of another audit of this kind, to be where that one is.
+
+        Labels are weighed together up to the next plan, because nothing follows from one of them
+        alone unless it decides; a stretch in which one may have decided is taken one by one.
+        """
+        start = 0
+        if self._weighing is not None and not self._weighing.takes_coins_only:
+            super().replay(log)
+            return
+        while start < len(log):
+            stop = self._end_of_stretch(log, start)
+            steps, start = log[start:stop], stop
+            if len(steps) == 1 or (self._finding is not None and steps[0].kind != "corrected"):
+                super().replay(steps)
+            elif self._finding is None:
+                self._replay_undecided(steps)
+            else:
+                self._replay_unweighed(steps)
+                self._after_corrections()
 
     # -- many labels at once --------------------------------------------------------------------
 
@@ -188,6 +212,40 @@ class AdaptiveAudit(Audit):
         self._finding = self._after_labels()
         return taken
 
+    # -- a replay -------------------------------------------------------------------------------
+
+    def _end_of_stretch(self, log: Sequence[Step], start: int) -> int:
+        """Return where a plan, or a doubt, is due at the earliest; after a verdict none ever is."""
+        kinds = [step.kind for step in log[start:]]
+        if self._finding is not None:
+            alike = [(kind == "corrected") == (kinds[0] == "corrected") for kind in kinds]
+            return start + (alike.index(False) if False in alike else len(kinds))
+        weighing = self._evidence()
+        left = min(weighing.labels_until_change, np.ceil(self._next_doubt - weighing.told.sum()))
+        for stop, kind in enumerate(kinds, start=start + 1):
+            left -= kind != "asked"
+            if left <= 0 and kind in ANSWERED:
+                return stop
+        return len(log)
+
+    def _replay_undecided(self, steps: Sequence[Step]) -> None:
+        before = {name: copy(getattr(self, name)) for name in _COPIED}
+        before |= {name: deepcopy(getattr(self, name)) for name in ("_spending", "_weighing")}
+        self._replay_unweighed(steps)
+        weighing, answered = self._evidence(), steps[-1].kind in ANSWERED
+        verdict = weighing.go_on() if answered else weighing.weigh()
+        doubted = verdict is None and answered and self._after_labels() is not None
+        if self._finding is not None or verdict is not None or doubted:
+            vars(self).update(before)
+            super().replay(steps)
+
+    def _replay_unweighed(self, steps: Sequence[Step]) -> None:
+        self._weighs_later = True
+        try:
+            super().replay(steps)
+        finally:
+            self._weighs_later = False
+
     # -- the protocol's inside ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
@@ -203,13 +261,24 @@ class AdaptiveAudit(Audit):
     def _take_in(self, answer: Answer) -> None:
         while self._order and self._order[0].number not in self._open:
             self._order.popleft()
-        number = self._numbers[answer.ticket.number]
-        self._evidence().tell(number, OUT if answer.outcome is None else answer.outcome)
+        weighing, number = self._evidence(), self._numbers[answer.ticket.number]
+        weighing.note(number, OUT if answer.outcome is None else answer.outcome)
+        if self._weighs_later:
+            return
+        weighing.go_on()
         if self._finding is None:
             self._finding = self._after_labels()
 
     def _learn(self, answer: Answer) -> Finding | None:
         raise NotImplementedError("answers are weighed as they come")
+
+    def _after_corrections(self) -> None:
+        verdict = self._evidence().weigh()
+        self._finding = None if verdict is None else self._decided(verdict)
+        if self._finding is None and self._concluded is not None:
+            self._finding = self._conclude(self._concluded)
+        if self._finding is None:
+            self._give_up_if_broke()
 
     def _after_labels(self) -> Finding | None:
         weighing = self._evidence()

@@ -50,11 +50,9 @@ PART = 0.2  # of a stake is divided anew at a plan, where there are pairs to div
 _FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
 _LOOKED_AT = 1000  # cells of a set that a plan looks at
 _LOST = 1e-20  # evidence that will hardly recover
-_CHANGED = frozenset(
-    (
-        *("_groups", "_outcomes", "_ends", "_divisions", "_sizings", "_sizer"),
-        *("ones", "zeros", "requested", "unfair_set", "fair_set"),
-    )
+_COPIED = (
+    *("_groups", "_outcomes", "_ends", "_divisions", "_sizings"),
+    *("ones", "zeros", "requested"),
 )
 
 
@@ -188,25 +186,42 @@ class Weighing:
         number = len(self._groups) - 1
         self._outcomes.append(None)
         if not observation.asked:
-            self._note(number, 0)
+            self.note(number, 0)
         return number
 
     def tell(self, number: int, outcome: int) -> Verdict | None:
         """Take in a request's outcome, OUT for one that will never be known; weigh what can be."""
-        self._note(number, outcome)
-        return self._go_on()
+        self.note(number, outcome)
+        return self.go_on()
 
     def correct(self, number: int, outcome: int) -> Verdict | None:
         """Replace an outcome that was told, or withdrawn: its own factor changes, nothing else."""
+        self.note(number, outcome)
+        return self.weigh()
+
+    def note(self, number: int, outcome: int) -> None:
+        """Take in an outcome, the first or another one, and leave it to others to weigh it."""
         old = self._outcomes[number]
-        if old is None:
-            return self.tell(number, outcome)
-        self._hear(number, old, -1)
-        self._hear(number, outcome, +1)
         self._outcomes[number] = outcome
-        if number < self.counted or self.verdict is not None:
-            self._start()
-        return self._go_on()
+        self._hear(number, outcome, +1)
+        if old is not None:
+            self._hear(number, old, -1)
+            if number < self.counted or self.verdict is not None:
+                self._start()
+
+    def weigh(self) -> Verdict | None:
+        """Weigh what was noted."""
+        if self.verdict is None:
+            self._count_settled()
+        if self.verdict is None and None in self._outcomes[self.counted :]:
+            self._look_ahead()
+        return self.verdict
+
+    def go_on(self) -> Verdict | None:
+        """Weigh what was noted, and plan anew where enough was told since the last plan."""
+        self.weigh()
+        self._keep_up()
+        return self.verdict
 
     def outcome(self, number: int) -> int | None:
         """Return a request's outcome, OUT if it was withdrawn, None if it is to come."""
@@ -309,6 +324,11 @@ class Weighing:
         return self._sizings[next(reversed(self._sizings))]
 
     @property
+    def takes_coins_only(self) -> bool:
+        """Whether every observation is a label, none shifted or weighted by a score."""
+        return self._sizer is None
+
+    @property
     def worths(self) -> Array:
         """What the next observation of each group is worth, in coins."""
         return np.array([1.0 if s is None else s.worth for s in self.sizings])
@@ -383,8 +403,12 @@ class Weighing:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Weighing:
         """Copy what labels change; cells and bets are shared."""
-        other = copy(self)
-        vars(other).update({k: deepcopy(v, memo) for k, v in vars(self).items() if k in _CHANGED})
+        other = object.__new__(Weighing)
+        vars(other).update(vars(self))
+        vars(other).update({name: copy(getattr(self, name)) for name in _COPIED})
+        other.unfair_set, other.fair_set, other._sizer = deepcopy(
+            (self.unfair_set, self.fair_set, self._sizer), memo
+        )
         return other
 
     # -- counting -------------------------------------------------------------------------------
@@ -396,18 +420,6 @@ class Weighing:
             weight = sign * (1.0 if sizing is None else sizing.worth)
             self.ones[group] += weight * z
             self.zeros[group] += weight * (1.0 - z)
-
-    def _note(self, number: int, outcome: int) -> None:
-        self._outcomes[number] = outcome
-        self._hear(number, outcome, +1)
-
-    def _go_on(self) -> Verdict | None:
-        if self.verdict is None:
-            self._count_settled()
-        if self.verdict is None and None in self._outcomes[self.counted :]:
-            self._look_ahead()
-        self._keep_up()
-        return self.verdict
 
     def _count_settled(self) -> None:
         """Count observations in request order, up to the last label before the first out."""

@@ -102,7 +102,7 @@ class Memory:
         group, want = self._groups[ticket.group], WANTS.index(ticket.want)
         self.log.append([ASKED, ticket.number, group, ticket.decision, want])
         if self._audit is not None and not by_audit:
-            self._apply(self._audit, Step("asked", ticket))
+            self._audit.replay([Step("asked", ticket)])
 
     def told(
         self,
@@ -115,21 +115,18 @@ class Memory:
         self.log.append([TOLD, ticket.number, UNTOLD if outcome is None else outcome, person])
         if self._audit is not None:
             vector = features if features is not None or not person else self._features(person)
-            self._apply(self._audit, Step("told", ticket, outcome, _array(vector)))
+            self._audit.replay([Step("told", ticket, outcome, _array(vector))])
 
     def withdrawn(self, ticket: Ticket, cost: int) -> None:
         """Enter that the answer will not come."""
         self.log.append([WITHDRAWN, ticket.number, cost])
         if self._audit is not None:
-            self._apply(self._audit, Step("withdrawn", ticket, cost=float(cost)))
+            self._audit.replay([Step("withdrawn", ticket, cost=float(cost))])
 
     def corrected(self, ticket: Ticket, outcome: int) -> None:
         """Enter another outcome of a request that was settled."""
         self.log.append([CORRECTED, ticket.number, outcome])
-        if self._audit is not None and self._audit.correctable:
-            self._apply(self._audit, Step("corrected", ticket, outcome))
-        else:
-            self._audit = None
+        self.forget()
 
     def set_cap(self, cap: int | None) -> None:
         """Go on as if the cap had been this one from the beginning."""
@@ -141,13 +138,6 @@ class Memory:
         self._audit = None
 
     # -- helpers ----------------------------------------------------------------------------------
-
-    def _apply(self, audit: Audit, step: Step) -> None:
-        if step.kind == "corrected":
-            assert step.outcome is not None
-            audit.correct(step.ticket, step.outcome)
-        else:
-            audit.replay([step])
 
     def _steps(self) -> Iterator[Step]:
         tickets: dict[int, Ticket] = {}

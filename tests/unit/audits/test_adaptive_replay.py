@@ -1,0 +1,92 @@
+"""A replay weighs labels together, and ends where the audit is that took them one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.base import Step
+from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
+
+
+def made(gamma: float, budget: float | None) -> AdaptiveAudit:
+    question = Question("equal_opportunity", gamma, 0.2, 0.1)
+    return AdaptiveAudit(WORLD.past(20_000, 0), question, Costs(5, 100), budget=budget)
+
+
+def run(audit: AdaptiveAudit, people: int, seed: int) -> list[Step]:
+    """Let people come, answers late, out of order, withdrawn and corrected; return the log."""
+    rng = random.Random(seed)
+    log: list[Step] = []
+    waiting: list[tuple[Ticket, int]] = []
+    settled: list[tuple[Ticket, int]] = []
+    for number, person in enumerate(WORLD.draw(people, seed)):
+        before, ticket = audit.finding, audit.ask(person.group, person.decision)
+        if ticket.want is Want.LABEL or audit.finding is not before:
+            log.append(Step("asked", ticket))
+        if ticket.want is Want.LABEL:
+            waiting.append((ticket, person.outcome))
+        most = 0 if number == people - 1 or rng.random() < 0.05 else 15
+        while len(waiting) > most:
+            told, outcome = waiting.pop(rng.randrange(len(waiting)))
+            if rng.random() < 0.1:
+                log.append(Step("withdrawn", told, cost=105.0))
+                audit.withdraw(told, cost=105.0)
+            else:
+                log.append(Step("told", told, outcome))
+                audit.tell(told, outcome)
+            settled.append((told, outcome))
+        if settled and rng.random() < 0.02:
+            told, outcome = rng.choice(settled)
+            log.append(Step("corrected", told, 1 - outcome))
+            audit.correct(told, 1 - outcome)
+    return log
+
+
+def standing(audit: AdaptiveAudit) -> list[object]:
+    weighing = audit._evidence()
+    sets = (*weighing.unfair_set, *weighing.fair_set)
+    finding = None if audit.finding is None else audit.finding.to_json()
+    return [
+        *(finding, weighing.counted, weighing.verdict, weighing._next_plan, audit._next_doubt),
+        *(audit.cost, audit.reserved, weighing.shares.tolist(), sorted(audit._open)),
+        np.concatenate([s.evidence[s._standing] for s in sets]).tolist(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gamma", "budget", "seed", "end"),
+    [
+        (0.25, None, 1, None),
+        (0.02, None, 2, Verdict.UNFAIR),
+        (0.25, 1500.0, 1, Verdict.INCONCLUSIVE),
+    ],
+    ids=["under way", "decided", "broke"],
+)
+def test_a_replay_ends_where_the_audit_is(
+    gamma: float, budget: float | None, seed: int, end: Verdict | None
+) -> None:
+    audit = made(gamma, budget)
+    log = run(audit, 250, seed)
+    assert (None if audit.finding is None else audit.finding.verdict) is end
+    for cut in (0, len(log) // 2, len(log)):
+        again = made(gamma, budget)
+        again.replay(log[:cut])
+        again.replay(log[cut:])
+        assert standing(again) == standing(audit)
+
+
+def test_a_replay_weighs_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    from equipoise.evidence.weighing import Weighing
+
+    audit = made(0.25, None)
+    log, looks, weigh = run(audit, 250, seed=2), [], Weighing.weigh
+    monkeypatch.setattr(Weighing, "weigh", lambda self: (looks.append(1), weigh(self))[1])
+    made(0.25, None).replay(log)
+    assert len(looks) < len(log) / 5
