@@ -6,7 +6,7 @@ import argparse
 import io
 import random
 import shutil
-import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import combinations
@@ -22,10 +22,12 @@ from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from equipoise.worlds.mixture import MixtureWorld
-from study.postgres import in_memory, new_database, postgres
+from study import _attacks
+from study.ledger_kill import place
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 FEATURED = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.3})
+ROUND = 250  # changes of one database
 TABLES = ("audits", "events", "people", "snapshots", "features", "ledger_schema")
 WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000000Z", "{}")
 
@@ -33,24 +35,24 @@ WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--people", type=int, default=10)
     parser.add_argument("--bits", type=int, default=8, help="bits of each byte to flip, up to 8")
-    parser.add_argument("--tables", type=int, default=10_000, help="changes of a database")
+    parser.add_argument("--total", type=int, default=10_000, help="changes of a database")
 
 
 def run(options: argparse.Namespace) -> str:
-    export, head = small_export(options.people)
-    tried, missed = 0, 0
-    for changed in changes(export, options.bits):
-        tried += 1
-        missed += not is_found(changed, head)
-    lines = [f"export: {len(export):,} bytes, {tried:,} changes, {missed} not found"]
-    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-        share = options.tables // 10
-        for place, count in ((f"{directory}/l.db", options.tables - share), ("postgres", share)):
-            tried, escaped = tamper_with_tables(place, count, seed=1)
-            lines.append(
-                f"{place[-8:]}: {tried:,} changes of tables, not found: {escaped or 'none'}"
-            )
-    return "\n".join(lines)
+    """Change an export in every way, and add to what earlier runs did to databases."""
+    said = []
+    if not _attacks.counted("ledger_tamper", "export", "changes"):
+        export, head = small_export(options.people)
+        found = [is_found(changed, head) for changed in changes(export, options.bits)]
+        counts = {"changes": len(found), "not_found": found.count(False)}
+        _attacks.add("ledger_tamper", "export", **counts)
+    for kind, share in (("sqlite", 0.9), ("postgresql", 0.1)):
+        while _attacks.counted("ledger_tamper", kind, "changes") < share * options.total:
+            with place(kind) as ledger:
+                tried, escaped = tamper_with_tables(ledger, ROUND, seed=time.time_ns())
+            _attacks.add("ledger_tamper", kind, changes=tried, not_found=len(escaped))
+            said += [f"{kind}: {what}" for what in escaped]
+    return "\n".join(said) or "nothing escaped"
 
 
 def small_export(people: int) -> tuple[bytes, str]:
@@ -132,19 +134,11 @@ def is_found(export: bytes, head: str) -> bool:
 # -- a database ------------------------------------------------------------------------------------
 
 
-def tamper_with_tables(place: str, count: int, seed: int) -> tuple[int, list[str]]:
-    """Change so many cells, rows and rules of a database; return tries and what was not found.
+def tamper_with_tables(ledger: str, count: int, seed: int) -> tuple[int, list[str]]:
+    """Change so many cells, rows and rules of a new ledger; return tries and what was not found.
 
-    ``place`` is a file that does not exist yet, or the word ``postgres``. Every column of every
-    table has its turn before any has a second one.
+    Every column of every table has its turn before any has a second one.
     """
-    if place == "postgres":
-        with postgres() as server:
-            return _tamper(new_database(server), count, seed)
-    return _tamper(place, count, seed)
-
-
-def _tamper(ledger: str, count: int, seed: int) -> tuple[int, list[str]]:
     before, driver.SNAPSHOT_EVERY = driver.SNAPSHOT_EVERY, 20
     try:
         lives = [small_audit(ledger, 25), with_features(ledger, 60)]

@@ -256,9 +256,10 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     audit("limits", "--max-in-flight", 5, "--why", "fewer hands")
     audit("ask", "bert", "B", 0)
     assert "settle the request first" in audit("erase", "bert", code=2)
-    audit("withdraw", "bert")
+    audit("withdraw", "bert", "--actor", "anna")
     assert audit("erase", "bert").strip() == "erased"
     log = audit("log", "--last", 3)
+    assert "  anna  withdrawn person 2" in log
     assert "erased person 2" in log
     assert "OK: audit 'loans'" in audit("verify", "--checkpoint", heads)
     assert "must be 120:HASH or name a file" in audit("verify", "--checkpoint", "x", code=2)

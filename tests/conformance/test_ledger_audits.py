@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.errors import ProtocolError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.commands import Correct
+from equipoise.ledger.commands import Correct, Tell
 from equipoise.ledger.export import verify_export
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.worlds import CellWorld
@@ -153,4 +153,22 @@ def test_an_outcome_is_no_answer_to_a_request_for_features(ledger: str) -> None:
     live.tell(reply.person, features=person.features)
     assert live.tell(reply.person, features=person.features).repeated
     assert live.person(reply.person).state == "DESCRIBED"
+    live.verify()
+
+
+def test_features_of_the_wrong_length_are_refused_alone(ledger: str) -> None:
+    live = begin(ledger, "exp, features")
+    drawn, wanted = iter(enumerate(LAWS.draw(1500, 1))), []
+    while len(wanted) < 3:
+        number, person = next(drawn)
+        reply = live.ask(f"p{number}", person.group, person.decision)
+        if reply.want is Want.FEATURES:
+            wanted.append((reply.person, tuple(person.features)))
+        elif reply.want is Want.LABEL:
+            live.tell(reply.person, person.outcome)
+    wanted[1] = (wanted[1][0], (*wanted[1][1], 1.0))
+    replies = live.run([Tell(name, None, features) for name, features in wanted])
+    assert [reply.state for reply in replies] == ["DESCRIBED", "", "DESCRIBED"]
+    assert "'features' must be a vector of length" in str(replies[1].problem)
+    assert live.person(wanted[1][0]).state == "RESERVED"
     live.verify()

@@ -191,6 +191,9 @@ class Audit(ABC):
             )
         self._settle(Answer(ticket, outcome, features))
 
+    def check_features(self, group: str, features: Features) -> None:  # noqa: B027
+        """Refuse features that :meth:`tell` would refuse; an audit that asks for none takes any."""
+
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
         """Say that the answer will never come; it stays unknown and counts against the auditor.
 

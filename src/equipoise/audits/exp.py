@@ -192,15 +192,19 @@ class ExpAudit(Audit):
     ) -> None:
         """Bring what the ticket wanted; features must be a vector that the model's family knows."""
         if ticket.want is Want.FEATURES and features is not None:
-            law = self.model.of(ticket.group)[0]
             features = np.atleast_1d(np.asarray(features, dtype=float))
-            if features.shape != (law.family.dimension(law.theta),):
-                raise InvalidInput(
-                    f"'features' must be a vector of length {law.family.dimension(law.theta)}; "
-                    f"got shape {features.shape}"
-                )
-            law.family.points(features[None, :], name="features")
+            self.check_features(ticket.group, features)
         super().tell(ticket, outcome, features)
+
+    def check_features(self, group: str, features: Features) -> None:
+        """Refuse features that the model's family does not know."""
+        law = self.model.of(group)[0]
+        length = law.family.dimension(law.theta)
+        if features.shape != (length,):
+            raise InvalidInput(
+                f"'features' must be a vector of length {length}; got shape {features.shape}"
+            )
+        law.family.points(features[None, :], name="features")
 
     def _wants(self, group: str, decision: int) -> Want:
         # Whoever is passed over for money would bias the counts, so the dearest must be affordable.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from equipoise.cli import audit_proof as proof
 from equipoise.cli.audit_options import LIMITS, MONEY, pairs, show
 from equipoise.cli.option_groups import (
     LEDGER,
+    Actor,
     Ledger,
     Name,
     question_asked,
@@ -22,9 +23,6 @@ from equipoise.cli.option_groups import (
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Costs, Question
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app"]
 
@@ -85,6 +83,7 @@ def new(
         ),
     ] = None,
     ledger: Ledger = LEDGER,
+    actor: Actor = None,
     json: Json = False,
 ) -> None:
     """Begin an audit on past decisions.
@@ -110,6 +109,7 @@ def new(
         decimals=decimals,
         approvals=approval or (),
         options={n: _json_value(v) for n, v in pairs("--option", option)},
+        actor=actor,
     )
     show(live.status(), json)
 

@@ -12,7 +12,7 @@ import typer
 from equipoise.cli.audit_options import pairs, show, show_reply
 from equipoise.cli.audit_people import Known
 from equipoise.cli.console import print_json
-from equipoise.cli.option_groups import live_audit, with_options
+from equipoise.cli.option_groups import acting_audit, live_audit, with_options
 from equipoise.cli.options import Json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Why = Annotated[str, typer.Option(help="Reason, kept in the ledger.", show_defau
 Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def conclude(
     live: LiveAudit,
     why: Annotated[str, typer.Option(help="Reason.")] = "nobody else is to come",
@@ -35,7 +35,7 @@ def conclude(
     show(live.status(), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def budget(
     live: LiveAudit,
     why: Why,
@@ -48,7 +48,7 @@ def budget(
     show_reply(live.set_budget(amount, why), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def limits(
     live: LiveAudit,
     why: Why,
@@ -65,31 +65,31 @@ def limits(
     show_reply(live.set_limits(max_in_flight, groups, why=why), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def pause(live: LiveAudit, why: Why, json: Json = False) -> None:
     """Ask nobody for now; outcomes are taken all the same."""
     show_reply(live.pause(why), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def resume(live: LiveAudit, why: Why, json: Json = False) -> None:
     """Ask again."""
     show_reply(live.resume(why), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def approve(live: LiveAudit, proposal: Proposal, json: Json = False) -> None:
     """Carry out what somebody else proposed."""
     show_reply(live.approve(proposal), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def reject(live: LiveAudit, proposal: Proposal, why: Why, json: Json = False) -> None:
     """Drop a proposal."""
     show_reply(live.reject(proposal, why), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def erase(live: LiveAudit, person: Known, json: Json = False) -> None:
     """Forget a person: pseudonym and key are gone, chain and money stay provable."""
     show_reply(live.erase(person), json)

@@ -11,7 +11,7 @@ import typer
 
 from equipoise.cli.audit_options import pairs, show, show_reply
 from equipoise.cli.console import fail, print_json
-from equipoise.cli.option_groups import live_audit, with_options
+from equipoise.cli.option_groups import acting_audit, with_options
 from equipoise.cli.options import Json
 from equipoise.errors import InvalidInput
 
@@ -108,7 +108,7 @@ def one_or_many(
     return People(file, column, results, json)
 
 
-@with_options(live=live_audit, people=one_or_many)
+@with_options(live=acting_audit, people=one_or_many)
 def ask(
     live: LiveAudit,
     people: People,
@@ -124,7 +124,7 @@ def ask(
     people.carry_out(live, Ask, person=person, group=group, decision=decision)
 
 
-@with_options(live=live_audit, people=one_or_many)
+@with_options(live=acting_audit, people=one_or_many)
 def tell(
     live: LiveAudit,
     people: People,
@@ -139,7 +139,7 @@ def tell(
     people.carry_out(live, Tell, person=person, outcome=outcome)
 
 
-@with_options(live=live_audit, people=one_or_many)
+@with_options(live=acting_audit, people=one_or_many)
 def executed(live: LiveAudit, people: People, person: Person = None) -> None:
     """Say that an override was carried out."""
     from equipoise.ledger.commands import Execute
@@ -147,7 +147,7 @@ def executed(live: LiveAudit, people: People, person: Person = None) -> None:
     people.carry_out(live, Execute, person=person)
 
 
-@with_options(live=live_audit, people=one_or_many)
+@with_options(live=acting_audit, people=one_or_many)
 def withdraw(live: LiveAudit, people: People, person: Person = None) -> None:
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     from equipoise.ledger.commands import Withdraw
@@ -155,7 +155,7 @@ def withdraw(live: LiveAudit, people: People, person: Person = None) -> None:
     people.carry_out(live, Withdraw, person=person)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def overdue(
     live: LiveAudit,
     days: Annotated[
@@ -172,13 +172,13 @@ def overdue(
         typer.echo("\n".join([f"{len(replies):,} newly overdue", *late]))
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def write_off(live: LiveAudit, person: Known, json: Json = False) -> None:
     """Give up an overdue outcome: the worst cost is posted, the outcome stays unknown."""
     show_reply(live.write_off(person), json)
 
 
-@with_options(live=live_audit)
+@with_options(live=acting_audit)
 def correct(
     live: LiveAudit,
     person: Known,

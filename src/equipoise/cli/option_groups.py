@@ -15,7 +15,17 @@ from equipoise.question import Costs, Question
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["LEDGER", "Ledger", "Name", "live_audit", "prices", "question_asked", "with_options"]
+__all__ = [
+    "LEDGER",
+    "Actor",
+    "Ledger",
+    "Name",
+    "acting_audit",
+    "live_audit",
+    "prices",
+    "question_asked",
+    "with_options",
+]
 
 Command = Callable[..., None]
 
@@ -30,6 +40,15 @@ Ledger = Annotated[
         envvar="EQUIPOISE_LEDGER",
         metavar="FILE|URL",
         help="A file (SQLite) or postgresql://…",
+    ),
+]
+Actor = Annotated[
+    str | None,
+    typer.Option(
+        envvar="EQUIPOISE_ACTOR",
+        metavar="WHO",
+        help="Who does this, as the ledger will say; your user name if left out.",
+        show_default=False,
     ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
@@ -110,8 +129,13 @@ def prices(
     return Costs(feature_cost, label_cost)
 
 
-def live_audit(name: Name, ledger: Ledger = LEDGER) -> LiveAudit:
-    """Open an audit of a ledger."""
+def acting_audit(name: Name, ledger: Ledger = LEDGER, actor: Actor = None) -> LiveAudit:
+    """Open an audit of a ledger, for somebody who changes it."""
     from equipoise.ledger import LiveAudit
 
-    return LiveAudit.open(ledger, name)
+    return LiveAudit.open(ledger, name, actor=actor)
+
+
+def live_audit(name: Name, ledger: Ledger = LEDGER) -> LiveAudit:
+    """Open an audit of a ledger, to look at it."""
+    return acting_audit(name, ledger)

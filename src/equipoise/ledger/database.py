@@ -58,6 +58,17 @@ class Connection:
         elif rows:
             self.raw.cursor().executemany(self._own(sql), rows)
 
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows; PostgreSQL takes many in one stream, which is several times quicker."""
+        names = ", ".join(columns)
+        if self.kind == "postgresql" and len(rows) > 1:
+            with self.raw.cursor().copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            marks = ", ".join("?" * len(columns))
+            self.run_many(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """Yield rows without holding all of them; inside a transaction."""
         name = {} if self.kind == "sqlite" else {"name": "ledger_stream"}

@@ -76,10 +76,8 @@ class Store(Database):
                 raise InvalidInput(f"an audit named {name!r} exists already; choose another name")
             number = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
             row = AuditRow(number, uid, name, seed, 1, own, time, cap, 0, 0, 0)
-            marks = ", ".join("?" * len(columns(AuditRow)))
-            connection.run(f"INSERT INTO audits ({AUDIT}) VALUES ({marks})", AUDIT_VALUES(row))
-            first = "INSERT INTO events (audit_id, seq, body) VALUES (?, 1, ?)"
-            connection.run(first, (number, body))
+            connection.insert("audits", columns(AuditRow), [AUDIT_VALUES(row)])
+            connection.insert("events", ("audit_id", "seq", "body"), [(number, 1, body)])
         return row
 
     # -- reading --------------------------------------------------------------------------------
@@ -229,19 +227,18 @@ class Turn:
         changed: Sequence[PersonRow],
     ) -> None:
         """Store events ``(seq, body)`` with the people and the balance that follow."""
-        run_many, audit_id = self._connection.run_many, self._audit_id
-        insert = "INSERT INTO events (audit_id, seq, body) VALUES (?, ?, ?)"
-        run_many(insert, [(audit_id, seq, body) for seq, body in events])
-        marks = ", ".join("?" * (1 + len(columns(PersonRow))))
-        insert = f"INSERT INTO people (audit_id, {PERSON}) VALUES ({marks})"
-        run_many(insert, [(audit_id, *PERSON_VALUES(row)) for row in new])
+        connection, audit_id = self._connection, self._audit_id
+        rows = [(audit_id, seq, body) for seq, body in events]
+        connection.insert("events", ("audit_id", "seq", "body"), rows)
+        people = [(audit_id, *PERSON_VALUES(row)) for row in new]
+        connection.insert("people", ("audit_id", *columns(PersonRow)), people)
         sets = ", ".join(f"{name} = ?" for name in CHANGING)
-        run_many(
+        connection.run_many(
             f"UPDATE people SET {sets} WHERE audit_id = ? AND number = ?",
             [(*(getattr(r, name) for name in CHANGING), audit_id, r.number) for r in changed],
         )
         sets = ", ".join(f"{name} = ?" for name in columns(Head))
-        moved = self._connection.run(
+        moved = connection.run(
             f"UPDATE audits SET {sets} WHERE id = ? AND seq = ?",
             (*HEAD_VALUES(head), audit_id, self.head.seq),
         )
@@ -250,8 +247,8 @@ class Turn:
 
     def add_features(self, vectors: Sequence[tuple[int, str, str]]) -> None:
         """Store ``(number, salt, JSON)``."""
-        insert = "INSERT INTO features (audit_id, number, salt, vector) VALUES (?, ?, ?, ?)"
-        self._connection.run_many(insert, [(self._audit_id, *vector) for vector in vectors])
+        rows = [(self._audit_id, *vector) for vector in vectors]
+        self._connection.insert("features", ("audit_id", "number", "salt", "vector"), rows)
 
     def erase_features(self, numbers: Sequence[int] | None = None) -> None:
         """Delete the feature vectors of some people, or of all."""

@@ -240,14 +240,14 @@ def digest(body: str) -> str:
 
 def draw(seed: bytes, pseudonym: str) -> int:
     """Return a lottery number, 0 to 2**53 - 1: HMAC-SHA-256 of seed and pseudonym."""
-    mac = hmac.new(seed, pseudonym.encode("utf-8"), hashlib.sha256).digest()
+    mac = hmac.digest(seed, pseudonym.encode("utf-8"), "sha256")
     return int.from_bytes(mac[:8], "big") >> 11
 
 
 def keyed(salt: str, audit: str, pseudonym: str) -> str:
     """Return what stands for a person in the chain; without the salt it says nothing of them."""
     message = f"{audit}\n{pseudonym}".encode()
-    return hmac.new(bytes.fromhex(salt), message, hashlib.sha256).hexdigest()[:32]
+    return hmac.digest(bytes.fromhex(salt), message, "sha256").hex()[:32]
 
 
 class Books:

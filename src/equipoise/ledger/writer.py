@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
@@ -206,6 +208,10 @@ class Writer:
             return _reply(row, repeated=True)
         if row.want != Want.FEATURES or not row.open:
             raise ProtocolError(f"no features of person {row.person!r} were asked for")
+        if not self.state.ready:
+            raise NotReady
+        if not self.state.features_erased:
+            self.state.memory.audit.check_features(row.group_name, np.asarray(features))
         data = self._post(row, row.hold)
         self._keep(row, features, data)
         self._append("described", data, features=features)

@@ -1,0 +1,64 @@
+"""What attacks on ledgers have counted: added up over runs, and shown in docs/ledger-attacks.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+__all__ = ["add", "counted"]
+
+PAGE = Path(__file__).parents[1] / "docs" / "ledger-attacks.md"
+SUMS = PAGE.with_suffix(".json")
+INTRODUCTION = """# Attacks on the ledger
+
+<!-- generated: do not edit -->
+
+Each run of a study adds to these sums (`docs/ledger-attacks.json`), until its total is reached.
+"""
+WORDS = {
+    "ledger_kill": "Three programs ask and tell; one, two or all of them are killed (kill -9) and "
+    "others take their place, or PostgreSQL's own processes are. Every hundred kills the ledger is "
+    "compared with what each program noted as acknowledged, and verified.",
+    "ledger_verify": "A ledger and an export of it are verified while two programs ask, tell, "
+    "correct and withdraw.",
+    "ledger_tamper": "A cell, a row or a rule of a database is changed behind the ledger's back, "
+    "every table and column in turn, or any bit, byte or line of an export; the head is known.",
+}
+
+Sums = dict[str, dict[str, dict[str, int]]]
+
+
+def counted(attack: str, where: str, what: str) -> int:
+    """Return what runs so far have counted."""
+    return _read().get(attack, {}).get(where, {}).get(what, 0)
+
+
+def add(attack: str, where: str, **counts: int) -> None:
+    """Add a run's counts and write the page anew."""
+    sums = _read()
+    row = sums.setdefault(attack, {}).setdefault(where, {})
+    for what, count in counts.items():
+        row[what] = row.get(what, 0) + count
+    SUMS.write_text(json.dumps(sums, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(_page(sums))
+
+
+def _read() -> Sums:
+    found: Sums = json.loads(SUMS.read_text()) if SUMS.exists() else {}
+    return found
+
+
+def _page(sums: Sums) -> str:
+    lines = [INTRODUCTION]
+    for attack in sorted(sums):
+        rows = sums[attack]
+        names = list(dict.fromkeys(name for row in rows.values() for name in row))
+        totals = {name: sum(row.get(name, 0) for row in rows.values()) for name in names}
+        lines += [f"## `python -m study {attack}`\n", WORDS[attack] + "\n"]
+        lines.append("| | " + " | ".join(name.replace("_", " ") for name in names) + " |")
+        lines.append("|---" + "|---:" * len(names) + "|")
+        for where, row in {**rows, "**all**": totals}.items():
+            cells = [f"{row[name]:,}" if name in row else "–" for name in names]
+            lines.append(f"| {where} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
