@@ -20,6 +20,7 @@ from equipoise.identify import simultaneous
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares(
     {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.20, 0.12, 0.68, 0.40)}, shares={"A": 0.6, "B": 0.4}
@@ -149,7 +150,7 @@ def test_a_past_of_one_row_per_group_is_never_certain() -> None:
     assert finding.labels < 500, "labels that cannot decide are not bought for ever"
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 20])
+@pytest.mark.parametrize("k", [2, 3, quick(8, full=20)])
 def test_any_number_of_groups(k: int) -> None:
     world = groups(k)
     audit = audited(world, Question(gamma=0.2, epsilon=0.3))
@@ -209,7 +210,7 @@ def test_a_larger_allowed_error_costs_less() -> None:
     for level in (0.2, 1e-6):
         runs = [
             run(audited(WORLD, replace(QUESTION, delta_wrong_unfair=level)), WORLD, seed)
-            for seed in range(5)
+            for seed in range(quick(3, full=5))
         ]
         assert all(f.verdict is Verdict.UNFAIR for f in runs)
         costs[level] = np.mean([f.cost for f in runs])
@@ -220,7 +221,7 @@ def test_a_larger_allowed_error_costs_less() -> None:
 def test_dear_groups_are_asked_less(dear: str) -> None:
     def share(costs: Costs) -> float:
         asked = []
-        for seed in range(12):
+        for seed in range(quick(4, full=12)):
             audit = AdaptiveAudit(WORLD.past(), QUESTION, costs)
             run(audit, WORLD, seed)
             asked.append(audit.spending[dear].labels / audit.labels)
@@ -406,7 +407,7 @@ def test_a_label_that_was_told_takes_a_few_bytes() -> None:
     audit = audited(WORLD, Question(gamma=gamma, epsilon=0.02, delta=1e-9))
     rng = np.random.default_rng(0)
     sizes = []
-    for labels in (400, 4_000):
+    for labels in (200, quick(1_000, full=4_000)):
         while audit.labels < labels and audit.finding is None:
             for group in audit.cells:
                 ticket = audit.ask(group, 0)
@@ -418,7 +419,7 @@ def test_a_label_that_was_told_takes_a_few_bytes() -> None:
         assert not audit._order
         assert not audit._waiting
         assert not audit._open
-    assert sizes[1] < sizes[0] + 20 * 4_000
+    assert sizes[1] < sizes[0] + 20 * labels
 
 
 # -- protocol and bad input -------------------------------------------------------------------

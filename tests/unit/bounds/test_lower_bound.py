@@ -14,6 +14,7 @@ from equipoise.identify import difference_bounds, free_verdict
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 from tests.unit.bounds.brute_force import brute_force, deltas, kl
 
 REFERENCE = CellWorld.from_shares(
@@ -103,11 +104,11 @@ def test_three_groups_on_a_grid(world: CellWorld, question: Question) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("groups", [2, 3, 4])
+@pytest.mark.parametrize("groups", quick([2, 4], full=[2, 3, 4]))
 def test_certificate(metric: str, groups: int) -> None:
     """Both sides agree, and no random alternative is below the certified value."""
     need = kl(0.05, np.array([0.95]))[0]
-    for seed in range(4):
+    for seed in range(quick(2, full=4)):
         rng = np.random.default_rng([seed, groups])
         world = random_world(groups, rng, spread=0.2)
         gamma, epsilon = TOLERANCES[(seed + groups) % 5]
