@@ -116,6 +116,16 @@ def bank() -> tuple[Instance, ...]:
     return tuple(instance for part in parts for instance in part)
 
 
+def sources(groups: int) -> dict[str, Visits]:
+    """Return worlds of two or of four groups by where they come from, each with a metric."""
+    by_sex, by_both = _adult()
+    return {
+        "FICO": _visits(_fico_pairs() if groups == 2 else _fico_all()),
+        "Adult": _visits(by_sex if groups == 2 else by_both),
+        "random": _random(groups),
+    }
+
+
 def run(_: argparse.Namespace) -> Table:
     instances = bank()
     kinds = Counter((i.groups, i.kind) for i in instances)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
+from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
+from equipoise._shown import Row, Shown
+from equipoise.compare import Compare
 from equipoise.question import Question, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Finding", "Interval", "Separation", "separation"]
 
@@ -67,8 +74,11 @@ def separation(rates: Mapping[str, Mapping[str, Interval]]) -> Separation | None
 
 
 @dataclass(frozen=True)
-class Finding(JsonValue):
+class Finding(JsonValue, Shown):
     """The answer of an audit, and everything needed to defend it.
+
+    It prints, shows itself in a notebook, draws itself (``plot``), and becomes a table
+    (``to_frame``) or plain data (``to_dict``).
 
     Attributes
     ----------
@@ -96,6 +106,19 @@ class Finding(JsonValue):
         What the answer rests on, one line each.
     warnings
         Assumptions that the data speak against, one line each.
+
+    Examples
+    --------
+    >>> rates = {"true_positive_rate": {"A": Interval(0.7, 0.8, 0.75), "B": Interval(0.5, 0.6)}}
+    >>> finding = Finding(
+    ...     Question("equal_opportunity"), Verdict.UNFAIR, 0.1, 0.3, "the evidence says so",
+    ...     rates=rates, decided_by=separation(rates),
+    ... )
+    >>> finding.who
+    'the true positive rate of A is above that of B by at least 10 percentage points'
+    >>> print(finding.meaning)
+    UNFAIR says that Delta is more than 0.05, not that it is more than 0.1: between the two both
+    answers are right, and the range may reach there
     """
 
     question: Question
@@ -117,6 +140,83 @@ class Finding(JsonValue):
     def __str__(self) -> str:
         return self.describe()
 
+    @property
+    def who(self) -> str:
+        """Who differs in which rate, which way and by how much; empty where nobody can be named.
+
+        After UNFAIR the groups that the ranges separate, else those furthest apart by the best
+        guess.
+        """
+        if (found := self.decided_by) is not None:
+            high, low = (self.rates[found.rate][g] for g in (found.higher, found.lower))
+            size = _size(self.question.comparison, low.upper, high.lower)
+            guess = ""
+            if low.estimate is not None and high.estimate is not None:
+                likely = _size(self.question.comparison, low.estimate, high.estimate)
+                guess = f", {likely} by the best guess"
+            return f"{found} by at least {size}{guess}"
+        if (likely_pair := self._furthest_apart()) is None:
+            return ""
+        apart, low_rate, high_rate = likely_pair
+        size = _size(self.question.comparison, low_rate, high_rate)
+        return f"by the best guess {apart} by {size}, the largest gap"
+
+    def _furthest_apart(self) -> tuple[Separation, float, float] | None:
+        """Return the two groups with the largest gap by the best guess, and their rates."""
+        found = [
+            (float(self.question.comparison.gap(low.estimate, high.estimate)),
+             Separation(rate, one, other), low.estimate, high.estimate)
+            for rate, by_group in self.rates.items()
+            for (one, high), (other, low) in permutations(by_group.items(), 2)
+            if low.estimate is not None and high.estimate is not None
+        ]  # fmt: skip
+        if not found or any(i.estimate is None for by in self.rates.values() for i in by.values()):
+            return None
+        return max(found, key=lambda one: one[0])[1:]
+
+    @property
+    def meaning(self) -> str:
+        """What the verdict says and what it does not, in a sentence."""
+        gamma, threshold = f"{self.question.gamma:g}", f"{self.question.threshold:.10g}"
+        between = "between the two both answers are right, and the range may reach there"
+        return {
+            Verdict.FAIR: f"FAIR says that Delta is at most {threshold}, not that it is at most "
+            f"{gamma}: {between}",
+            Verdict.UNFAIR: f"UNFAIR says that Delta is more than {gamma}, not that it is more "
+            f"than {threshold}: {between}",
+            Verdict.INCONCLUSIVE: "INCONCLUSIVE says that neither is established; the range for "
+            "Delta is, all the same",
+        }[self.verdict]
+
+    def _lines(self) -> Sequence[str]:
+        return [line for line in self.describe().splitlines() if not line.startswith("    ")]
+
+    def _rows(self) -> Sequence[Row]:
+        whole = Interval(self.lower, self.upper, self.estimate)
+        rates = [("Delta", "", whole)]
+        rates += [(rate, g, one) for rate, by_group in self.rates.items()
+                  for g, one in by_group.items()]  # fmt: skip
+        return [
+            {"rate": rate, "group": g, "lower": i.lower, "upper": i.upper, "estimate": i.estimate}
+            for rate, g, i in rates
+        ]
+
+    def _draw(self, ax: Axes) -> None:
+        from equipoise._look import BLUE, INK, draw_ranges, draw_zones, wrapped
+
+        rows = [("Delta", self.lower, self.estimate, self.upper)]
+        rows += [
+            (f"{rate.replace('_', ' ')}: {group}", one.lower, one.estimate, one.upper)
+            for rate, by_group in self.rates.items()
+            for group, one in by_group.items()
+        ]
+        draw_zones(ax, self.question.gamma, self.question.threshold, 1.0, rows=1)
+        draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
+        ax.set_xlim(0.0, 1.0)
+        axis = f"{self.question.comparison.noun} (Delta) and rates, as shares"
+        ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
+        ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
+
     def describe(self, money: Callable[[float], str] = "{:,.10g}".format) -> str:
         """Return the finding as lines of text, its cost written as ``money`` writes it."""
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
@@ -130,9 +230,16 @@ class Finding(JsonValue):
         for rate, groups in self.rates.items():
             lines += [f"  {rate.replace('_', ' ')}"]
             lines += [f"    {group}: {interval}" for group, interval in groups.items()]
-        if self.decided_by is not None:
-            lines += [f"  separated   {self.decided_by}"]
+        lines += [f"  who         {self.who}"] if self.who else []
         lines += [f"  missing     {line}" for line in self.missing]
         lines += [f"  assumes     {line}" for line in self.assumptions]
         lines += [f"  WARNING     {line}" for line in self.warnings]
         return "\n".join(lines)
+
+
+def _size(compare: Compare, low: float, high: float) -> str:
+    """Write how far a lower rate is from a higher one."""
+    points = float(compare.gap(low, high)) * 100.0
+    if compare is Compare.RATIO:
+        return f"{points:.3g}% of it"
+    return f"{points:.3g} percentage point{'' if f'{points:.3g}' == '1' else 's'}"

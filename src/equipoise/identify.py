@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,13 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
 from equipoise.curves import Band
 from equipoise.errors import BadData
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS, RATES, difference
 from equipoise.question import Question, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "ASSUMES_ALIKE",
@@ -75,14 +79,28 @@ class Check(Finding):
     denied_as_failures: float | None = None
 
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                super().__str__(),
-                f"  unlimited   past data without end would leave Delta in {self.unlimited}",
-                f"  naive       approved rows only: {_shown(self.approved_only)}; "
-                f"denials as failures: {_shown(self.denied_as_failures)}",
-            ]
+        return "\n".join([super().__str__(), *self._more()])
+
+    def _more(self) -> list[str]:
+        return [
+            f"  unlimited   past data without end would leave Delta in {self.unlimited}",
+            f"  naive       approved rows only: {_shown(self.approved_only)}; "
+            f"denials as failures: {_shown(self.denied_as_failures)}",
+        ]
+
+    def _lines(self) -> Sequence[str]:
+        return [*super()._lines(), *self._more()]
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        naive = (
+            (self.approved_only, "x", "approved rows only"),
+            (self.denied_as_failures, "+", "denials as failures"),
         )
+        for value, mark, words in naive:
+            if value is not None:
+                ax.plot([value], [0], mark, color="black", ms=9, label=words, clip_on=False)
+        ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
 
 
 def check(history: Past, question: Question) -> Check:
@@ -109,13 +127,15 @@ def check(history: Past, question: Question) -> Check:
     compare = question.comparison
     lower, upper = difference_bounds(bands, boxes, compare=compare)
     verdict = free_verdict(history, question, 1.0, use_labels=True)
+    rates = rate_intervals(bands, boxes)
     return Check(
         question=question,
         verdict=verdict,
         lower=lower,
         upper=upper,
         reason=_reason(verdict, lower, upper, question, boxes),
-        rates=rate_intervals(bands, boxes),
+        rates=rates,
+        decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
         missing=_missing(verdict, cells, question, bands),
         assumptions=assumptions_of(history),
         unlimited=Interval(

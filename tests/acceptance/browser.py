@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, sync_playwright
 
 __all__ = ["Opened", "opened"]
@@ -22,13 +24,28 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    @property
+    def to_the_network(self) -> list[str]:
+        """Requests that a page without network must not make."""
+        return [url for url in self.requests if not url.startswith(("file:", "data:"))]
+
+    @property
+    def grave_faults(self) -> list[str]:
+        """What axe-core calls a serious or critical fault of accessibility."""
+        found = Axe().run(self.page).response["violations"]
+        return [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+
 
 @contextmanager
-def opened(path: Path, *, width: int = 1000) -> Iterator[Opened]:
-    """Open a file."""
+def opened(
+    path: Path, *, width: int = 1000, scheme: Literal["light", "dark"] = "light"
+) -> Iterator[Opened]:
+    """Open a file, by day or by night."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context(offline=True, viewport={"width": width, "height": 900})
+        context = browser.new_context(
+            offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
         view = Opened(context.new_page())
         view.page.on("console", lambda message: view.complaints.append(message.text))
         view.page.on("pageerror", lambda error: view.complaints.append(str(error)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
+from equipoise.metrics import METRICS
 from tests.acceptance.shell import equipoise
 
 COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
@@ -37,11 +38,7 @@ def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
     answer = json.loads(done.stdout)
     history = eq.History.read(loans, group="race", decision="approved", outcome="repaid")
     finding = eq.check(history, eq.Question("equal_opportunity"))
-    assert answer.pop("history") == {
-        "cells": history.cells.to_dict(),
-        "notes": list(history.notes),
-        "read": history.summary.to_dict() if history.summary else None,
-    }
+    assert answer.pop("history") == history.to_dict()
     assert answer == json.loads(finding.to_json())
 
 
@@ -57,6 +54,21 @@ def test_the_four_fifths_rule_is_settled_for_free(loans: Path) -> None:
     refused = equipoise("check", loans, *COLUMNS, *asked, "--epsilon", "0.8")
     assert refused.returncode == 2
     assert "'gamma' + 'epsilon' of a ratio must be below 1" in " ".join(refused.stderr.split())
+
+
+def test_every_metric_at_once_and_as_a_page(loans: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = equipoise("check", loans, *COLUMNS, "--metric", "all", "--report", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, [line for line in lines if not line.startswith("wrote")])) <= 80
+    (parity,) = (line for line in lines if line.lstrip().startswith("demographic parity"))
+    assert "UNFAIR" in parity
+    assert "Asian > Black" in parity
+    assert page.read_text(encoding="utf-8").count('class="verdict ') == len(METRICS)
+    refused = equipoise("check", loans, *COLUMNS, "--report", tmp_path / "page.pdf")
+    assert refused.returncode == 2
+    assert "'--report' of a check must end in .html" in refused.stderr
 
 
 def test_intersections_words_and_prices(tmp_path: Path) -> None:

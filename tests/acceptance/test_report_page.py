@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from equipoise.history import History
+from equipoise.identify import check
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
-from equipoise.report import Report, simulate_live, write_report
+from equipoise.report import Report, simulate_live, write_check, write_report
 from equipoise.worlds import CellWorld
 from tests.acceptance.browser import opened
 
@@ -16,6 +19,17 @@ WORLD = CellWorld.from_shares(
     {"Alpha": (0.45, 0.15, 0.40, 0.5), "<b>Beta</b>": (0.15, 0.15, 0.70, 0.3)},
     shares={"Alpha": 0.7, "<b>Beta</b>": 0.3},
 )
+
+
+OVERFLOWING = """() => [...document.querySelectorAll('svg')]
+        .filter(svg => svg.getBoundingClientRect().width > 0).flatMap(svg => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')].filter(t => {
+            const b = t.getBoundingClientRect();
+            return b.left < box.left - 1 || b.right > box.right + 1
+                || b.top < box.top - 1 || b.bottom > box.bottom + 1;
+        }).map(t => t.textContent);
+    })"""
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +51,38 @@ def page(finished: LiveAudit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [1000, 390])
-def test_it_opens_without_network_or_complaint(page: Path, width: int) -> None:
-    with opened(page, width=width) as view:
+@pytest.fixture(scope="module")
+def check_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("check") / "check.html"
+    history = History.from_cells(WORLD.past(20_000, 0).cells)
+    asked = [Question(name) for name in ("equalized_odds", "demographic_parity")]
+    write_check(history, [check(history, question) for question in asked], path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("which", "width", "scheme"),
+    [("page", 1000, "light"), ("page", 390, "dark"), ("check_page", 390, "light")],
+)
+def test_it_opens_without_network_or_complaint(
+    which: str, width: int, scheme: Literal["light", "dark"], request: pytest.FixtureRequest
+) -> None:
+    with opened(request.getfixturevalue(which), width=width, scheme=scheme) as view:
+        assert view.grave_faults == []
         assert view.complaints == []
-        assert [url for url in view.requests if not url.startswith(("file:", "data:"))] == []
+        assert view.to_the_network == []
         wide = view.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, "the page must not scroll sideways"
+        assert view.page.evaluate(OVERFLOWING) == [], "words must stay inside their picture"
+        night = view.page.evaluate("getComputedStyle(document.querySelector('main')).color")
+        assert (night == "rgb(31, 41, 51)") == (scheme == "light")
+
+
+def test_a_check_page_says_what_the_check_says(check_page: Path) -> None:
+    text = check_page.read_text(encoding="utf-8")
+    assert "&lt;b&gt;Beta&lt;/b&gt;" in text
+    assert "<b>Beta" not in text
+    assert text.count('class="verdict ') == 2
 
 
 def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit) -> None:
@@ -59,19 +98,6 @@ def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit) -> None:
         assert view.page.locator("svg").count() >= 5
         # A group's name is text, whatever it looks like.
         assert "<b>Beta</b>" in text
-
-
-def test_its_pictures_hold_their_words(page: Path) -> None:
-    overflowing = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
-        const box = svg.getBoundingClientRect();
-        return [...svg.querySelectorAll('text')].filter(t => {
-            const b = t.getBoundingClientRect();
-            return b.left < box.left - 1 || b.right > box.right + 1
-                || b.top < box.top - 1 || b.bottom > box.bottom + 1;
-        }).map(t => t.textContent);
-    })"""
-    with opened(page) as view:
-        assert view.page.evaluate(overflowing) == []
 
 
 def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path) -> None:

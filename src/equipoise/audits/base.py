@@ -246,6 +246,13 @@ class Audit(ABC):
         """The answer, or None while the audit goes on."""
         return self._finding
 
+    def __repr__(self) -> str:
+        answer = "no verdict yet" if self._finding is None else str(self._finding.verdict)
+        return (
+            f"<{type(self).__name__} of {self.question.metric.replace('_', ' ')} in "
+            f"{len(self.cells)} groups: {answer}, {self.labels:,} labels, cost {self.cost:,.10g}>"
+        )
+
     # -- where it stands ------------------------------------------------------------------------
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from equipoise.cli.console import console, print_json
-from equipoise.cli.option_groups import question_asked, with_options
+from equipoise.cli.option_groups import questions_asked, with_options
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Question
@@ -19,14 +21,22 @@ if TYPE_CHECKING:
     from equipoise.history import History
     from equipoise.identify import Check
 
-__all__ = ["answers_table", "app", "show_check"]
+__all__ = ["answers_table", "app", "show_check", "show_checks"]
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@with_options(read=past_decisions, question=question_asked)
-def check(read: Read, question: Question, json: Json = False) -> None:
+@with_options(read=past_decisions, questions=questions_asked)
+def check(
+    read: Read,
+    questions: tuple[Question, ...],
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page with pictures: a file ending in .html."),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Say what past decisions alone establish, for free.
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
@@ -34,14 +44,51 @@ def check(read: Read, question: Question, json: Json = False) -> None:
     history = read()
     from equipoise.identify import check as check_free
 
-    finding = check_free(history, question)
+    findings = [check_free(history, question) for question in questions]
+    if report is not None:
+        from equipoise.report import write_check
+
+        write_check(history, findings, report)
     if json:
-        past = {"cells": history.cells.to_dict(), "notes": history.notes}
-        if history.summary is not None:
-            past["read"] = history.summary.to_dict()
-        print_json({**finding.to_dict(), "history": past})
+        past = history.to_dict()
+        several = {"findings": [one.to_dict() for one in findings]}
+        one = findings[0].to_dict() if len(findings) == 1 else several
+        print_json({**one, "history": {k: v for k, v in past.items() if v is not None}})
+        return
+    to = console()
+    if len(findings) == 1:
+        show_check(to, history, findings[0])
     else:
-        show_check(console(), history, finding)
+        show_checks(to, history, findings)
+    if report is not None:
+        to.print(f"wrote {report}", markup=False, soft_wrap=True)
+
+
+def show_checks(to: Console, history: History, findings: Sequence[Check]) -> None:
+    """Print past decisions, and a line per question."""
+    from rich.text import Text
+
+    from equipoise.cli.tables import colour_of, new_table, past_table
+
+    to.print(past_table(history.cells))
+    table = new_table("question", "verdict", "Delta", "who")
+    table.columns[1].justify = table.columns[3].justify = "left"
+    for one in findings:
+        table.add_row(
+            one.question.metric.replace("_", " "),
+            Text(str(one.verdict), style=f"bold {colour_of(one.verdict)}"),
+            f"{one.lower:.3f} to {one.upper:.3f}",
+            "" if one.decided_by is None else f"{one.decided_by.higher} > {one.decided_by.lower}",
+        )
+    table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    to.print(table)
+    asked = findings[0].question
+    to.print(
+        f"FAIR if Delta <= {asked.gamma:g}, UNFAIR if Delta > {asked.threshold:.10g}; each answer "
+        f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
+        "separate, the one with the higher rate first.",
+        markup=False,
+    )
 
 
 def show_check(to: Console, history: History, finding: Check) -> None:
@@ -61,6 +108,8 @@ def show_check(to: Console, history: History, finding: Check) -> None:
     to.print(answers_table(finding))
     to.print(Text(f"{finding.verdict}", style=f"bold {colour_of(finding.verdict)}"), end="")
     to.print(f": {finding.reason}; cost 0", markup=False)
+    if finding.who:
+        to.print(f"  who: {finding.who}", markup=False)
     for line in finding.missing:
         to.print(f"  missing: {line}", markup=False)
     for line in finding.assumptions:

@@ -24,6 +24,7 @@ __all__ = [
     "live_audit",
     "prices",
     "question_asked",
+    "questions_asked",
     "with_options",
 ]
 
@@ -90,31 +91,56 @@ def _parameters(
     }
 
 
+Metric = Annotated[
+    str, typer.Option(metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION)
+]
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help=f"all, or one of: {', '.join(METRICS)}; give it again for several.",
+        rich_help_panel=QUESTION,
+    ),
+]
+Gamma = Annotated[float, typer.Option(help="FAIR up to this gap.", rich_help_panel=QUESTION)]
+Epsilon = Annotated[
+    float, typer.Option(help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION)
+]
+Delta = Annotated[
+    float, typer.Option(help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION)
+]
+Comparing = Annotated[
+    Literal["difference", "ratio"],
+    typer.Option(
+        help="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+        "four-fifths rule.",
+        rich_help_panel=QUESTION,
+    ),
+]
+
+
 def question_asked(
-    metric: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION),
-    ] = "equalized_odds",
-    gamma: Annotated[
-        float, typer.Option(help="FAIR up to this gap.", rich_help_panel=QUESTION)
-    ] = 0.05,
-    epsilon: Annotated[
-        float, typer.Option(help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION)
-    ] = 0.05,
-    delta: Annotated[
-        float, typer.Option(help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION)
-    ] = 0.05,
-    compare: Annotated[
-        Literal["difference", "ratio"],
-        typer.Option(
-            help="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
-            "four-fifths rule.",
-            rich_help_panel=QUESTION,
-        ),
-    ] = "difference",
+    metric: Metric = "equalized_odds",
+    gamma: Gamma = 0.05,
+    epsilon: Epsilon = 0.05,
+    delta: Delta = 0.05,
+    compare: Comparing = "difference",
 ) -> Question:
     """Return the question that is asked."""
     return Question(metric, gamma, epsilon, delta, compare=compare)
+
+
+def questions_asked(
+    metric: Metrics = ["equalized_odds"],  # noqa: B006 - typer copies it
+    gamma: Gamma = 0.05,
+    epsilon: Epsilon = 0.05,
+    delta: Delta = 0.05,
+    compare: Comparing = "difference",
+) -> tuple[Question, ...]:
+    """Return the questions that are asked, one per metric."""
+    names = METRICS if "all" in metric else dict.fromkeys(metric)
+    return tuple(question_asked(name, gamma, epsilon, delta, compare) for name in names)
 
 
 def prices(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._shown import Row, Shown
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
@@ -20,12 +21,15 @@ from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of
 from equipoise.history.values import Meaning
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["History"]
 
 FEW = 30  # people in a group that is called small
 
 
-class History:
+class History(Shown):
     """Past decisions: who was approved, and how the approved turned out.
 
     Made by :meth:`read` from a table or by :meth:`from_cells` from counts; a
@@ -281,6 +285,33 @@ class History:
         return self._order.rows_until(
             int(tau), group=group, outcome=int(outcome), within_group=within_group
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts, what was read, and notes, as plain data."""
+        return {
+            "cells": self.cells.to_dict(),
+            "read": None if self.summary is None else self.summary.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def _lines(self) -> Sequence[str]:
+        return [repr(self)[1:-1], *self.notes]
+
+    def _rows(self) -> Sequence[Row]:
+        return [{"group": group, **c.counts} for group, c in self.cells.items()]
+
+    def _draw(self, ax: Axes) -> None:
+        from equipoise._look import BLUE, PALE, SAND, UNFAIR, draw_stacked
+
+        own = self.cells.values()
+        parts = {
+            "approved, good": ([c.approved_positive for c in own], BLUE),
+            "approved, bad": ([c.approved_negative for c in own], UNFAIR),
+            "approved, not known": ([c.approved_unknown for c in own], PALE),
+            "denied: nobody knows": ([c.denied for c in own], SAND),
+        }
+        draw_stacked(ax, self.cells.groups, {w: p for w, p in parts.items() if any(p[0])})
+        ax.set_xlabel("past people")
 
     def __repr__(self) -> str:
         return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"

@@ -80,6 +80,9 @@ class LiveAudit:
         self._clock = clock
         self._driver = Driver(store, row) if driver is None else driver
 
+    def __repr__(self) -> str:
+        return f"<LiveAudit {self.row.name!r}, written to as {self.actor!r}>"
+
     # -- making and finding -----------------------------------------------------------------------
 
     @classmethod

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
+from equipoise._shown import Row, Shown
 from equipoise.finding import Finding
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.settings import money
 from equipoise.ledger.state import State
 from equipoise.ledger.verify import OPEN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["GroupStatus", "Proposal", "Status", "status_of"]
 
@@ -42,7 +47,7 @@ class Proposal(JsonValue):
 
 
 @dataclass(frozen=True)
-class Status(JsonValue):
+class Status(JsonValue, Shown):
     """An audit as of one event; money in minor units.
 
     ``finding.cost`` is what was spent when the verdict was reached, ``spent`` what is by now; they
@@ -133,6 +138,38 @@ class Status(JsonValue):
         cost = self.money(self.finding.cost)
         lines.append(f"  cost        {cost} when the verdict was reached, {held} by now")
         return "\n".join([*lines, self.finding.describe(self.money)])
+
+    def _lines(self) -> Sequence[str]:
+        return [line for line in str(self).splitlines() if not line.startswith("    ")]
+
+    def _rows(self) -> Sequence[Row]:
+        return [
+            {
+                "group": group,
+                "approved": g.approved,
+                "denied": g.denied,
+                "good": g.positive,
+                "bad": g.negative,
+                "in_flight": g.in_flight,
+                "spent": g.spent,
+                "reserved": g.reserved,
+            }
+            for group, g in self.groups.items()
+        ]
+
+    def _draw(self, ax: Axes) -> None:
+        from equipoise._look import BLUE, PALE, UNFAIR, draw_stacked
+
+        own = self.groups.values()
+        parts = {
+            "good": ([g.positive for g in own], BLUE),
+            "bad": ([g.negative for g in own], UNFAIR),
+            "in flight": ([g.in_flight for g in own], PALE),
+        }
+        draw_stacked(ax, list(self.groups), parts)
+        ax.set_xlabel("denials that were overridden, by how they turned out")
+        verdict = "no verdict yet" if self.finding is None else str(self.finding.verdict)
+        ax.set_title(f"{self.name}: {verdict}, {self.money(self.spent)} spent", loc="left")
 
 
 def _count(number: int, what: str) -> str:

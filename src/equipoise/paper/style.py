@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.errors import MissingExtra
+from equipoise._look import styled
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -35,36 +34,6 @@ AUDITS: dict[str, tuple[str, str, str, Dashes]] = {
 }
 
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-
-_RC: dict[Any, Any] = {
-    "font.size": 10.0,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial", "sans-serif"],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5.0,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "equipoise",
-}
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Draw in this style inside."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtra("matplotlib", extra="report", purpose="pictures") from None
-    with matplotlib.rc_context(_RC):
-        yield
 
 
 def new_figure(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
+from equipoise._shown import Row, Shown
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
 from equipoise.errors import require_non_negative
@@ -17,11 +19,14 @@ from equipoise.planning.rehearsal import Quantile, Rehearsal
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["Plan", "plan"]
 
 
 @dataclass(frozen=True)
-class Plan(JsonValue):
+class Plan(JsonValue, Shown):
     """What is known for free, and what each audit would cost.
 
     Attributes
@@ -83,6 +88,46 @@ class Plan(JsonValue):
             lines += [f"{row.audit}: {row.guess}; {row.guarantees}"]
             lines += [f"  missing   {line}" for line in row.missing]
         return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
+
+    def _lines(self) -> Sequence[str]:
+        return str(self).splitlines()[:4]
+
+    def _rows(self) -> Sequence[Row]:
+        """Return a row per case, or per audit where none was rehearsed."""
+        if not self.cases:
+            return [
+                {"audit": row.audit, "cost": row.guess.cost, "labels": row.guess.labels,
+                 "can_run": row.possible}
+                for row in self.rows
+            ]  # fmt: skip
+        return [
+            {
+                "case": seen.scenario.name,
+                "expect": seen.scenario.expect,
+                **{f"cost_{float(q):.0%}": cost.value for q, cost in seen.cost.items()},
+                "labels": sum(seen.labels.values()),
+                "people": seen.people,
+                "days": self.days(seen),
+            }
+            for seen in self.cases
+        ]
+
+    def _draw(self, ax: Axes) -> None:
+        from equipoise._look import draw_ranges, wrapped
+
+        known = [q.value for seen in self.cases for q in seen.cost.values() if q.value]
+        most = 3.0 * max(known, default=1.0)  # where a cost that no rehearsal reached is drawn
+        rows = []
+        for seen in self.cases:
+            low, middle, high = (
+                most if q.value is None else max(q.value, 0.5) for q in seen.cost.values()
+            )
+            rows.append((f"{seen.scenario.name}\n{seen.scenario.expect}", low, middle, high))
+        draw_ranges(ax, rows)
+        if rows:
+            ax.set_xscale("log")
+        ax.set_xlabel("cost: bar, eight audits in ten; dot, half cost less")
+        ax.set_title(wrapped(self.advice), loc="left")
 
 
 def plan(

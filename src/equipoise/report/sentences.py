@@ -15,10 +15,12 @@ __all__ = [
     "guarantee",
     "headline",
     "in_words",
+    "letters",
     "noun",
     "quoted",
     "reading",
     "reason",
+    "sentence",
     "unit",
 ]
 
@@ -77,6 +79,15 @@ def headline(report: Report) -> str:
     )
 
 
+def letters() -> str:
+    """Return what the letters of formulas stand for."""
+    return (
+        "Δ (Delta): the largest gap between two groups. P[… | …]: the share of people, among those "
+        "after the bar, for whom what stands before it is true. f = 1: approved, f = 0: turned "
+        "down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
+    )
+
+
 def quoted(name: str) -> str:
     """Return a name as a shell takes it."""
     return shlex.quote(name)
@@ -89,8 +100,12 @@ def reading(rate: str) -> str:
 
 def reason(report: Report) -> str:
     """Return why the verdict is what it is, as a sentence begins."""
-    text = report.finding.reason
-    return text[:1].upper() + text[1:]
+    return sentence(report.finding.reason).removesuffix(".")
+
+
+def sentence(words: str) -> str:
+    """Return words as a sentence."""
+    return f"{words[:1].upper()}{words[1:].removesuffix('.')}."
 
 
 def noun(question: Question) -> str:

@@ -7,7 +7,30 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-__all__ = ["Picture", "linear", "logarithmic", "nice_ticks"]
+__all__ = [
+    "BLUE",
+    "FAIR",
+    "FAIR_PALE",
+    "INK",
+    "MUTED",
+    "PALE",
+    "PAPER",
+    "RULE",
+    "SAND",
+    "UNFAIR",
+    "UNFAIR_PALE",
+    "Picture",
+    "linear",
+    "logarithmic",
+    "nice_ticks",
+]
+
+# The page's style says what these are, by day and by night; outside of a page, by day.
+INK, MUTED, RULE = "var(--ink, #1f2933)", "var(--muted, #5f6c7b)", "var(--rule, #d5dbe1)"
+PAPER, SAND = "var(--paper, #ffffff)", "var(--sand, #e9e4d8)"
+BLUE, PALE = "var(--blue, #24588f)", "var(--pale, #b9cde3)"
+FAIR, FAIR_PALE = "var(--fair, #00735c)", "var(--fair-pale, #d9efe8)"
+UNFAIR, UNFAIR_PALE = "var(--unfair, #b0440f)", "var(--unfair-pale, #f7e2d6)"
 
 Scale = Callable[[float], float]
 
@@ -108,10 +131,10 @@ class Picture:
         self._parts.append(f'<polygon points="{path}" fill="{fill}" opacity="{opacity:g}"/>')
 
     def dot(self, x: float, y: float, radius: float, fill: str) -> None:
-        """Draw a dot with a white rim."""
+        """Draw a dot with a rim."""
         self._parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{fill}" '
-            'stroke="#ffffff" stroke-width="1.5"/>'
+            f'stroke="{PAPER}" stroke-width="1.5"/>'
         )
 
     def text(
@@ -121,7 +144,7 @@ class Picture:
         words: str,
         *,
         size: float = 13,
-        fill: str = "#1f2933",
+        fill: str = INK,
         anchor: str = "start",
         bold: bool = False,
     ) -> None:

@@ -1,22 +1,40 @@
-"""A report as HTML, Markdown or JSON."""
+"""A report as HTML, Markdown or JSON, and a page of what past decisions establish."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from equipoise.errors import UnknownName
+from equipoise._version import __version__
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.finding import Interval
+from equipoise.history import History
+from equipoise.identify import Check
 from equipoise.metrics import METRICS
 from equipoise.report import pictures, sentences
 from equipoise.report.content import Report
 
-__all__ = ["to_html", "to_markdown", "write_report"]
+__all__ = ["check_page", "to_html", "to_markdown", "write_check", "write_report"]
 
 
 def write_report(report: Report, path: str | Path) -> None:
-    """Write the report in the form that the file's name asks for."""
+    """Write the report in the form that the file's name asks for.
+
+    Examples
+    --------
+    >>> from equipoise import Costs, Question, worlds
+    >>> from equipoise.report import simulate_live
+    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> live = simulate_live(world, Question(), Costs(label=100), audit="rs", options={"tau": 5})
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(Report.of(live), f"{folder}/report.md")
+    ...     Path(f"{folder}/report.md").read_text().partition(":")[0]
+    '# Fairness audit'
+    """
     path = Path(path)
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,
@@ -29,17 +47,58 @@ def write_report(report: Report, path: str | Path) -> None:
     path.write_text(forms[path.suffix](report), encoding="utf-8")
 
 
+def write_check(history: History, findings: Sequence[Check], path: str | Path) -> None:
+    """Write what past decisions establish as one HTML file; several questions make one page."""
+    path = Path(path)
+    if path.suffix != ".html":
+        raise InvalidInput(f"'--report' of a check must end in .html; got {path.name!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(check_page(history, findings), encoding="utf-8")
+
+
 def to_html(report: Report) -> str:
     """Return one HTML file that needs nothing else: no network, no script."""
-    return _render("report.html.j2", report, autoescape=True)
+    return _render("report.html.j2", True, **_of_report(report))
 
 
 def to_markdown(report: Report) -> str:
     """Return the report as Markdown."""
-    return _render("report.md.j2", report, autoescape=False)
+    return _render("report.md.j2", False, **_of_report(report))
 
 
-def _render(template: str, report: Report, *, autoescape: bool) -> str:
+def check_page(history: History, findings: Sequence[Check]) -> str:
+    """Return one HTML file with the free answers to some questions about the same past."""
+    summary = history.summary
+    return _render(
+        "check.html.j2",
+        True,
+        source="Past decisions" if summary is None else Path(summary.source).name,
+        read=None if summary is None else str(summary),
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
+        findings=findings,
+        cells=history.cells,
+        notes=history.notes,
+        version=__version__,
+        interval=Interval,
+        rows=_rows,
+    )
+
+
+def _rows(by_group: Mapping[str, Interval]) -> list[pictures.RateRow]:
+    return [(group, None, one) for group, one in by_group.items()]
+
+
+def _of_report(report: Report) -> dict[str, object]:
+    return {
+        "report": report,
+        "finding": report.finding,
+        "status": report.status,
+        "question": report.question,
+        "rates": [rate.name for rate in METRICS[report.question.metric].rates],
+    }
+
+
+def _render(template: str, autoescape: bool, **values: object) -> str:
     environment = Environment(
         loader=PackageLoader("equipoise.report", "templates"),
         autoescape=autoescape,
@@ -50,13 +109,6 @@ def _render(template: str, report: Report, *, autoescape: bool) -> str:
     )
     environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     environment.filters["points"] = lambda share: f"{share * 100:.1f}"
+    environment.filters["gap"] = lambda gap: "nothing at all" if gap is None else f"{gap:.3f}"
     environment.filters["count"] = lambda number: f"{number:,}"
-    return environment.get_template(template).render(
-        report=report,
-        finding=report.finding,
-        status=report.status,
-        question=report.question,
-        rates=[rate.name for rate in METRICS[report.question.metric].rates],
-        pictures=pictures,
-        words=sentences,
-    )
+    return environment.get_template(template).render(pictures=pictures, words=sentences, **values)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
+from equipoise._shown import Row, Shown
 from equipoise.audits.base import Audit
 from equipoise.bands import clopper_pearson
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Draws", "Run", "Simulation", "Summary"]
 
@@ -69,8 +73,8 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Draws, JsonValue):
-    """Many runs of one audit in one world.
+class Simulation(Draws, JsonValue, Shown):
+    """Many runs of one audit in one world; ``to_frame`` has a row per run.
 
     Attributes
     ----------
@@ -80,6 +84,14 @@ class Simulation(Draws, JsonValue):
         What was run.
     difference
         The true Delta of the world.
+
+    Examples
+    --------
+    >>> from equipoise import simulate, worlds
+    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> runs = simulate("rs", world, Question(), Costs(), repeats=50, tau=2000)
+    >>> len(runs), runs.cost.shape, bool(runs.wrong.any())
+    (50, (50,), False)
     """
 
     audit: str
@@ -125,6 +137,32 @@ class Simulation(Draws, JsonValue):
 
     def __str__(self) -> str:
         return str(self.summary())
+
+    def _lines(self) -> Sequence[str]:
+        return str(self).splitlines()
+
+    def _rows(self) -> Sequence[Row]:
+        columns = {f.name: getattr(self, f.name).tolist() for f in fields(Draws)}
+        return [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+
+    def _table(self) -> Sequence[Row]:
+        return ()  # a notebook shows the summary
+
+    def _draw(self, ax: Axes) -> None:
+        from equipoise._look import BLUE, INK
+
+        ax.hist(self.cost, bins=min(40, max(8, len(self) // 5)), color=BLUE, alpha=0.75)
+        mean = float(self.cost.mean())
+        ax.axvline(mean, color=INK, ls="--", label=f"mean {mean:,.4g}")
+        ax.set_xlabel("cost of a run")
+        ax.set_ylabel("runs")
+        ax.set_title(
+            f"{self.audit}: {len(self):,} runs, {int(self.wrong.sum()):,} wrong", loc="left"
+        )
+        ax.legend()
 
 
 @dataclass(frozen=True)

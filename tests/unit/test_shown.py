@@ -1,0 +1,140 @@
+"""Every result can be seen and kept: HTML, picture, frame, plain data."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+import equipoise as eq
+from equipoise._shown import Shown
+from equipoise.report import simulate_live
+
+pytest.importorskip("matplotlib").use("Agg")
+
+WORLD = eq.worlds.CellWorld.from_shares(
+    {"<A>": (0.4, 0.1, 0.5, 0.5), "B & b": (0.2, 0.2, 0.6, 0.2)}
+)
+QUESTION = eq.Question("equal_opportunity", gamma=0.1, epsilon=0.2)
+
+
+NAMES = ("Finding", "Check", "Plan", "Simulation", "Status", "History")
+
+
+@cache
+def results() -> dict[str, Shown]:
+    past = WORLD.past(4000, 0)
+    history = eq.History.from_cells(past.cells)
+    live = simulate_live(WORLD, QUESTION, eq.Costs(label=100), people=60)
+    return {
+        "Finding": eq.run(eq.AdaptiveAudit(history, QUESTION, eq.Costs()), WORLD),
+        "Check": eq.check(history, QUESTION),
+        "Plan": eq.plan(history, QUESTION, eq.Costs(), denied_rate=WORLD.r, audits=2),
+        "Simulation": eq.simulate("rs", WORLD, QUESTION, eq.Costs(), repeats=20, tau=30),
+        "Status": live.status(),
+        "History": history,
+    }
+
+
+class Outline(HTMLParser):
+    """Note every tag and the text in between; complain about tags that do not match."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_shows_itself_in_a_notebook(name: str) -> None:
+    page = Outline(results()[name]._repr_html_())
+    assert "a" not in page.tags, "a group's name is text, whatever it looks like"
+    assert ("table" in page.tags) == (name != "Simulation")
+    if name in ("Finding", "Check", "Status", "History"):
+        assert "<A>" in page.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_draws_itself_where_it_is_told(name: str) -> None:
+    from matplotlib import pyplot
+
+    drawn = results()[name].plot()
+    assert drawn.get_xlabel()
+    figure, own = pyplot.subplots()
+    assert results()[name].plot(own) is own
+    figure.canvas.draw()
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_becomes_a_frame_and_plain_data(name: str) -> None:
+    result = results()[name]
+    pandas, polars = result.to_frame(), result.to_frame("polars")
+    assert list(pandas.columns) == polars.columns
+    assert len(pandas) == len(polars) > 0
+    json.dumps(result.to_dict(), allow_nan=False)  # type: ignore[attr-defined]
+    with pytest.raises(eq.UnknownName, match="kind of frame 'panda'"):
+        result.to_frame("panda")  # type: ignore[call-overload]
+
+
+def test_frames_hold_the_numbers() -> None:
+    runs, finding = results()["Simulation"], results()["Finding"]
+    assert isinstance(runs, eq.Simulation)
+    assert runs.to_frame()["cost"].tolist() == runs.cost.tolist()
+    assert isinstance(finding, eq.Finding)
+    first = finding.to_frame().iloc[0]
+    assert (first["rate"], first["lower"], first["upper"]) == (
+        "Delta",
+        finding.lower,
+        finding.upper,
+    )
+
+
+def test_a_verdict_says_who_and_what_it_means() -> None:
+    free = eq.check(
+        WORLD.past(40_000, 0), eq.Question("demographic_parity", gamma=0.05, epsilon=0.07)
+    )
+    assert free.verdict == "UNFAIR"
+    rates = free.rates["selection_rate"]
+    least = 100 * (rates["<A>"].lower - rates["B & b"].upper)
+    assert free.who == (
+        f"the selection rate of <A> is above that of B & b by at least {least:.3g} percentage "
+        "points"
+    )
+    assert free.who in str(free)
+    assert free.lower < free.question.threshold  # a board will ask how UNFAIR can be said
+    assert "not that it is more than 0.12" in free.meaning
+
+
+def test_a_ratio_says_who_in_shares() -> None:
+    asked = eq.Question("demographic_parity", gamma=0.1, compare="ratio")
+    assert eq.check(WORLD.past(), asked).who == (
+        "the selection rate of <A> is above that of B & b by at least 20% of it"
+    )
+
+
+def test_nobody_is_named_where_nobody_can_be() -> None:
+    assert eq.check(WORLD.past(4000, 0), QUESTION).who == ""
+
+
+def test_audits_print_what_they_are() -> None:
+    audit = eq.AdaptiveAudit(WORLD.past(), QUESTION, eq.Costs())
+    assert repr(audit) == (
+        "<AdaptiveAudit of equal opportunity in 2 groups: no verdict yet, 0 labels, cost 0>"
+    )
