@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.errors import InvalidInput, UnknownName, require_non_negative
+from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
 __all__ = ["Cells", "GroupCells"]
 
@@ -200,4 +200,6 @@ class Cells(Mapping[str, GroupCells]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Mapping[str, Any]]) -> Cells:
         """Build from what :meth:`to_dict` gave."""
+        for name, counts in data.items():
+            require_kind(f"cells[{name!r}]", counts, Mapping, "a mapping of cells to counts")
         return cls({name: GroupCells.from_dict(counts) for name, counts in data.items()})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 
 __all__ = [
     "BadData",
@@ -28,8 +29,10 @@ __all__ = [
     "UnknownPerson",
     "require_in_open_unit",
     "require_in_unit",
+    "require_kind",
     "require_n_jobs",
     "require_non_negative",
+    "require_whole",
 ]
 
 
@@ -61,7 +64,7 @@ class UnknownName(InvalidInput):
         self, kind: str, name: object, known: Iterable[object], *, remedy: str = ""
     ) -> None:
         names = [str(k) for k in known]
-        near = get_close_matches(str(name), names, n=1, cutoff=0.5)
+        near = get_close_matches(str(name), names, n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         more = f". {remedy}" if remedy else ""
@@ -102,27 +105,64 @@ class MissingExtra(EquipoiseError, ImportError):
         super().__init__(f"{purpose} need {package!r}: pip install 'equipoise[{extra}]'")
 
 
+def require_kind(name: str, value: object, kind: type | tuple[type, ...], words: str) -> None:
+    """Raise unless ``value`` is of a kind, which ``words`` describe.
+
+    Examples
+    --------
+    >>> require_kind("costs", 1.0, str, "Costs(feature, label)")
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: 'costs' must be Costs(feature, label); got 1.0
+    """
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name!r} must be {words}; got {_shown(value)}")
+
+
 def require_in_open_unit(name: str, value: float) -> None:
     """Raise unless ``value`` lies strictly between 0 and 1."""
+    _require_number(name, value)
     if not 0.0 < value < 1.0:
         raise InvalidInput(f"{name!r} must be in (0, 1); got {value!r}")
 
 
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs == 0):
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, Real) or n_jobs % 1 or n_jobs == 0
+    ):
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )
 
 
+def require_whole(name: str, value: int | None, least: int = 1) -> None:
+    """Raise unless ``value`` is a whole number of at least ``least``, or None."""
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, Real) or value % 1 or value < least
+    ):
+        raise InvalidInput(f"{name!r} must be a whole number of at least {least}; got {value!r}")
+
+
 def require_in_unit(name: str, value: float) -> None:
     """Raise unless ``value`` lies between 0 and 1, ends included."""
+    _require_number(name, value)
     if not 0.0 <= value <= 1.0:
         raise InvalidInput(f"{name!r} must be in [0, 1]; got {value!r}")
 
 
 def require_non_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number of at least 0."""
+    _require_number(name, value)
     if not 0.0 <= value < float("inf"):
         raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")
+
+
+def _require_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidInput(f"{name!r} must be a number; got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Write a value in short: itself if it is, else what kind of thing it is."""
+    words = repr(value)
+    return words if len(words) <= 60 and "\n" not in words else f"a {type(value).__name__}"

@@ -21,9 +21,9 @@ from equipoise.compare import Compare
 from equipoise.curves import Band
 from equipoise.errors import BadData
 from equipoise.finding import Finding, Interval, separation
-from equipoise.history.past import Past
+from equipoise.history.past import Past, require_past
 from equipoise.metrics import METRICS, RATES, difference
-from equipoise.question import Question, Verdict
+from equipoise.question import Question, Verdict, require_asked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,6 +122,8 @@ def check(history: Past, question: Question) -> Check:
     >>> check(past, Question("demographic_parity")).verdict  # all that it needs is known
     <Verdict.UNFAIR: 'UNFAIR'>
     """
+    require_past(history)
+    require_asked(question)
     cells, metric = history.cells, question.metric
     bands, boxes = _bands(history, question)
     compare = question.comparison

@@ -13,11 +13,12 @@ from equipoise.errors import (
     InvalidInput,
     UnknownName,
     require_in_open_unit,
+    require_kind,
     require_non_negative,
 )
 from equipoise.metrics import METRICS
 
-__all__ = ["Costs", "Question", "Ticket", "Verdict", "Want"]
+__all__ = ["Costs", "Question", "Ticket", "Verdict", "Want", "require_asked"]
 
 LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
 
@@ -96,7 +97,7 @@ class Question(JsonValue):
     compare: Literal["difference", "ratio"] = "difference"
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
+        if not isinstance(self.metric, str) or self.metric not in METRICS:
             raise UnknownName("metric", self.metric, METRICS)
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
@@ -193,6 +194,10 @@ class Costs(JsonValue):
     def __post_init__(self) -> None:
         require_non_negative("feature", self.feature)
         require_non_negative("label", self.label)
+        if not isinstance(self.groups, Mapping) or not all(
+            isinstance(costs, Costs) for costs in self.groups.values()
+        ):
+            raise InvalidInput(f"'groups' of Costs must map groups to Costs; got {self.groups!r}")
         for group, costs in self.groups.items():
             if costs.groups:
                 raise InvalidInput(f"'groups' of Costs cannot nest; got groups inside {group!r}")
@@ -243,3 +248,10 @@ class Ticket(JsonValue):
 
     def __str__(self) -> str:
         return f"#{self.number} {self.group}: {self.want.lower()}"
+
+
+def require_asked(question: object, costs: object = None) -> None:
+    """Raise unless a question, and prices where there are any, are what they should be."""
+    require_kind("question", question, Question, "a Question, as in Question('equal_opportunity')")
+    if costs is not None:
+        require_kind("costs", costs, Costs, "Costs, as in Costs(feature=0.0, label=1.0)")

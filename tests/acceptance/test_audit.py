@@ -103,18 +103,24 @@ def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
 
 def test_one_person_at_a_time(ledger: str) -> None:
     asked = in_a_shell("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
-    assert asked.stdout.strip() == "anna: RESERVED, wanted: label"
+    assert asked.stdout.strip() == "anna: override this denial, and tell how it goes"
     again = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger, "--json")
     assert json.loads(again.stdout)["repeated"] is True
-    assert "EXECUTED" in equipoise("audit", "executed", "loans", "anna", "-l", ledger).stdout
+    assert (
+        "overridden, the outcome is awaited"
+        in equipoise("audit", "executed", "loans", "anna", "-l", ledger).stdout
+    )
     late = equipoise("audit", "overdue", "loans", "--days", 0, "-l", ledger)
     assert "1 newly overdue" in late.stdout
-    assert "WRITTEN_OFF" in equipoise("audit", "write-off", "loans", "anna", "-l", ledger).stdout
-    assert "REVEALED" in equipoise("audit", "tell", "loans", "anna", 1, "-l", ledger).stdout
+    assert "written off" in equipoise("audit", "write-off", "loans", "anna", "-l", ledger).stdout
+    assert (
+        "the outcome is noted"
+        in equipoise("audit", "tell", "loans", "anna", 1, "-l", ledger).stdout
+    )
     fixed = equipoise("audit", "correct", "loans", "anna", 0, "--why", "typo", "-l", ledger)
-    assert "CORRECTED" in fixed.stdout
+    assert "the outcome is corrected" in fixed.stdout
     equipoise("audit", "ask", "loans", "bert", "B", 0, "-l", ledger)
-    assert "WITHDRAWN" in equipoise("audit", "withdraw", "loans", "bert", "-l", ledger).stdout
+    assert "withdrawn" in equipoise("audit", "withdraw", "loans", "bert", "-l", ledger).stdout
     listed = json.loads(equipoise("audit", "list", "-l", ledger, "--json").stdout)
     assert [row["name"] for row in listed] == ["loans"]
 
@@ -248,7 +254,7 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     heads = tmp_path / "heads.jsonl"
     audit("checkpoint", "--to", heads)
     assert audit("pause", "--why", "a holiday").strip() == "paused"
-    assert "(paused)" in audit("ask", "anna", "B", 0)
+    assert "the audit is paused" in audit("ask", "anna", "B", 0)
     audit("resume", "--why", "back")
     audit("budget", 60_000, "--why", "more money")
     assert "cap 600.00 EUR" in audit("status")

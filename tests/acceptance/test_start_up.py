@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import equipoise as eq
 from equipoise.cli.app import COMMANDS
+from tests.acceptance.shell import equipoise as in_process
 from tests.acceptance.shell import in_a_shell, python
 
 HEAVY = {
@@ -77,3 +81,25 @@ def test_an_unknown_command_is_one_line_and_code_2() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: No such command 'chek'")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_errors_are_json_where_answers_are() -> None:
+    done = in_process("check", "none.csv", "-g", "a", "-d", "b", "-o", "c", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    said = json.loads(done.stderr)
+    assert said == {"error": "InvalidInput", "message": "'source': no file 'none.csv'"}
+    assert json.loads(in_process("check", "--json").stderr)["error"] == "UsageError"
+    assert json.loads(in_process("chek", "--json").stderr)["error"] == "UsageError"
+    assert in_process("chek").stderr.startswith("error: ")
+
+
+def test_a_shell_can_complete_commands_and_options() -> None:
+    environment = {
+        **os.environ,
+        "_EQUIPOISE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "equipoise ch",
+        "COMP_CWORD": "1",
+    }
+    program = Path(sys.executable).with_name("equipoise")
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["check"]

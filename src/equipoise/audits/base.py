@@ -19,10 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cells import Cells
-from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
+from equipoise.errors import (
+    InvalidInput,
+    ProtocolError,
+    UnknownName,
+    require_kind,
+    require_non_negative,
+)
 from equipoise.finding import Finding
-from equipoise.history.past import Past
-from equipoise.question import Costs, Question, Ticket, Want
+from equipoise.history.past import Past, require_past
+from equipoise.question import Costs, Question, Ticket, Want, require_asked
 
 __all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
 
@@ -117,11 +123,8 @@ class Audit(ABC):
     ) -> None:
         if budget is not None:
             require_non_negative("budget", budget)
-        if not isinstance(history, Past):
-            raise InvalidInput(
-                f"'history' must be past decisions as History.read or a world's past() return "
-                f"them; got a {type(history).__name__}"
-            )
+        require_past(history)
+        require_asked(question, costs)
         if history.cells.unknown and not self.takes_unknown:
             raise InvalidInput(
                 f"the audit {self.name!r} counts approved people by their outcome, and those of "
@@ -158,7 +161,7 @@ class Audit(ABC):
         ``decided`` and ``number`` are for a replay: what was wanted then stands, under the number
         that it had, whatever the audit would want now.
         """
-        if group not in self.cells:
+        if not isinstance(group, str) or group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         decision = binary("decision", decision)
         want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
@@ -363,6 +366,7 @@ class Audit(ABC):
             self._finding = self._conclude("the budget is spent")
 
     def _require_open(self, ticket: Ticket) -> None:
+        require_kind("ticket", ticket, Ticket, "what ask returned, a Ticket")
         if self._open.get(ticket.number) == ticket:
             return
         if ticket.number >= self._issued:

@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput, UnknownName, require_kind
 
 if TYPE_CHECKING:
     from equipoise.audits.base import Audit
@@ -97,7 +97,8 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
 
     if isinstance(audit, type) and issubclass(audit, Audit):
         return audit
-    if not isinstance(audit, str) or audit not in AUDITS:
+    require_kind("audit", audit, str, "the name of an audit, or an audit's class")
+    if audit not in AUDITS:
         raise UnknownName("audit", audit, AUDITS)
     found: type[Audit] = resolve(AUDITS[audit].audit)
     return found

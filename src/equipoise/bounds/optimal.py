@@ -14,8 +14,9 @@ from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, U
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.metrics import METRICS
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.worlds import World
+from equipoise.worlds.base import require_world
 
 __all__ = ["LowerBound", "lower_bound"]
 
@@ -102,6 +103,8 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
       A: 146 labels, 69% of the cost
       B: 79.2 labels, 31% of the cost
     """
+    require_world(world)
+    require_asked(question, costs)
     right = question.truth(world.difference(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
     prices = _mean_costs(world, costs)

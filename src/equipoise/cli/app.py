@@ -8,7 +8,7 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from equipoise.cli.console import fail
+from equipoise.cli.console import fail, speak_json
 from equipoise.errors import EquipoiseError
 
 __all__ = ["COMMANDS", "app"]
@@ -44,21 +44,26 @@ class LazyGroup(TyperGroup):
         command.name = cmd_name
         return command
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Note whether errors shall be JSON, before anything can go wrong."""
+        speak_json("--json" in args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            fail(str(error))
+            fail(str(error), type(error).__name__)
         except UsageError as error:
             where = getattr(error, "ctx", None) or ctx
-            fail(f"{error.format_message()} (see: {where.command_path} --help)")  # type: ignore[attr-defined]
+            said = error.format_message()  # type: ignore[attr-defined]
+            fail(f"{said} (see: {where.command_path} --help)", "UsageError")
 
 
 app = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from equipoise.cli.console import fail, print_json
+from equipoise.cli.console import print_json
+from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.ledger import Reply
@@ -15,6 +16,26 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "MONEY", "pairs", "show", "show_reply"]
 
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
+
+STATES = {
+    "RESERVED": "override this denial, and tell how it goes",
+    "EXECUTED": "overridden, the outcome is awaited",
+    "REVEALED": "the outcome is noted",
+    "CORRECTED": "the outcome is corrected, the old one stays on record",
+    "OVERDUE": "the outcome is overdue",
+    "WITHDRAWN": "withdrawn, the outcome stays unknown",
+    "WRITTEN_OFF": "written off, the outcome stays unknown",
+}
+WHY_NOTHING = {
+    "approved": "approved, and this audit needs no more of them",
+    "budget": "the budget is spent or held",
+    "concluded": "the audit is concluded",
+    "decided": "the audit has its verdict",
+    "in_flight": "as many overrides as allowed are out",
+    "lottery": "not drawn in the lottery",
+    "not_wanted": "another group is wanted now",
+    "paused": "the audit is paused",
+}
 
 
 class Answer(Protocol):
@@ -43,8 +64,18 @@ def show_reply(reply: Reply, json: bool) -> None:
     if not reply.person:
         typer.echo(f"{reply.state.lower()}{again}")
         return
-    why = f" ({reply.why})" if reply.why else ""
-    typer.echo(f"{reply.person}: {reply.state}, wanted: {reply.want.lower()}{why}{again}")
+    typer.echo(f"{reply.person}: {_said(reply)}{again}")
+
+
+def _said(reply: Reply) -> str:
+    """Say what to do now, or what is known."""
+    if reply.state == "SKIPPED":
+        return f"nothing to do ({WHY_NOTHING.get(reply.why, reply.why)})"
+    if reply.state == "RESERVED" and reply.want.value == "FEATURES":
+        return "send this person's features"
+    if reply.state == "RESERVED" and reply.hold == 0:  # approved, or denied where nothing is paid
+        return "tell how it goes; override the denial, if there was one"
+    return STATES.get(reply.state, reply.state.lower())
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -53,6 +84,6 @@ def pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
     for text in texts or ():
         name, mark, value = text.rpartition("=") if option != "--option" else text.partition("=")
         if not mark or not name or not value:
-            fail(f"{option!r} must look like NAME=VALUE; got {text!r}")
+            raise InvalidInput(f"{option!r} must look like NAME=VALUE; got {text!r}")
         pairs.append((name, value))
     return pairs

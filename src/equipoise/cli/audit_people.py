@@ -57,7 +57,7 @@ class People:
             raise InvalidInput(f"{' and '.join(lacking)} {verb} needed after 'PERSON'")
         (reply,) = live.run([kind(*one.values())])
         if reply.problem is not None:
-            fail(reply.problem)
+            fail(reply.problem, "ProtocolError")
         show_reply(reply, self.json)
 
     def _carry_out_file(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -16,7 +17,7 @@ from equipoise.progress import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["bar", "console", "fail", "print_json", "working"]
+__all__ = ["bar", "console", "fail", "print_json", "speak_json", "working"]
 
 
 def console() -> Console:
@@ -26,9 +27,22 @@ def console() -> Console:
     return Console(highlight=False)
 
 
-def fail(message: str) -> NoReturn:
+_in_json: ContextVar[bool] = ContextVar("in_json", default=False)
+
+
+def speak_json(wanted: bool) -> None:
+    """Say whether errors are for programs, like the answers."""
+    _in_json.set(wanted)
+
+
+def fail(message: str, kind: str = "InvalidInput") -> NoReturn:
     """Say what is wrong in one line and exit with code 2."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    if _in_json.get():
+        line = json.dumps({"error": kind, "message": line}, ensure_ascii=False)
+    else:
+        line = f"error: {line}"
+    print(line, file=sys.stderr)
     raise typer.Exit(2)
 
 

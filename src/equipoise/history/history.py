@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise._shown import Row, Shown
 from equipoise.cells import Cells
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
 from equipoise.history.counting import Counted, Said, Unknown, count_rows
@@ -169,6 +169,9 @@ class History(Shown):
             raise UnknownName("value of 'unknown'", unknown, modes)
         if cohort is not None and unknown != "like_known":
             raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
+        require_kind("group", group, (str, Sequence), "a column, or several in a list")
+        require_kind("decision", decision, str, "a column's name")
+        require_kind("outcome", outcome, str, "a column's name")
         groups = (group,) if isinstance(group, str) else tuple(group)
         columns = Columns(groups, decision, outcome, explored=explored, cohort=cohort)
         more = () if order_by is None else (order_by,)
@@ -240,6 +243,7 @@ class History(Shown):
         >>> history.rows_until(30, group="A", outcome=1) <= 100
         True
         """
+        require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
         notes = [f"Counts only: the order of rows is drawn at random (seed {seed})."]
         return cls(cells, notes, _random(cells, seed))

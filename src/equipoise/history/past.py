@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from equipoise.cells import Cells
+from equipoise.errors import require_kind
 
-__all__ = ["Past"]
+__all__ = ["Past", "require_past"]
 
 
 @runtime_checkable
@@ -36,3 +37,9 @@ class Past(Protocol):
         (Baseline). None if the data run dry first.
         """
         ...
+
+
+def require_past(history: object) -> None:
+    """Raise unless this is past decisions."""
+    words = "past decisions as History.read or a world's past() return them"
+    require_kind("history", history, Past, words)

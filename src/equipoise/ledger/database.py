@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from equipoise.errors import InvalidInput, LedgerError, MissingExtra
+from equipoise.errors import InvalidInput, LedgerError, MissingExtra, require_kind
 from equipoise.ledger.failures import Explainer, driver_errors
 from equipoise.ledger.schema import statements
 
@@ -390,6 +390,7 @@ def _shown(url: str) -> str:
 
 
 def _kind_and_path(url: str) -> tuple[str, Path | None]:
+    require_kind("ledger", url, str, "a file name or an address, as text")
     if url in ("sqlite://", "sqlite:///:memory:", ":memory:"):
         return "sqlite", None
     scheme, mark, rest = url.partition("://")

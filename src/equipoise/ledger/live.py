@@ -15,7 +15,7 @@ from typing import Any
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding
-from equipoise.history.past import Past
+from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
 from equipoise.ledger.check import check_ledger
@@ -29,7 +29,7 @@ from equipoise.ledger.status import Status, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import GENESIS, Summary, canonical, digest
 from equipoise.ledger.writer import stamp
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
 
@@ -128,6 +128,8 @@ class LiveAudit:
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
         now = clock or (lambda: datetime.now(UTC))
+        require_past(history)
+        require_asked(question, costs)
         past = RecordedPast.of(history)
         settings = Settings(
             name=name,

@@ -10,14 +10,14 @@ from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
-from equipoise.errors import require_non_negative
-from equipoise.history.past import Past
+from equipoise.errors import InvalidInput, require_n_jobs, require_non_negative, require_whole
+from equipoise.history.past import Past, require_past
 from equipoise.identify import Check, check
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.rehearsal import Quantile, Rehearsal
 from equipoise.progress import Progress, silent
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs, Question, Verdict, require_asked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,9 +171,16 @@ def plan(
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
-    for name, value in (("arrivals_per_day", arrivals_per_day), ("delay_days", delay_days)):
+    require_past(history)
+    require_asked(question, costs)
+    require_n_jobs(n_jobs)
+    require_whole("audits", audits)
+    known = {"budget": budget, "arrivals_per_day": arrivals_per_day, "delay_days": delay_days}
+    for name, value in known.items():
         if value is not None:
             require_non_negative(name, value)
+    if arrivals_per_day == 0:
+        raise InvalidInput("'arrivals_per_day' must be above 0: nobody would ever arrive")
     free = check(history, question)
     unknown = history.cells.unknown
     share = 1.0 if budget is None else 0.6

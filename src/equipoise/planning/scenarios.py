@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
-from equipoise.errors import UnknownName, require_in_unit
+from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.planning.guessing import guess_r
 from equipoise.question import Question
 from equipoise.worlds import CellWorld
@@ -75,6 +75,8 @@ def scenarios(
     Delta just below the grey zone: Delta 0.098, FAIR
     Delta just above the grey zone: Delta 0.202, UNFAIR
     """
+    if denied_rate is not None:
+        require_kind("denied_rate", denied_rate, Mapping, "a mapping of groups to shares")
     known = dict(denied_rate or {})
     for group, rate in known.items():
         if group not in cells:

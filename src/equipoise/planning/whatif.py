@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.history.past import Past
+from equipoise.errors import require_n_jobs, require_whole
+from equipoise.history.past import Past, require_past
 from equipoise.planning.adaptive_forecast import by_counts, rehearsals, usual_case
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import scenarios
 from equipoise.progress import Progress, silent
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["Variation", "what_if"]
 
@@ -50,6 +51,10 @@ def what_if(
     >>> [f"{v:g}" for v in _values("epsilon", Question(epsilon=0.04))]
     ['0.02', '0.04', '0.08']
     """
+    require_past(history)
+    require_asked(question, costs)
+    require_n_jobs(n_jobs)
+    require_whole("audits", audits)
     wanted = [(name, value) for name in NAMES for value in _values(name, question)]
     past = by_counts(history)
     case = usual_case(scenarios(history.cells, question))

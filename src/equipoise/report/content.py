@@ -10,7 +10,7 @@ from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.bands import bands_from_past
 from equipoise.bounds import baseline_expectation, can_answer, rs_expectation
-from equipoise.errors import EquipoiseError
+from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.identify import check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
@@ -143,6 +143,7 @@ class Report(JsonValue):
 
         ``evidence`` is how it grew, for those who have followed it; replayed if left out.
         """
+        require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
         status, settings = live.status(), live.settings
         evidence = live.trace() if evidence is None else evidence
         finding = status.finding or live.so_far()

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from equipoise._version import __version__
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.finding import Interval
 from equipoise.history import History
 from equipoise.identify import Check
@@ -35,6 +35,7 @@ def write_report(report: Report, path: str | Path) -> None:
     ...     Path(f"{folder}/report.md").read_text().partition(":")[0]
     '# Fairness audit'
     """
+    require_kind("report", report, Report, "a Report, as Report.of(live) makes it")
     path = Path(path)
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,

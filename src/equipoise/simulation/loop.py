@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features
+from equipoise.errors import require_kind
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Want
 from equipoise.simulation.setting import Delay
 from equipoise.worlds import CellWorld, World
-from equipoise.worlds.base import Seed
+from equipoise.worlds.base import Seed, require_world
 
 __all__ = ["Crowd", "InBlocks", "PersonByPerson", "let_come", "run"]
 
@@ -80,6 +81,8 @@ def run(
     >>> run(audit, world, delay=lambda outcome, rng: 50 if outcome else 5).verdict
     <Verdict.UNFAIR: 'UNFAIR'>
     """
+    require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
+    require_world(world)
     crowd = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
     let_come(crowd, people)
     crowd.tell_until(None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 
 import numpy as np
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import AUDITS, audit_class, check_options, resolve
-from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question
+from equipoise.errors import InvalidInput, require_whole
+from equipoise.question import Costs, Question, require_asked
 from equipoise.simulation.result import Draws
 from equipoise.worlds import World
+from equipoise.worlds.base import require_world
 
 __all__ = ["Delay", "Setting", "draw_at_once"]
 
@@ -37,10 +37,15 @@ class Setting:
     options: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        require_world(self.world)
+        require_asked(self.question, self.costs)
         for name in ("repeats", "history_size", "people"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or value < 1):
-                raise InvalidInput(f"{name!r} must be a whole number of at least 1; got {value!r}")
+            require_whole(name, getattr(self, name))
+        require_whole("seed", self.seed, least=0)
+        if self.delay is not None and not callable(self.delay):
+            raise InvalidInput(
+                f"'delay' must be a function of an outcome and a generator; got {self.delay!r}"
+            )
         check_options(self.audit, self.options)
 
 

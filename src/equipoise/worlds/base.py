@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cells import Cells
+from equipoise.errors import require_kind
 from equipoise.history.past import Past
 
-__all__ = ["People", "Person", "Seed", "World"]
+__all__ = ["People", "Person", "Seed", "World", "require_world"]
 
 Seed = int | np.random.Generator
 """Where randomness starts: a number, or a generator that goes on from where it is."""
@@ -48,8 +49,17 @@ class People:
             yield Person(self.groups[group], decision, outcome, features)
 
 
+@runtime_checkable
 class World(Protocol):
-    """A population with every outcome known."""
+    """A population with every outcome known.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world: World = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.2, 0.1, 0.7, 0.1)})
+    >>> world.r["A"], len(world.draw(10))
+    (0.2, 10)
+    """
 
     @property
     def cells(self) -> Cells:
@@ -72,3 +82,9 @@ class World(Protocol):
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive."""
         ...
+
+
+def require_world(world: object) -> None:
+    """Raise unless this is a world."""
+    words = "a world, as CellWorld.from_counts or equipoise.data.fico_lender().world"
+    require_kind("world", world, World, words)
