@@ -127,9 +127,7 @@ def require_in_open_unit(name: str, value: float) -> None:
 
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, Real) or n_jobs % 1 or n_jobs == 0
-    ):
+    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )
@@ -137,9 +135,7 @@ def require_n_jobs(n_jobs: int | None) -> None:
 
 def require_whole(name: str, value: int | None, least: int = 1) -> None:
     """Raise unless ``value`` is a whole number of at least ``least``, or None."""
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, Real) or value % 1 or value < least
-    ):
+    if value is not None and (not _is_whole(value) or value < least):
         raise InvalidInput(f"{name!r} must be a whole number of at least {least}; got {value!r}")
 
 
@@ -155,6 +151,12 @@ def require_non_negative(name: str, value: float) -> None:
     _require_number(name, value)
     if not 0.0 <= value < float("inf"):
         raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return float(value) % 1.0 == 0.0
 
 
 def _require_number(name: str, value: object) -> None:

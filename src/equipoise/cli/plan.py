@@ -131,27 +131,38 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
 
 def cases_table(made: Plan) -> Table:
     """Show what the adaptive audit costs in each case."""
-    from equipoise.cli.tables import new_table
+    from equipoise.cli.tables import new_table, number
+    from equipoise.planning.rehearsal import CAP
 
     timed = made.arrivals_per_day is not None
     table = new_table(
-        "if", "expect", "cost: 10%", "50%", "90%", "labels", "days" if timed else "people"
+        "the denied succeed",
+        "expect",
+        "cost: 10%",
+        "50%",
+        "90%",
+        "labels",
+        "days" if timed else "people",
     )
+    for column in table.columns[1:]:
+        column.no_wrap = True
     for seen in made.cases:
         days = made.days(seen)
         table.add_row(
-            seen.scenario.name,
-            seen.scenario.expect,
+            seen.scenario.short,
+            "either" if " or " in seen.scenario.expect else seen.scenario.expect,
             *(_cost(cost.value) for cost in seen.cost.values()),
-            f"{sum(seen.labels.values()):,.0f}",
-            f"{seen.people:,.0f}" if days is None else f"{days:,.0f}",
+            number(sum(seen.labels.values())),
+            number(seen.people if days is None else days),
         )
     dear = max((seen.cost["0.9"] for seen in made.cases), key=lambda q: q.value or math.inf)
     ends = f"{_cost(dear.low)} to {_cost(dear.high)}"
     table.caption = (
-        f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data; 50%: half of "
-        f"the audits cost at most this; labels and {'days' if timed else 'people who must arrive'} "
-        f"are the median's. Luck of so few: the largest 90% figure lies in {ends}."
+        f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data. as often: as "
+        "the approved of their group; below, above: Delta beside the grey zone, where audits are "
+        "dearest. 10%, 50%, 90%: so many audits cost at most that. labels and "
+        f"{'days' if timed else 'people who must arrive'}: the median's. Luck of so few: the "
+        f"largest 90% figure lies in {ends}. no end: not within {CAP:,} labels."
     )
     table.caption_justify = "left"
     return table
@@ -181,10 +192,11 @@ def forecasts_table(made: Plan) -> Table:
 def _budget_table(bought: Affordable) -> Table:
     from equipoise.cli.tables import new_table, number
 
-    table = new_table(f"with a budget of {number(bought.budget)}, if", "verdict", "else Delta in")
+    first = f"with {number(bought.budget)}, if the denied succeed"
+    table = new_table(first, "verdict", "else Delta in")
     for case in bought.cases:
         table.add_row(
-            case.scenario.name, f"{case.decides:.0%}", f"[{case.lower:.3f}, {case.upper:.3f}]"
+            case.scenario.short, f"{case.decides:.0%}", f"[{case.lower:.3f}, {case.upper:.3f}]"
         )
     buys = (
         "no epsilon that was tried"
@@ -213,7 +225,7 @@ def _costs(seen: Rehearsal) -> tuple[str, ...]:
 def _cost(value: float | None) -> str:
     from equipoise.cli.tables import number
 
-    return "never" if value is None else number(value)
+    return "no end" if value is None else number(value)
 
 
 def _rates(given: Sequence[str] | None) -> dict[str, float]:

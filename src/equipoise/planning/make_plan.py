@@ -15,7 +15,7 @@ from equipoise.history.past import Past, require_past
 from equipoise.identify import Check, check
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.forecast import Forecast
-from equipoise.planning.rehearsal import Quantile, Rehearsal
+from equipoise.planning.rehearsal import CAP, Quantile, Rehearsal
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict, require_asked
 
@@ -241,13 +241,15 @@ def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
 def _praise(best: Forecast) -> str:
     if not best.cases:
         return f"{best.audit}, the cheapest that can run on this history"
-    middles = [seen.cost["0.5"] for seen in best.cases]
-    cheap = min(middles, key=_order)
-    dear = max((seen.cost["0.9"] for seen in best.cases), key=_order)
-    return (
-        f"run the {best.audit} audit; it costs about {_shown(cheap)} in the cheapest case below, "
-        f"and at most {_shown(dear)} nine times in ten in the dearest"
-    )
+    cheap = min((seen.cost["0.5"] for seen in best.cases), key=_order)
+    dear = max(best.cases, key=lambda seen: _order(seen.cost["0.9"]))
+    words = f"run the {best.audit} audit; it costs about {_shown(cheap)} in the cheapest case below"
+    if dear.cost["0.9"].value is None:
+        return (
+            f"{words}, but in the dearest ({dear.scenario.short}) more than one audit in ten had "
+            f"not ended after {CAP:,} labels"
+        )
+    return f"{words}, and at most {_shown(dear.cost['0.9'])} nine times in ten in the dearest"
 
 
 def _order(cost: Quantile) -> float:
@@ -255,7 +257,7 @@ def _order(cost: Quantile) -> float:
 
 
 def _shown(cost: Quantile) -> str:
-    return "more than was rehearsed" if cost.value is None else f"{cost.value:,.4g}"
+    return f"more than {CAP:,} labels cost" if cost.value is None else f"{cost.value:,.4g}"
 
 
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:

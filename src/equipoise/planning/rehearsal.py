@@ -22,7 +22,7 @@ from equipoise.progress import Progress, silent
 from equipoise.question import Verdict
 from equipoise.simulation.loop import InBlocks, let_come
 
-__all__ = ["LEVELS", "Quantile", "Rehearsal", "rehearse"]
+__all__ = ["CAP", "LEVELS", "Quantile", "Rehearsal", "rehearse"]
 
 Array = NDArray[np.float64]
 

@@ -50,6 +50,12 @@ class Scenario(JsonValue):
     difference: float
     expect: str
 
+    @property
+    def short(self) -> str:
+        """The case in a few words, for a table."""
+        words = self.name.removeprefix("the denied succeed ").removesuffix(" as the approved")
+        return words.removeprefix("Delta ")
+
 
 def scenarios(
     cells: Cells, question: Question, denied_rate: Mapping[str, float] | None = None

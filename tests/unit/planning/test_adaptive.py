@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.bounds import Price
 from equipoise.cells import Cells, GroupCells
+from equipoise.cli.plan import show_plan
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
-from equipoise.planning import Plan, plan, what_if
+from equipoise.identify import check
+from equipoise.planning import Forecast, Plan, Quantile, Rehearsal, Scenario, plan, what_if
+from equipoise.planning.make_plan import _advise
 from equipoise.planning.rehearsal import _quantile, rehearse
 from equipoise.planning.scenarios import scenarios
 from equipoise.question import Costs, Question
@@ -165,3 +172,40 @@ def test_what_if_keeps_to_questions_that_can_be_asked() -> None:
         *(("gamma", 0.0), ("epsilon", 0.3), ("epsilon", 0.6), ("delta", 0.025)),
         *(("delta", 0.05), ("delta", 0.1)),
     ]
+
+
+def rehearsed(name: str, *costs: float | None) -> Rehearsal:
+    known = {
+        q: Quantile(cost, 0.0, None) for q, cost in zip(("0.1", "0.5", "0.9"), costs, strict=True)
+    }
+    case = Scenario(name, {"A": 0.1}, 0.2, "FAIR or UNFAIR")
+    return Rehearsal(case, 40, {"FAIR": 1.0}, known, {"A": 123_456.0}, 9_876_543.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("dear", "ends"),
+    [
+        (4000.0, "and at most 4,000 nine times in ten in the dearest"),
+        (
+            None,
+            "but in the dearest (just above the grey zone) more than one audit in ten had not "
+            "ended after 20,000 labels",
+        ),
+    ],
+)
+def test_advice_is_a_sentence_also_where_no_end_was_seen(dear: float | None, ends: str) -> None:
+    cheap = rehearsed("the denied succeed 10% as often as the approved", 50.0, 110.0, 300.0)
+    other = rehearsed("Delta just above the grey zone", 700.0, 1_234_567.0, dear)
+    forecast = Forecast("adaptive", Price(), Price(), Price(), "wrong rarely", cases=(cheap, other))
+    free = check(WORLD.past(), COARSE)
+    recommended, advice = _advise(free, [forecast])
+    words = "run the adaptive audit; it costs about 110 in the cheapest case below, "
+    assert (recommended, advice) == ("adaptive", words + ends)
+    made = Plan(COARSE, COSTS, free, (forecast,), recommended, advice)
+    assert "more than was" not in str(made)
+    out = io.StringIO()
+    show_plan(Console(file=out, width=80, highlight=False), made)
+    (row,) = (line for line in out.getvalue().splitlines() if line.startswith("  just above"))
+    assert ["1.23e+06", "4,000" if dear else "end", "123,456", "9.88e+06"] == [
+        word for word in row.split()[-5:] if word != "no"
+    ][-4:], "a number must not wrap"
