@@ -41,7 +41,7 @@ def test_bets_against_equality_go_by_the_rate_that_moves_most() -> None:
     (pair,) = fair_pairs(bands_from_cells(alike, "equalized_odds", None))
     staircase = Staircase(corridor_cells(pair, 0.0, 0.05, 0.002, 2), (0.025, 0.05), 20.0)
     truth = 0.175, 0.125  # TPR 0.417 and 0.5
-    zero_a, one_a, _, zero_b, one_b, _ = np.log(staircase.bets[0].factors)
+    zero_a, one_a, zero_b, one_b = np.log(staircase.bets[0].factors)
     growth = truth[0] * one_a + (1.0 - truth[0]) * zero_a
     growth += truth[1] * one_b + (1.0 - truth[1]) * zero_b
     assert (growth.max(axis=1) > 0.0).all()  # some bet wins against every cell

@@ -58,7 +58,7 @@ def replay(weighing: Weighing, events: list[tuple[str, int, int]]) -> Weighing:
 # -- everything staked on a request is fixed when it is made ------------------------------------
 
 
-@examples(10)
+@examples(5)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_a_state_is_rebuilt_from_asks_and_tells(setup: Setup, seed: int) -> None:
     events = history(setup, np.random.default_rng(seed))
@@ -68,7 +68,7 @@ def test_a_state_is_rebuilt_from_asks_and_tells(setup: Setup, seed: int) -> None
     assert same(first, second, 0.0)
 
 
-@examples(10)
+@examples(5)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, seed: int) -> None:
     """Answers told after the last request, whatever they are, find the same cells and divisions."""
@@ -89,7 +89,7 @@ def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, see
         assert np.array_equal(now, before)
 
 
-@examples(10)
+@examples(5)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> None:
     """After a correction all is as if the right outcome had been weighed at its place."""
@@ -110,7 +110,7 @@ def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> No
     assert same(weighing, right)
 
 
-@examples(10)
+@examples(5)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> None:
     weighing, rng = setup.start(NEVER), np.random.default_rng(seed)
@@ -131,7 +131,7 @@ def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> Non
 # -- labels that are out ------------------------------------------------------------------------
 
 
-@examples(10)
+@examples(5)
 @given(setups(most_groups=3, labels=30), st.integers(0, 2**32))
 def test_a_look_ahead_holds_however_the_labels_that_are_out_turn_out(
     setup: Setup, seed: int
@@ -176,7 +176,7 @@ def test_looking_ahead_decides_before_the_first_label_is_told(seed: int) -> None
 # -- blocks -------------------------------------------------------------------------------------
 
 
-@examples(13)
+@examples(7)
 @given(setups(most_groups=4), st.integers(0, 2**32))
 def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: int) -> None:
     one_by_one, at_once = setup.start(0.05), setup.start(0.05)

@@ -22,6 +22,7 @@ from equipoise.planning.scenarios import scenarios
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
@@ -120,7 +121,7 @@ def test_rehearsals_repeat_themselves() -> None:
 
 
 def test_a_past_that_is_too_small_is_said_to_be() -> None:
-    made = plan(SMALL, STRICT, COSTS, audits=4)
+    made = plan(SMALL, STRICT, COSTS, audits=quick(1, full=4))
     (row,) = (row for row in made.rows if row.audit == "adaptive")
     assert not row.possible
     assert "more past rows" in row.missing[0]
@@ -136,7 +137,7 @@ def test_the_group_that_is_the_cause_is_named() -> None:
             "C": GroupCells(2, 1, 2),
         }
     )
-    made = plan(History.from_cells(cells), COARSE, COSTS, audits=4)
+    made = plan(History.from_cells(cells), COARSE, COSTS, audits=quick(1, full=4))
     missing = next(row for row in made.rows if row.audit == "adaptive").missing
     assert any("the smallest group is 'C' with 5 past rows; without it" in m for m in missing)
 
