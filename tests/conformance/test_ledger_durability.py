@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,10 +18,11 @@ from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.database import Connection, connect
 from equipoise.ledger.failures import driver_errors
-from equipoise.ledger.schema import statements
 from equipoise.ledger.store import Store
 from equipoise.question import Want
 from tests.conformance.ledgers import create, people, run
+
+RELEASED = Path(__file__).parent / "released"
 
 
 def execute(ledger: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -43,17 +45,26 @@ def test_the_database_refuses_to_change_an_event(either: str) -> None:
             execute(either, sql)
 
 
-RELEASED: dict[int, tuple[str, ...]] = {}
-"""Version of a released schema -> the statements that made it; none is released yet."""
-
-
-@pytest.mark.parametrize("version", RELEASED)
-def test_every_released_schema_is_brought_up_to_date(either: str, version: int) -> None:
-    for statement in RELEASED[version]:
-        execute(either, statement)
-    assert statements(version, "sqlite")
-    run(create(either), 20)
-    LiveAudit.open(either, "loans").verify()
+@pytest.mark.parametrize("released", sorted(RELEASED.glob("v*.*")), ids=lambda path: path.name)
+def test_a_ledger_of_every_released_schema_opens_goes_on_and_verifies(
+    released: Path, request: pytest.FixtureRequest
+) -> None:
+    if released.suffix == ".db":
+        place = shutil.copy(released, request.getfixturevalue("ledger"))
+    else:
+        place = request.getfixturevalue("on_postgres")
+        execute(place, released.read_text())
+    live = LiveAudit.open(place, "loans")
+    before = live.status()
+    assert before.people == 40
+    assert (before.conflicts, before.erased, before.cap) == (1, 1, 25_000)
+    assert set(before.actors) >= {"anna", "bert"}
+    live.verify()
+    row = live.people(states=("OVERDUE",))[0]
+    assert live.tell(row.person, 1).state == "REVEALED"
+    assert not live.ask("somebody new", "B", 0).repeated
+    live.verify([(before.events, before.head)])
+    assert live.replay().to_json() == live.status().to_json()
 
 
 def test_a_newer_schema_is_refused(either: str) -> None:
