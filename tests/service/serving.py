@@ -36,6 +36,7 @@ class Served:
     settings: ServiceSettings
     store: TokenStore
     tokens: dict[str, str] = field(default_factory=dict)
+    known: dict[str, httpx.Client] = field(default_factory=dict)
     clients: list[httpx.Client] = field(default_factory=list)
 
     def as_(self, role: str, audit: str | None = None) -> httpx.Client:
@@ -43,10 +44,11 @@ class Served:
         name = f"{role} of {audit or 'all'}"
         if name not in self.tokens:
             self.tokens[name] = self.store.new(name, Role(role), audit)
-        return self.client({"authorization": f"Bearer {self.tokens[name]}"})
+            self.known[name] = self.client({"authorization": f"Bearer {self.tokens[name]}"})
+        return self.known[name]
 
     def client(self, headers: dict[str, str] | None = None) -> httpx.Client:
-        made = httpx.Client(base_url=self.url, headers=headers or {}, timeout=30.0)
+        made = httpx.Client(base_url=self.url, headers=headers or {}, timeout=30.0, verify=False)
         self.clients.append(made)
         return made
 

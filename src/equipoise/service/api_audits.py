@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from equipoise._json import plain
@@ -17,7 +17,7 @@ from equipoise.ledger.commands import Command
 from equipoise.ledger.store import AuditRow
 from equipoise.question import Costs, Question
 from equipoise.service import models
-from equipoise.service.access import caller_of, decoded
+from equipoise.service.access import Caller, caller_of, decoded
 from equipoise.service.desk import Desk
 from equipoise.service.forecast import forecast_of
 from equipoise.service.problems import Problem
@@ -39,6 +39,17 @@ router = APIRouter(prefix="/v1/audits", responses=problems(), tags=["audits"])
 ProposalNumber = Annotated[int, Path(ge=0, lt=2**53)]
 
 
+async def may_create(request: Request, audit: AuditName) -> Caller:
+    """Let in auditors whose scope holds the new name."""
+    caller, name = caller_of(request), decoded(audit)
+    if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
+        raise Problem("forbidden")
+    return caller
+
+
+Creating = Annotated[Caller, Depends(may_create)]
+
+
 @router.get("", response_model=models.AuditsPage)
 async def audits(request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
@@ -50,12 +61,12 @@ async def audits(request: Request) -> JSONResponse:
 
 
 @router.put("/{audit}", response_model=models.AuditModel)
-async def create(request: Request, audit: AuditName, body: models.NewAudit) -> JSONResponse:
+async def create(
+    caller: Creating, request: Request, audit: AuditName, body: models.NewAudit
+) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
-    caller, name = caller_of(request), decoded(audit)
-    if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
-        raise Problem("forbidden")
     desk: Desk = request.app.state.desk
+    name = decoded(audit)
     row = await desk.in_writer(lambda: create_audit(desk, name, body, caller.name))
     return JSONResponse(_listed(row))
 
