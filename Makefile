@@ -9,13 +9,17 @@ READY  := $(VENV)/.ready
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison clean
+.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## Tell the story on the embedded lender (a minute or two, set-up included)
 	@$(BIN)/equipoise demo
+
+serve: $(READY)  ## Open the dashboard on a demonstration audit at http://127.0.0.1:8100
+	@mkdir -p .cache
+	@$(BIN)/equipoise serve --demo --ledger .cache/demonstration.db
 
 test: $(READY)  ## Run every check
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync checks

@@ -10,11 +10,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from study.postgres import in_memory
+from study.serving import WORLD, Served, serving
 
 from equipoise.ledger import LiveAudit
 from equipoise.question import Want
 from tests.acceptance.browser import CHROMIUM
-from tests.service.serving import WORLD, Served, serving
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 

@@ -5,8 +5,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from study.postgres import in_memory, new_database, postgres
-
-from tests.service.serving import Served, serving
+from study.serving import Served, serving
 
 
 @pytest.fixture(scope="session")

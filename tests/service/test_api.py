@@ -7,12 +7,12 @@ import json
 
 import httpx
 import pytest
+from study.serving import WORLD, Served
 
 from equipoise.errors import UnknownName
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask
 from equipoise.service.desk import Desk
-from tests.service.serving import WORLD, Served
 
 
 def kind(answer: httpx.Response) -> str:

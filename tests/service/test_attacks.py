@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 from study.postgres import in_memory
+from study.serving import Served, serving
 from typer.testing import CliRunner
 
 from equipoise.cli import app as command_line
 from equipoise.ledger import LiveAudit
 from equipoise.service import access, tokens
-from tests.service.serving import Served, serving
 
 HOSTILE = "<script>window.pwned=1</script>'\"; DROP TABLE people;-- {{7*7}}"
 ROLES = ("writer", "auditor", "approver", "regulator")

@@ -100,8 +100,12 @@ async def plan(
     rehearse: Annotated[int, Query(ge=0, le=40, description="Rehearsals per case.")] = 0,
 ) -> JSONResponse:
     """Say what the audit is expected to cost in all; rehearsals take seconds to minutes."""
-    made = await visit.desk.read(lambda live: forecast_of(live, rehearse=rehearse))
-    return JSONResponse(made)
+
+    def look() -> dict[str, object]:
+        return forecast_of(visit.desk.reader, rehearse=rehearse)
+
+    made = visit.desk.in_turn(look) if rehearse else visit.desk.read(lambda _: look())
+    return JSONResponse(await made)
 
 
 @router.get("/{audit}/drift", response_model=models.DriftPage)

@@ -129,11 +129,8 @@ async def new_checkpoint(visit: Visit, store: TokenStore) -> Mark:
 async def new_verification(visit: Visit, store: TokenStore) -> dict[str, object]:
     """Verify against every checkpoint that was handed out, and remember what came of it."""
     uid, actor = visit.desk.row.uid, visit.caller.name
-    if visit.desk.verifying:
-        raise Problem("busy", "a verification is under way")
-    visit.desk.verifying = True
 
-    def check(_: LiveAudit) -> dict[str, object]:
+    def check() -> dict[str, object]:
         known = [(mark.seq, mark.hash) for mark in store.marks(uid, "checkpoint", 1000)]
         now = stamp(datetime.now(UTC))
         try:
@@ -150,10 +147,7 @@ async def new_verification(visit: Visit, store: TokenStore) -> dict[str, object]
             "checkpoints": len(known),
         }
 
-    try:
-        return await visit.desk.read(check)
-    finally:
-        visit.desk.verifying = False
+    return await visit.desk.in_turn(check)
 
 
 def _file(visit: Visit, name: str) -> dict[str, str]:

@@ -43,7 +43,6 @@ class AuditDesk:
         self.name = live.row.name
         self.reader = LiveAudit.open(desk.settings.ledger, self.row.uid)
         self.weighing = Weighing(desk.settings.ledger, self.row.uid)
-        self.verifying = False
         self._seen, self._look_again = 0, 0.0
         self._weighs: asyncio.Task[None] | None = None
         self._desk = desk
@@ -75,6 +74,10 @@ class AuditDesk:
     async def write(self, work: Callable[[], T]) -> T:
         """Do something that writes, in a thread."""
         return await self._desk.in_writer(work)
+
+    async def in_turn(self, work: Callable[[], T]) -> T:
+        """Do something that takes long, one at a time in this worker."""
+        return await self._desk.in_turn(work)
 
     def as_actor(self, actor: str) -> LiveAudit:
         """Return the writing handle in somebody's hands, for what is done rarely."""
@@ -142,7 +145,7 @@ class Desk:
         self._audits: OrderedDict[str, AuditDesk] = OrderedDict()
         self._heads: dict[int, tuple[int, str]] = {}
         self._store: Store | None = None
-        self._opening = asyncio.Lock()
+        self._opening, self._long = asyncio.Lock(), asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def audit(self, name: str) -> AuditDesk:
@@ -169,6 +172,13 @@ class Desk:
     async def in_reader(self, work: Callable[[], T]) -> T:
         """Do something in a thread for reads."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
+    async def in_turn(self, work: Callable[[], T]) -> T:
+        """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
+        if self._long.locked():
+            raise Problem("busy", "a rehearsal or a verification is under way")
+        async with self._long:
+            return await self.in_reader(work)
 
     async def in_writer(self, work: Callable[[], T]) -> T:
         """Do something in a thread for writes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -79,9 +80,10 @@ async def look(request: Request, form: Form) -> HTMLResponse:
             cells, source = _counts(form), str(form.get("source", ""))[:200]
         asked = _asked(form, cells, source)
         rehearse = bool(form.get("rehearse"))
-        shown = await desk.in_reader(lambda: _answers(asked, rehearse=rehearse))
+        work = partial(_answers, asked, rehearse=rehearse)
+        shown = await (desk.in_turn(work) if rehearse else desk.in_reader(work))
     except (EquipoiseError, Problem) as error:
-        words = error.words if isinstance(error, Problem) else str(error)
+        words = _explain(error)
         return page(request, "check.html", status=422, asked=None, problem=words, metrics=METRICS)
     only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
     may_create = caller.role is Role.AUDITOR

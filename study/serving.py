@@ -13,10 +13,13 @@ from typing import Any
 import httpx
 import uvicorn
 
+from equipoise.client import RemoteAudit
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app
 from equipoise.worlds import CellWorld
 
-__all__ = ["PAST", "WORLD", "Served", "serving"]
+__all__ = ["ASK", "PAST", "WORLD", "Served", "serving"]
+
+ASK = {"group": "B", "decision": 0}
 
 WORLD = CellWorld.from_shares(
     {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
@@ -37,7 +40,7 @@ class Served:
     store: TokenStore
     tokens: dict[str, str] = field(default_factory=dict)
     known: dict[str, httpx.Client] = field(default_factory=dict)
-    clients: list[httpx.Client] = field(default_factory=list)
+    clients: list[httpx.Client | RemoteAudit] = field(default_factory=list)
 
     def as_(self, role: str, audit: str | None = None) -> httpx.Client:
         """Return a client with a token of this role, made when it is first needed."""
@@ -61,12 +64,15 @@ class Served:
 
 
 @contextmanager
-def serving(directory: str, *, ledger: str = "", **settings: Any) -> Iterator[Served]:
+def serving(
+    directory: str, *, ledger: str = "", port: int = 0, **settings: Any
+) -> Iterator[Served]:
     """Run a server until the end of the block."""
     made = ServiceSettings(ledger or f"{directory}/ledger.db", f"{directory}/tokens", **settings)
     store = TokenStore(made.tokens)
     with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(("127.0.0.1", port))
         app = create_app(made)
         config = uvicorn.Config(
             app, log_level="error", access_log=False, timeout_graceful_shutdown=1

@@ -1,0 +1,111 @@
+"""The client: a live audit's methods over HTTP, through failures."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from tempfile import TemporaryDirectory
+
+import pytest
+from study.postgres import in_memory
+from study.serving import WORLD, Served, serving
+
+from equipoise.client import AccessDenied, RemoteAudit
+from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
+from equipoise.ledger import LiveAudit
+from equipoise.question import Costs, Question, Want
+
+
+def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
+    served.as_(role)
+    made = RemoteAudit(served.url, name, token=served.tokens[f"{role} of all"], patience=5.0)
+    served.clients.append(made)
+    return made
+
+
+def test_an_audit_from_beginning_to_end(served: Served) -> None:
+    served.as_("auditor")
+    token = served.tokens["auditor of all"]
+    audit = RemoteAudit.create(
+        served.url, "remote é/1", WORLD.past(4000, 0), Question(gamma=0.1, epsilon=0.2, delta=0.1),
+        Costs(feature=5, label=100, groups={"B": Costs(10, 200)}), token=token, budget=100_000,
+    )  # fmt: skip
+    served.clients.append(audit)
+    bank = remote(served, "remote é/1", "writer")
+    people = list(WORLD.draw(3000, 0))
+    first = bank.ask("0", people[0].group, people[0].decision)
+    assert bank.ask("0", people[0].group, people[0].decision).repeated
+    assert first.number is None  # a writer is not told
+    for start in range(1, len(people), 300):
+        part = people[start : start + 300]
+        replies = bank.ask_many((f"{start + i}", p.group, p.decision) for i, p in enumerate(part))
+        wanted = [
+            (r.person, p.outcome)
+            for r, p in zip(replies, part, strict=True)
+            if r.want is Want.LABEL
+        ]
+        assert not [r.problem for r in bank.tell_many(wanted) if r.problem]
+        if audit.status().finding is not None:
+            break
+    finding, live = audit.finding, LiveAudit.open(served.settings.ledger, "remote é/1")
+    assert finding == live.finding is not None
+    assert audit.status().to_dict() == live.status().to_dict()
+    assert audit.checkpoint().hash == live.checkpoint().hash
+    assert audit.verify()["head"] == live.checkpoint().hash
+    assert list(audit.events(after=3)) == list(live.events(after=3))
+    shown = [p["person"] for p in audit.people(states=("REVEALED",))]
+    assert shown == [p.person for p in live.people(states=("REVEALED",))]
+    live.close_ledger()
+
+
+def test_errors_are_the_ledgers(served: Served) -> None:
+    served.create("errors")
+    audit, bank = remote(served, "errors"), remote(served, "errors", "writer")
+    bank.ask("p", "A", 0)
+    with pytest.raises(Conflict):
+        bank.ask("p", "B", 0)
+    with pytest.raises(UnknownPerson):
+        bank.tell("q", 1)
+    with pytest.raises(InvalidInput, match="nobody"):
+        bank.ask("q", "nobody", 0)
+    with pytest.raises(AccessDenied):
+        bank.status()
+    with pytest.raises(ProtocolError):
+        audit.write_off("p")
+    with pytest.raises(InvalidInput, match="unknown-audit"):
+        remote(served, "nowhere").status()
+    assert bank.ask_many([("r", "nobody", 0)])[0].problem is not None
+    assert audit.pause("now").state == "PAUSED"
+    assert audit.set_limits(7, {"A": 3}, why="x").state == "LIMITS"
+
+
+def test_it_has_the_methods_of_a_live_audit() -> None:
+    elsewhere = {"run", "settle", "open", "acting_as", "close_ledger", "export", "lines", "trace",
+                 "replay", "overdue", "erase_features", "person", "pending_by_day"}  # fmt: skip
+    of_live = {
+        name for name, _ in inspect.getmembers(LiveAudit, inspect.isroutine) if name[0] != "_"
+    }
+    assert of_live - elsewhere <= set(dir(RemoteAudit))
+
+
+def test_it_waits_for_a_server_that_starts_again() -> None:
+    with TemporaryDirectory(dir=in_memory()) as directory:
+        with serving(directory) as served:
+            served.create("again")
+            audit = remote(served, "again")
+            audit.ask("p", "A", 0)
+            served.clients.remove(audit)
+            port = int(served.url.rpartition(":")[2])
+        done: list[bool] = []
+        thread = threading.Thread(target=lambda: done.append(audit.ask("p", "A", 0).repeated))
+        thread.start()
+        time.sleep(0.3)
+        with serving(directory, port=port):
+            thread.join()
+        assert done == [True]
+        impatient = RemoteAudit(served.url, "again", patience=0.1)
+        with pytest.raises(LedgerError, match="repeating the call is safe"):
+            impatient.status()
+        impatient.close()
+        audit.close()

@@ -1,0 +1,69 @@
+"""Workers that are killed, a database that is gone, disks that are busy."""
+
+from __future__ import annotations
+
+import sqlite3
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import psycopg
+from study.postgres import in_memory
+from study.service_kill import kill_workers
+from study.serving import ASK, Served, serving
+
+
+def test_nothing_acknowledged_is_lost_when_workers_are_killed() -> None:
+    with TemporaryDirectory(dir=in_memory()) as directory:
+        found = kill_workers(directory, f"{directory}/ledger.db", kills=10, seed=0)
+    assert found.acknowledged > 20
+    assert (found.lost, found.answered_differently) == (0, 0)
+    assert (found.requested_twice, found.wrong_money) == (0, 0)
+
+
+def test_a_database_that_is_gone_comes_back_by_itself(on_postgres: Served) -> None:
+    served, ledger = on_postgres, on_postgres.settings.ledger
+    served.create("gone")
+    bank, path = served.as_("writer"), "/v1/audits/gone/people"
+    auditor, anybody = served.as_("auditor"), served.client()
+    assert bank.put(f"{path}/before", json=ASK).status_code == 200
+    assert auditor.get("/v1/audits/gone/status").status_code == 200
+    name = urlsplit(ledger).path.removeprefix("/")
+    server = ledger.replace(f"/{name}?", "/postgres?")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(kill, (name,))
+        for answer in (
+            bank.put(f"{path}/during", json=ASK),
+            bank.put(f"{path}/during", json=ASK),
+            auditor.get("/v1/audits/gone/status"),
+            anybody.get("/readyz"),
+        ):
+            assert answer.status_code == 503, answer.text
+            assert answer.headers["retry-after"].isdigit()
+            assert answer.json()["type"] == "urn:equipoise:storage-unavailable"
+            assert name not in bank.put(f"{path}/x", json=ASK).text  # a writer is told no more
+        assert anybody.get("/livez").status_code == 200
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+    assert anybody.get("/readyz").status_code == 200
+    assert bank.put(f"{path}/during", json=ASK).json()["repeated"] is False
+    assert bank.put(f"{path}/before", json=ASK).json()["repeated"] is True
+    assert auditor.post("/v1/audits/gone/verifications").status_code == 200
+
+
+def test_a_database_that_others_hold_is_busy_not_broken() -> None:
+    with (
+        TemporaryDirectory(dir=in_memory()) as directory,
+        serving(directory, wait_seconds=0.2) as served,
+    ):
+        served.create("held")
+        bank, path = served.as_("writer"), "/v1/audits/held/people"
+        other = sqlite3.connect(served.settings.ledger, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        refused = bank.put(f"{path}/p", json=ASK)
+        assert refused.status_code == 503
+        # Pages read on, whoever writes.
+        assert served.as_("auditor").get("/v1/audits/held/status").status_code == 200
+        other.execute("ROLLBACK")
+        other.close()
+        assert bank.put(f"{path}/p", json=ASK).json()["repeated"] is False
