@@ -13,6 +13,7 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, data as data, mixture as mixture, worlds as worlds
+    from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
     from equipoise.audits.baseline import BaselineAudit as BaselineAudit
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from equipoise.worlds import World as World
 
 _NAMES = {
+    "assume": "Assume",
     "audits.base": "Audit",
     "bounds": "LowerBound Price lower_bound",
     "cells": "Cells GroupCells",

@@ -7,7 +7,7 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.assume import Assume
+from equipoise.assumed import Box, assumed_limits, contradiction, within
 from equipoise.bands import Bands, bands_from_cells, bands_from_past, clopper_pearson
 from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
@@ -35,16 +37,17 @@ __all__ = [
     "ASSUMES_LIKE_KNOWN",
     "Check",
     "assumptions_of",
+    "bounds_of_a_piece",
     "check",
     "difference_bounds",
     "free_interval",
     "free_verdict",
+    "lines_of",
     "rate_intervals",
     "simultaneous",
 ]
 
 Array = NDArray[np.float64]
-Box = Mapping[str, tuple[float, float]]
 
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
@@ -124,25 +127,27 @@ def check(history: Past, question: Question) -> Check:
     """
     require_past(history)
     require_asked(question)
-    cells, metric = history.cells, question.metric
-    bands, boxes = _bands(history, question)
-    compare = question.comparison
-    lower, upper = difference_bounds(bands, boxes, compare=compare)
-    verdict = free_verdict(history, question, 1.0, use_labels=True)
+    cells = history.cells
+    bands, boxes, limits = _bands(history, question)
+    against = contradiction(boxes, limits)
+    boxes = within(boxes, limits)
+    lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
+    verdict = (
+        Verdict.INCONCLUSIVE if against else free_verdict(history, question, 1.0, use_labels=True)
+    )
     rates = rate_intervals(bands, boxes)
     return Check(
         question=question,
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=_reason(verdict, lower, upper, question, boxes),
+        reason=against or _reason(verdict, lower, upper, question, _is_explored(cells)),
         rates=rates,
         decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
         missing=_missing(verdict, cells, question, bands),
-        assumptions=assumptions_of(history),
-        unlimited=Interval(
-            *difference_bounds(bands_from_past(history, metric, None), compare=compare)
-        ),
+        assumptions=(*assumptions_of(history), *lines_of(question)),
+        warnings=(against,) if against else (),
+        unlimited=Interval(*_unlimited(history, question)),
         approved_only=_naive(
             {
                 g: GroupCells(c.approved_positive, c.approved_negative, 0)
@@ -152,6 +157,16 @@ def check(history: Past, question: Question) -> Check:
             question,
         ),
         denied_as_failures=_naive(dict(cells.alike), question),
+    )
+
+
+def _unlimited(history: Past, question: Question) -> tuple[float, float]:
+    """Return the interval for Delta if the past's shares were the population's."""
+    limits = assumed_limits(history.cells, question.assume, None)
+    return difference_bounds(
+        bands_from_past(history, question.metric, None),
+        within(dict.fromkeys(history.cells, (0.0, 1.0)), limits),
+        compare=question.comparison,
     )
 
 
@@ -165,9 +180,15 @@ def assumptions_of(history: Past) -> tuple[str, ...]:
     )
 
 
+def lines_of(question: Question) -> tuple[str, ...]:
+    """Return what a question takes for granted."""
+    return () if question.assume is None else tuple(f"{x} (granted)" for x in question.assume.lines)
+
+
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
-    """Return the interval for Delta that :func:`check` reports, and nothing else."""
-    return difference_bounds(*_bands(history, question), compare=question.comparison)
+    """Return the interval for Delta that :func:`check` reports if nothing is assumed."""
+    bands, boxes, _ = _bands(history, replace(question, assume=None))
+    return difference_bounds(bands, boxes, compare=question.comparison)
 
 
 def free_verdict(
@@ -178,7 +199,8 @@ def free_verdict(
     A wrong FAIR needs one true piece (a rate, a group above, a group below) to be missed, so two
     one-sided bounds at half the level suffice for any number of groups. A wrong UNFAIR needs all
     rates of all groups to be bounded on both sides at once. With ``use_labels`` the outcomes of a
-    test programme bound every r as well: two more bounds for FAIR, two per group for UNFAIR.
+    test programme bound every r as well: two more bounds for FAIR, two per group for UNFAIR. If the
+    denied are no better than the approved, two more precisions for FAIR, all of them for UNFAIR.
     """
     return _free_verdict(history.cells, history.exact, question, share, use_labels)
 
@@ -188,18 +210,25 @@ def _free_verdict(
     cells: Cells, exact: bool, question: Question, share: float, use_labels: bool
 ) -> Verdict:
     metric, compare = question.metric, question.comparison
-    explored = use_labels and _is_explored(cells)
+    explored, assume = use_labels and _is_explored(cells), question.assume
+    contradictory = False
 
     def bounds(alpha: float) -> tuple[float, float]:
+        nonlocal contradictory
         bands = bands_from_cells(cells, metric, None if exact else alpha)
-        return difference_bounds(
-            bands, label_boxes(cells, alpha) if explored else None, compare=compare
-        )
+        boxes = label_boxes(cells, alpha) if explored else dict.fromkeys(cells, (0.0, 1.0))
+        limits = assumed_limits(cells, assume, None if exact else alpha)
+        contradictory |= contradiction(boxes, limits) is not None
+        return difference_bounds(bands, within(boxes, limits), compare=compare)
 
-    _, upper = bounds(share * question.level_wrong_fair / (4.0 if explored else 2.0))
+    _, upper = bounds(share * question.level_wrong_fair / bounds_of_a_piece(assume, explored))
     lower, _ = bounds(
-        simultaneous(share * question.level_wrong_unfair, cells, metric, labels=explored)
+        simultaneous(
+            share * question.level_wrong_unfair, cells, metric, labels=explored, assume=assume
+        )
     )
+    if contradictory:
+        return Verdict.INCONCLUSIVE
     fair, unfair = upper <= question.threshold, lower > question.gamma
     if fair and unfair:  # both are right; name the nearer one
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
@@ -344,20 +373,39 @@ class _Joint:
         return feasible & (self.compare.gap(np.min(highs, axis=0), np.max(lows, axis=0)) <= d)
 
 
-def _bands(history: Past, question: Question) -> tuple[Bands, Box | None]:
-    cells, metric = history.cells, question.metric
+def _bands(history: Past, question: Question) -> tuple[Bands, Box, Box | None]:
+    """Return the rates' bands, where labels put every r, and where it is assumed to be."""
+    cells, metric, assume = history.cells, question.metric, question.assume
     explored = _is_explored(cells)
-    alpha = simultaneous(question.delta, cells, metric, labels=explored)
-    bands = bands_from_past(history, metric, alpha)
-    return bands, label_boxes(cells, alpha) if explored else None
+    alpha = simultaneous(question.delta, cells, metric, labels=explored, assume=assume)
+    boxes = label_boxes(cells, alpha) if explored else dict.fromkeys(cells, (0.0, 1.0))
+    limits = assumed_limits(cells, assume, None if history.exact else alpha)
+    return bands_from_past(history, metric, alpha), boxes, limits
 
 
-def simultaneous(level: float, cells: Cells, metric: str, *, labels: bool = False) -> float:
+def simultaneous(
+    level: float,
+    cells: Cells,
+    metric: str,
+    *,
+    labels: bool = False,
+    assume: Assume | None = None,
+) -> float:
     """Return the level of one bound when all rates of all groups get two at once.
 
-    With ``labels`` so does every group's r.
+    With ``labels`` so does every group's r, and one more where its precision bounds it.
     """
-    return level / (2.0 * len(cells) * (len(METRICS[metric].rates) + labels))
+    per_group = 2 * (len(METRICS[metric].rates) + labels) + _by_precision(assume)
+    return level / (per_group * len(cells))
+
+
+def bounds_of_a_piece(assume: Assume | None, labels: bool = False) -> int:
+    """Return how many bounds of past data a truth that is unfair by one rate and pair needs."""
+    return 2 * (1 + labels + _by_precision(assume))
+
+
+def _by_precision(assume: Assume | None) -> bool:
+    return assume is not None and assume.denied_no_better
 
 
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
@@ -371,9 +419,10 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
 
 
 def _reason(
-    verdict: Verdict, lower: float, upper: float, question: Question, boxes: Box | None
+    verdict: Verdict, lower: float, upper: float, question: Question, explored: bool
 ) -> str:
-    if boxes is not None and verdict is not Verdict.INCONCLUSIVE:
+    whatever = "under what is assumed" if question.assume else "whatever the denied would have done"
+    if explored and verdict is not Verdict.INCONCLUSIVE:
         bound = (
             f"at most {question.threshold:g}"
             if verdict is Verdict.FAIR
@@ -381,9 +430,9 @@ def _reason(
         )
         return f"with what the test programme says of the denied, Delta is {bound}"
     if verdict is Verdict.FAIR:
-        return f"whatever the denied would have done, Delta is at most {question.threshold:g}"
+        return f"{whatever}, Delta is at most {question.threshold:g}"
     if verdict is Verdict.UNFAIR:
-        return f"whatever the denied would have done, Delta is above {question.gamma:g}"
+        return f"{whatever}, Delta is above {question.gamma:g}"
     return f"the past data leave Delta anywhere between {lower:.3f} and {upper:.3f}"
 
 

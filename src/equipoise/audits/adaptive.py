@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.assumed import Box, assumed_limits, contradiction, within
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
@@ -20,8 +21,10 @@ from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past
 from equipoise.identify import (
     assumptions_of,
+    bounds_of_a_piece,
     difference_bounds,
     free_verdict,
+    lines_of,
     rate_intervals,
     simultaneous,
 )
@@ -94,19 +97,25 @@ class AdaptiveAudit(Audit):
         self._concluded: str | None = None
         self._weighs_later = False  # in a replay
         strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
-        self._bands = bands_from_past(
-            history,
-            question.metric,
-            simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric),
+        alpha = simultaneous(
+            self._free_share / 2.0 * strictest, self.cells, question.metric, assume=question.assume
         )
+        self._bands = bands_from_past(history, question.metric, alpha)
+        self._limits = self._assumed(alpha)
         self._weighing: Weighing | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
-        self._next_doubt = np.inf if history.exact and not self.cells.unknown else 20.0
+        self._may_blur = not history.exact or self.cells.unknown > 0
+        self._next_doubt = 20.0 if self._may_blur or question.assume else np.inf
         free = free_verdict(history, question, self._free_share / 2.0)
-        if free is not Verdict.INCONCLUSIVE:
-            self._finding = self._report(
-                free, "the past data alone decide, whatever the denied would have done"
+        if self._contradiction() is not None:
+            self._finding = self._report(Verdict.INCONCLUSIVE, "")
+        elif free is not Verdict.INCONCLUSIVE:
+            whatever = (
+                "under what is assumed"
+                if question.assume
+                else "whatever the denied would have done"
             )
+            self._finding = self._report(free, f"the past data alone decide, {whatever}")
         elif not self._labels_help():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
@@ -283,11 +292,17 @@ class AdaptiveAudit(Audit):
     def _after_labels(self) -> Finding | None:
         weighing = self._evidence()
         if weighing.verdict is not None:
-            return self._decided(weighing.verdict)
-        if weighing.told.sum() >= self._next_doubt:
-            self._next_doubt = DOUBT * weighing.told.sum()
+            if self._doubted() is None:
+                return self._decided(weighing.verdict)
+            weighing.hold()
+            if self._contradiction() is not None:
+                return self._report(Verdict.INCONCLUSIVE, "")
+        elif weighing.told.sum() >= self._next_doubt or self._finding is not None:
+            self._next_doubt = max(self._next_doubt, DOUBT * weighing.told.sum())
+            if self._contradiction() is not None:
+                return self._report(Verdict.INCONCLUSIVE, "")
             low, high = np.array(list(self._boxes().values())).T
-            if weighing.is_hopeless(low, high):
+            if self._may_blur and weighing.is_hopeless(low, high):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 return self._conclude(f"{why} for any number of labels to decide")
@@ -300,6 +315,11 @@ class AdaptiveAudit(Audit):
         return min(self.costs.of(g).worst for g, w in zip(self._groups, welcome, strict=True) if w)
 
     def _conclude(self, why: str) -> Finding:
+        doubted = self._doubted()
+        if doubted is not None:
+            missing = f"more labels of {doubted}, until it is clear whether what is assumed holds"
+            why = f"{why}, and the labels of {doubted} speak against what is assumed"
+            return self._report(Verdict.INCONCLUSIVE, why, missing=(missing,))
         return self._report(Verdict.INCONCLUSIVE, why, missing=self._what_is_missing())
 
     # -- statistics -----------------------------------------------------------------------------
@@ -307,10 +327,13 @@ class AdaptiveAudit(Audit):
     def _start(self) -> Weighing:
         question, share = self.question, self._free_share
         per_group = [self.costs.of(group) for group in self._groups]
+        alpha = share / 2.0 * question.level_wrong_fair / bounds_of_a_piece(question.assume)
+        limits = [
+            None if each is None else [each[group] for group in self._groups]
+            for each in (self._assumed(alpha), self._limits)
+        ]
         return Weighing(
-            bands_from_past(
-                self.history, question.metric, share / 2.0 * question.level_wrong_fair / 2.0
-            ),
+            bands_from_past(self.history, question.metric, alpha),
             self._bands,
             question.gamma,
             question.epsilon,
@@ -322,6 +345,7 @@ class AdaptiveAudit(Audit):
             np.array([c.label for c in per_group]),
             np.array([self._is_reachable(group) for group in self._groups]),
             compare=question.comparison,
+            limits=(limits[0], limits[1]),
         )
 
     def _take_explored(self) -> None:
@@ -366,9 +390,18 @@ class AdaptiveAudit(Audit):
             if verdict is Verdict.FAIR
             else f"every population with a {noun} of at most {self.question.gamma:g} is refuted"
         )
+        if self.question.assume:
+            reason += ", of those that what is assumed allows"
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
+        against = self._contradiction()
+        if against is not None:
+            verdict, reason, missing = (
+                Verdict.INCONCLUSIVE,
+                against,
+                ("another assumption, or none",),
+            )
         boxes = self._boxes()
         lower, upper = difference_bounds(
             self._bands, boxes, compare=self.question.comparison, tolerance=1e-4
@@ -393,14 +426,47 @@ class AdaptiveAudit(Audit):
             decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=self._assumptions(),
+            warnings=() if against is None else (against,),
         )
 
+    def _assumed(self, alpha: float) -> Box | None:
+        return assumed_limits(
+            self.cells, self.question.assume, None if self.history.exact else alpha
+        )
+
+    def _contradiction(self) -> str | None:
+        """Return what labels or past data say against the assumption.
+
+        The truth lies in all intervals and all limits but with a probability that is accounted for,
+        so a false alarm is one of the cases in which verdict and intervals may be wrong.
+        """
+        return None if self._limits is None else contradiction(self._labelled(), self._limits)
+
+    def _doubted(self) -> str | None:
+        """Return a group whose labels speak against the assumption, however little.
+
+        A verdict waits for as long as that: where the assumption does not hold, an alarm comes
+        first. To wait is always allowed.
+        """
+        if self._limits is None:
+            return None
+        for group, (low, high) in self._labelled(level=1.0).items():
+            least, most = self._limits[group]
+            if low > most or high < least:
+                return group
+        return None
+
     def _boxes(self) -> dict[str, tuple[float, float]]:
-        """Return where each group's r lies: nowhere in particular before its first label."""
+        """Return where each group's r lies, by its labels and by what is assumed."""
+        return within(self._labelled(), self._limits)
+
+    def _labelled(self, level: float | None = None) -> dict[str, tuple[float, float]]:
+        """Return where labels put each group's r: nowhere in particular before its first one."""
         if self._weighing is None:
             return dict.fromkeys(self._groups, (0.0, 1.0))
-        strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
-        level = INTERVAL_SHARE * strictest / len(self._groups)
+        if level is None:
+            strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
+            level = INTERVAL_SHARE * strictest / len(self._groups)
         counted = [self._weighing.counted_of(i) for i in range(len(self._groups))]
         return {
             group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
@@ -477,4 +543,4 @@ class AdaptiveAudit(Audit):
         return self.cells.total * shrink**2
 
     def _assumptions(self) -> tuple[str, ...]:
-        return (*assumptions_of(self.history), ASSUMES_STREAM)
+        return (*assumptions_of(self.history), ASSUMES_STREAM, *lines_of(self.question))

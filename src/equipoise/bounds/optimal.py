@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet
+from equipoise.assumed import assumed_limits
+from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.metrics import METRICS
@@ -87,7 +88,8 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
 
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
     every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
-    labels are counted instead.
+    labels are counted instead. What the question assumes leaves fewer unknowns in Alt; of a world
+    that breaks the assumption the value says nothing.
 
     Examples
     --------
@@ -109,6 +111,7 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     r = np.array([world.r[group] for group in world.cells])
     prices = _mean_costs(world, costs)
     rates = _rates(world.cells, question.metric)
+    limits = assumed_limits(world.cells, question.assume, None)
     bounds = []
     for verdict in sorted(right):
         wrong: Alternatives = (
@@ -116,6 +119,8 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
             if verdict is Verdict.FAIR
             else FairSet(rates, question.gamma, question.comparison)
         )
+        if limits is not None:
+            wrong = Within(wrong, *np.array([limits[group] for group in world.cells]).T)
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)
         bounds.append(_lower_bound(world, verdict, best, need, prices, reference=len(right) > 1))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from equipoise.assume import Assume
+from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
 
@@ -31,6 +33,7 @@ __all__ = [
 Command = Callable[..., None]
 
 QUESTION, PRICES = "Question", "Prices"
+NO_BETTER = "denied-no-better"
 
 LEDGER = "equipoise-ledger.db"
 Ledger = Annotated[
@@ -118,6 +121,17 @@ Comparing = Annotated[
         rich_help_panel=QUESTION,
     ),
 ]
+Assumed = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What may be taken for granted; may be repeated: denied-no-better (than the approved "
+        "of their group), at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do "
+        "well).",
+        rich_help_panel=QUESTION,
+        show_default=False,
+    ),
+]
 
 
 def question_asked(
@@ -126,9 +140,41 @@ def question_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
+    assume: Assumed = None,
 ) -> Question:
     """Return the question that is asked."""
-    return Question(metric, gamma, epsilon, delta, compare=compare)
+    return Question(
+        metric, gamma, epsilon, delta, compare=compare, assume=_assumed(assume) if assume else None
+    )
+
+
+def _assumed(words: Sequence[str]) -> Assume:
+    """Read what is assumed.
+
+    Examples
+    --------
+    >>> print(_assumed(["denied-no-better", "at-most:B=0.4"]))
+    the denied of every group would do no better than its approved; at most 0.4 of the denied of B
+    would do well
+    """
+    no_better = False
+    limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
+    for word in words:
+        kind, _, rest = word.partition(":")
+        group, _, number = rest.rpartition("=")
+        try:
+            if word == NO_BETTER:
+                no_better = True
+            elif kind in limits and group:
+                limits[kind][group] = float(number)
+            else:
+                raise ValueError
+        except ValueError:
+            raise InvalidInput(
+                f"'--assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
+                f"got {word!r}"
+            ) from None
+    return Assume(no_better, limits["at-most"], limits["at-least"])
 
 
 def questions_asked(
@@ -137,10 +183,11 @@ def questions_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
+    assume: Assumed = None,
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
-    return tuple(question_asked(name, gamma, epsilon, delta, compare) for name in names)
+    return tuple(question_asked(name, gamma, epsilon, delta, compare, assume) for name in names)
 
 
 def prices(

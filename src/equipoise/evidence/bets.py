@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["UNFAIR_SIZES", "alternatives", "bet_shares", "fair_sizes", "ratios"]
 
 Array = NDArray[np.float64]
+Range = tuple[float, float]
 
 _EDGE = 1e-9
 ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
@@ -35,7 +36,13 @@ def bet_shares(sizes: int) -> Array:
 
 
 def alternatives(
-    lam_a: Array, lam_b: Array, side: Array, curve_a: Array, curve_b: Array, steps: Array
+    lam_a: Array,
+    lam_b: Array,
+    side: Array,
+    curve_a: Array,
+    curve_b: Array,
+    steps: Array,
+    limits: tuple[Range, Range] = ((0.0, 1.0), (0.0, 1.0)),
 ) -> tuple[Array, Array]:
     """Return ``rho`` for a and b, one column per direction and size.
 
@@ -50,11 +57,13 @@ def alternatives(
         Coefficients (a, b, c, d) of the active rate, shape (4, n).
     steps
         How far the gap should move, shape (n, J).
+    limits
+        Where the unknowns of a and of b may lie at all.
     """
     pull_a = np.maximum(lam_a * (1.0 - lam_a), 1e-4) * np.abs(_slope(curve_a, lam_a))
     pull_b = np.maximum(lam_b * (1.0 - lam_b), 1e-4) * np.abs(_slope(curve_b, lam_b))
     moved = [
-        _move(lam_a, lam_b, side, curve_a, curve_b, a * pull_a, b * pull_b, steps)
+        _move(lam_a, lam_b, side, curve_a, curve_b, a * pull_a, b * pull_b, steps, limits)
         for a, b in _DIRECTIONS
     ]
     rho_a, rho_b = zip(*moved, strict=True)
@@ -80,20 +89,27 @@ def _move(
     pull_a: Array,
     pull_b: Array,
     steps: Array,
+    limits: tuple[Range, Range],
 ) -> tuple[Array, Array]:
     start_a, start_b = _rate(curve_a, lam_a)[:, None], _rate(curve_b, lam_b)[:, None]
     pace = pull_a * np.abs(_slope(curve_a, lam_a)) + pull_b * np.abs(_slope(curve_b, lam_b))
     mu = steps / np.maximum(pace, 1e-12)[:, None]
     for _ in range(4):  # a few secant steps: the size of a bet need not be exact
-        rho_a, rho_b = _clip(lam_a, side, mu, pull_a), _clip(lam_b, -side, mu, pull_b)
+        rho_a = _clip(lam_a, side, mu, pull_a, limits[0])
+        rho_b = _clip(lam_b, -side, mu, pull_b, limits[1])
         moved = np.abs(_rate(curve_a, rho_a) - start_a) + np.abs(_rate(curve_b, rho_b) - start_b)
         mu = mu * np.clip(steps / np.maximum(moved, 1e-12), 0.5, 2.0)
-    return _clip(lam_a, side, mu, pull_a), _clip(lam_b, -side, mu, pull_b)
+    return (
+        _clip(lam_a, side, mu, pull_a, limits[0]),
+        _clip(lam_b, -side, mu, pull_b, limits[1]),
+    )
 
 
-def _clip(lam: Array, side: Array, mu: Array, pull: Array) -> Array:
+def _clip(lam: Array, side: Array, mu: Array, pull: Array, limits: Range) -> Array:
     lam, side, pull = lam[:, None], side[:, None], pull[:, None]
-    return np.clip(lam + side * mu * pull, 0.02 * lam, 1.0 - 0.02 * (1.0 - lam))
+    least, most = limits
+    low, high = np.maximum(0.02 * lam, least), np.minimum(1.0 - 0.02 * (1.0 - lam), most)
+    return np.clip(lam + side * mu * pull, low, high)
 
 
 def _rate(curve: Array, r: Array) -> Array:

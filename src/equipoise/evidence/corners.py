@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
-from equipoise.evidence.geometry import Pair, grid
+from equipoise.evidence.geometry import Limits, Pair, grid
 
 __all__ = ["Cells", "Corners", "corridor_cells", "level_cells", "unfair_cells"]
 
@@ -48,6 +48,8 @@ class Corners:
     unit: Array
     curve_a: Array  # (4, cells, corners)
     curve_b: Array
+    limits_a: tuple[float, float] = (0.0, 1.0)  # no bet goes beyond what the unknowns can be
+    limits_b: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,10 @@ def unfair_cells(pair: Pair, gap: float, step: float, groups: int) -> Cells:
     ends = grid(pair, step)
     start, end = ends[:-1], ends[1:]
     u = pair.unfair_below(end, gap)
-    full = u.at >= 0.0
-    start, end, high, active = start[full], end[full], np.clip(u.at[full], 0, 1), u.active[full]
+    least, most = pair.limits_a
+    full = u.at >= least
+    start, end, active = start[full], end[full], u.active[full]
+    high = np.clip(u.at[full], least, most)
     one = np.ones((len(start), 1))
     curve_a = _coefficients([a for a, _ in pair.curves()], active[:, None])
     curve_b = _coefficients([b for _, b in pair.curves()], active[:, None])
@@ -85,8 +89,10 @@ def unfair_cells(pair: Pair, gap: float, step: float, groups: int) -> Cells:
         unit=_unit(pair.compare, curve_a, lam_a, curve_b, lam_b),
         curve_a=curve_a,
         curve_b=curve_b,
+        limits_a=pair.limits_a,
+        limits_b=pair.limits_b,
     )
-    return _boxed(pair, np.zeros_like(start), high, start, end, groups, corners)
+    return _boxed(pair, np.full_like(start, least), high, start, end, groups, corners)
 
 
 def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: int) -> Cells:
@@ -102,13 +108,14 @@ def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: 
     start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     upper = np.repeat([False, True], ends.shape[1] - 1)
     bottom, top = pair.fair_from(start, gap).at, pair.fair_to(end, gap).at
-    full = (bottom <= top) & (bottom <= 1.0) & (top >= 0.0)
+    least, most = pair.limits_a
+    full = (bottom <= top) & (bottom <= most) & (top >= least)
     start, end, upper = start[full], end[full], upper[full]
     from_start, from_end = pair.fair_from(start, gap), pair.fair_from(end, gap)
     to_start, to_end = pair.fair_to(start, gap), pair.fair_to(end, gap)
-    low, high = np.clip(from_start.at, 0.0, 1.0), np.clip(to_end.at, 0.0, 1.0)
-    middle_start = (low + np.clip(to_start.at, 0.0, 1.0)) / 2.0
-    middle_end = (np.clip(from_end.at, 0.0, 1.0) + high) / 2.0
+    low, high = np.clip(from_start.at, least, most), np.clip(to_end.at, least, most)
+    middle_start = (low + np.clip(to_start.at, least, most)) / 2.0
+    middle_end = (np.clip(from_end.at, least, most) + high) / 2.0
     up_a = np.where(upper, high, np.minimum(middle_end, high))
     down_a = np.where(upper, np.maximum(middle_start, low), low)
     lam_a, lam_b = np.stack([up_a, down_a], axis=1), np.stack([start, end], axis=1)
@@ -132,6 +139,8 @@ def corridor_cells(pair: Pair, gap: float, epsilon: float, step: float, groups: 
         unit=unit,
         curve_a=curve_a,
         curve_b=curve_b,
+        limits_a=pair.limits_a,
+        limits_b=pair.limits_b,
     )
     return _boxed(pair, down_a, up_a, start, end, groups, corners)
 
@@ -175,6 +184,7 @@ def level_cells(
     gamma: float,
     step: float,
     compare: Compare = Compare.DIFFERENCE,
+    limits: Limits | None = None,
 ) -> Cells:
     """Return the cells where one rate of all groups lies within ``gamma``, by the lowest of them.
 
@@ -192,9 +202,11 @@ def level_cells(
         for band in bands
     ]
     low, high = (np.stack(ends, axis=1) for ends in zip(*sides, strict=True))
-    full = ((low <= high) & (low <= 1.0) & (high >= 0.0)).all(axis=1)
-    low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
     groups = len(bands)
+    limits = limits or [(0.0, 1.0)] * groups
+    least, most = np.array(limits).T
+    full = ((low <= high) & (low <= most) & (high >= least)).all(axis=1)
+    low, high = np.clip(low[full], least, most), np.clip(high[full], least, most)
     one = np.ones((len(low), 1))
     curves = [_coefficients([band.low], np.zeros((len(low), 1), dtype=np.intp)) for band in bands]
     return Cells(
@@ -212,6 +224,8 @@ def level_cells(
                 unit=_unit(compare, curves[a], high[:, [a]], curves[b], low[:, [b]]),
                 curve_a=curves[a],
                 curve_b=curves[b],
+                limits_a=limits[a],
+                limits_b=limits[b],
             )
             for a, b in permutations(range(groups), 2)
         ),

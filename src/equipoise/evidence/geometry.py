@@ -20,10 +20,12 @@ from equipoise.compare import Compare
 from equipoise.curves import Band, Curve
 from equipoise.metrics import RATES
 
-__all__ = ["Frontier", "Pair", "fair_pairs", "grid", "unfair_pairs"]
+__all__ = ["Frontier", "Limits", "Pair", "fair_pairs", "grid", "unfair_pairs"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Limits = Sequence[tuple[float, float]]
+"""Where each group's unknown may lie."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ class Frontier:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups, as positions in the audit's order, and their bands rate by rate."""
+    """Two groups, as positions in the audit's order, and their bands rate by rate.
+
+    ``limits_a`` and ``limits_b`` are where their unknowns may lie at all.
+    """
 
     a: int
     b: int
@@ -48,6 +53,8 @@ class Pair:
     bands_a: tuple[Band, ...]
     bands_b: tuple[Band, ...]
     compare: Compare = Compare.DIFFERENCE
+    limits_a: tuple[float, float] = (0.0, 1.0)
+    limits_b: tuple[float, float] = (0.0, 1.0)
 
     def unfair_below(self, lam_b: Array, gap: float) -> Frontier:
         """Return u: where T_a is ``gap`` above T_b, or F_b above F_a, lam_a is at most u."""
@@ -90,25 +97,30 @@ class Pair:
         return tuple(zip(self.falling, self.bands_a, self.bands_b, strict=True))
 
 
-def unfair_pairs(bands: Bands, compare: Compare = Compare.DIFFERENCE) -> list[Pair]:
+def unfair_pairs(
+    bands: Bands, compare: Compare = Compare.DIFFERENCE, limits: Limits | None = None
+) -> list[Pair]:
     """Return every ordered pair: the UNFAIR set is the union of their pieces."""
-    return [_pair(bands, a, b, compare) for a, b in permutations(range(_count(bands)), 2)]
+    return [_pair(bands, a, b, compare, limits) for a, b in permutations(range(_count(bands)), 2)]
 
 
-def fair_pairs(bands: Bands, compare: Compare = Compare.DIFFERENCE) -> list[Pair]:
+def fair_pairs(
+    bands: Bands, compare: Compare = Compare.DIFFERENCE, limits: Limits | None = None
+) -> list[Pair]:
     """Return every unordered pair: the FAIR set is inside each of their corridors."""
-    return [_pair(bands, a, b, compare) for a, b in combinations(range(_count(bands)), 2)]
+    return [_pair(bands, a, b, compare, limits) for a, b in combinations(range(_count(bands)), 2)]
 
 
 def grid(pair: Pair, step: float) -> Array:
     """Return the ends of intervals of ``lam_b`` over which no rate moves more than ``step``."""
-    fine = np.linspace(0.0, 1.0, 4097)
+    first, last = pair.limits_b
+    fine = np.linspace(first, last, 4097)
     scaled = [pair.compare.scale(band.low.value(fine)) for band in pair.bands_b]
     moves = np.max([np.abs(np.diff(rate)) for rate in scaled], axis=0)
     moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / 4096)])  # constants move nowhere
     count = max(1, int(np.ceil(moved[-1] / step)))
     ends = np.interp(np.linspace(0.0, moved[-1], count + 1), moved, fine)
-    ends[0], ends[-1] = 0.0, 1.0
+    ends[0], ends[-1] = first, last
     return ends
 
 
@@ -116,7 +128,7 @@ def _count(bands: Bands) -> int:
     return len(next(iter(bands.values())))
 
 
-def _pair(bands: Bands, a: int, b: int, compare: Compare) -> Pair:
+def _pair(bands: Bands, a: int, b: int, compare: Compare, limits: Limits | None) -> Pair:
     names = list(next(iter(bands.values())))
     return Pair(
         a,
@@ -125,6 +137,7 @@ def _pair(bands: Bands, a: int, b: int, compare: Compare) -> Pair:
         tuple(by_group[names[a]] for by_group in bands.values()),
         tuple(by_group[names[b]] for by_group in bands.values()),
         compare,
+        *((limits[a], limits[b]) if limits else ()),
     )
 
 

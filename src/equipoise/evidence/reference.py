@@ -69,22 +69,27 @@ def unfair_box(pair: Pair, start: Fraction, end: Fraction, gap: Fraction) -> Box
 
     The set only grows in ``lam_b``, so what is allowed at its end is allowed nowhere more.
     """
-    reach = max(_reach(pair, end, gap))
-    return None if reach < 0 else Box(ZERO, min(reach, ONE), start, end)
+    reach, least = max(_reach(pair, end, gap)), Fraction(pair.limits_a[0])
+    return None if reach < least else Box(least, _possible(reach, pair.limits_a), start, end)
 
 
 def fair_box(pair: Pair, start: Fraction, end: Fraction, half: int, gap: Fraction) -> Box | None:
     """Return the box around the upper (1) or lower (0) half of the FAIR points over an interval."""
     low, high = _corridor(pair, start, gap)[0], _corridor(pair, end, gap)[1]
-    if low > high or low > 1 or high < 0:
+    if low > high or low > pair.limits_a[1] or high < pair.limits_a[0]:
         return None
+    low, high = _possible(low, pair.limits_a), _possible(high, pair.limits_a)
     if half == 1:
-        return Box(max(_unit(low), _middle(pair, start, gap)), _unit(high), start, end)
-    return Box(_unit(low), min(_unit(high), _middle(pair, end, gap)), start, end)
+        return Box(max(low, _middle(pair, start, gap)), high, start, end)
+    return Box(low, min(high, _middle(pair, end, gap)), start, end)
 
 
 def level_side(
-    band: Band, falling: bool, start: Fraction, end: Fraction
+    band: Band,
+    falling: bool,
+    start: Fraction,
+    end: Fraction,
+    limits: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[Fraction, Fraction] | None:
     """Return the unknowns of a group at which its rate may lie in [start, end]; None if none."""
     if falling:
@@ -93,7 +98,9 @@ def level_side(
     else:
         low = _smallest(band.high, start, at_least=True)
         high = _largest(band.low, end, at_least=False)
-    return None if low > high or low > 1 or high < 0 else (_unit(low), _unit(high))
+    if low > high or low > limits[1] or high < limits[0]:
+        return None
+    return _possible(low, limits), _possible(high, limits)
 
 
 def _reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Iterable[Fraction]:
@@ -122,7 +129,7 @@ def _corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fra
 
 def _middle(pair: Pair, lam_b: Fraction, gap: Fraction) -> Fraction:
     low, high = _corridor(pair, lam_b, gap)
-    return (_unit(low) + _unit(high)) * HALF
+    return (_possible(low, pair.limits_a) + _possible(high, pair.limits_a)) * HALF
 
 
 def _largest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
@@ -171,8 +178,8 @@ def _coefficients(curve: Curve) -> tuple[Fraction, ...]:
     return tuple(Fraction(x) for x in (curve.a, curve.b, curve.c, curve.d))
 
 
-def _unit(x: Fraction) -> Fraction:
-    return min(max(x, ZERO), ONE)
+def _possible(x: Fraction, limits: tuple[float, float]) -> Fraction:
+    return min(max(x, Fraction(limits[0])), Fraction(limits[1]))
 
 
 def _rates(pair: Pair) -> Iterable[tuple[bool, Band, Band]]:

@@ -106,6 +106,7 @@ class Bets:
             corners.curve_a.reshape(4, -1),
             corners.curve_b.reshape(4, -1),
             steps * corners.unit.reshape(-1, 1) + corners.extra.reshape(-1, 1),
+            (corners.limits_a, corners.limits_b),
         )
         width = q * rho_a.shape[1]
         factors, corner = np.empty((4, n, width)), np.empty((2, n, width))

@@ -31,7 +31,7 @@ from equipoise.evidence.allocation import Allocation, Outlook, allocate, informa
 from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
 from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
 from equipoise.evidence.directions import likely_extremes
-from equipoise.evidence.geometry import fair_pairs, unfair_pairs
+from equipoise.evidence.geometry import Limits, fair_pairs, unfair_pairs
 from equipoise.evidence.observation import COIN, COIN_ENDS, Observation, Sized, Sizer, Sizing
 from equipoise.evidence.staircase import OUT, Block, Division, Kind, Staircase, Stretch
 from equipoise.metrics import RATES
@@ -100,6 +100,8 @@ class Weighing:
         How two groups' rates are compared.
     sizer
         Says at every plan how bets on observations are sized; None if all of them are coins.
+    limits
+        Where the groups' unknowns may lie, in the UNFAIR set and in the FAIR set.
     """
 
     def __init__(
@@ -116,16 +118,16 @@ class Weighing:
         fineness: float = FINENESS,
         compare: Compare = Compare.DIFFERENCE,
         sizer: Sizer | None = None,
+        limits: tuple[Limits | None, Limits | None] = (None, None),
     ) -> None:
         k = len(reachable)
         self._gamma, self._epsilon, self._levels = gamma, epsilon, levels
         self._compare = compare
         self._step = max(fineness * epsilon, _FINEST)
         self._against_fair = against_fair
-        self._unfair_pairs, self._fair_pairs = (
-            unfair_pairs(against_unfair, compare),
-            fair_pairs(against_fair, compare),
-        )
+        self._unfair_pairs = unfair_pairs(against_unfair, compare, limits[0])
+        self._fair_pairs = fair_pairs(against_fair, compare, limits[1])
+        self._fair_limits = limits[1]
         self._feature_costs, self._label_costs = feature_costs, label_costs
         self._reachable = reachable
         self._groups: list[int] = []  # of all requests, in order
@@ -139,6 +141,7 @@ class Weighing:
         self.ones, self.zeros = np.zeros(k), np.zeros(k)  # told, in whatever order
         self.requested = np.zeros(k)
         self.shares = reachable / max(reachable.sum(), 1)
+        self._held_until = 0  # no verdict at a label before
         self._pursues_fair: bool | None = None
         self._next_plan = PILOT * max(int(reachable.sum()), 1)
         self._start()
@@ -163,7 +166,12 @@ class Weighing:
         else:  # each rate has its own cover of the FAIR set, at its share of the level
             cells = [
                 level_cells(
-                    list(bands.values()), RATES[rate].falls, self._gamma, self._step, compare
+                    list(bands.values()),
+                    RATES[rate].falls,
+                    self._gamma,
+                    self._step,
+                    compare,
+                    self._fair_limits,
                 )
                 for rate, bands in self._against_fair.items()
             ]
@@ -222,6 +230,10 @@ class Weighing:
         self.weigh()
         self._keep_up()
         return self.verdict
+
+    def hold(self) -> None:
+        """Take the verdict back for now: it is given again at the next label that is counted."""
+        self._held_until, self.verdict = self.counted, None
 
     def outcome(self, number: int) -> int | None:
         """Return a request's outcome, OUT if it was withdrawn, None if it is to come."""
@@ -452,7 +464,8 @@ class Weighing:
             block = self._block(start, stop)
             at_fair = max(s.update_block(block) for s in self.unfair_set)
             at_unfair = min(s.update_block(block) for s in self.fair_set)
-        first = max(1, min(at_fair, at_unfair))  # noticed at the first label, if not before
+        # noticed at the first label, if not before, and never while it was held back
+        first = max(1, min(at_fair, at_unfair), self._held_until - start + 1)
         if first <= n:
             self.verdict = Verdict.FAIR if at_fair <= at_unfair else Verdict.UNFAIR
         return min(first, n)

@@ -10,6 +10,7 @@ from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.history import History
 from equipoise.history.past import Past
+from equipoise.identify import lines_of
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import USUAL, Scenario, scenarios
@@ -54,7 +55,10 @@ def forecast_adaptive(
         most=most,
         guarantees=f"wrong with probability at most {level:g}, whatever the population "
         "(guarantees.md in the documentation)",
-        assumes=("everybody comes from one population, past and present, independently",),
+        assumes=(
+            "everybody comes from one population, past and present, independently",
+            *lines_of(question),
+        ),
         missing=missing,
         cases=cases,
     )

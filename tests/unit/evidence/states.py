@@ -36,6 +36,7 @@ class Setup:
     labels: int
     seed: int
     compare: Compare = Compare.DIFFERENCE
+    limits: tuple[tuple[float, float], ...] | None = None
 
     @property
     def against_unfair(self) -> Bands:
@@ -58,6 +59,7 @@ class Setup:
             np.linspace(1.0, 2.0, k),
             np.ones(k, dtype=bool),
             compare=self.compare,
+            limits=(self.limits, self.limits),
             **wide,
         )
 
@@ -96,7 +98,14 @@ def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
         labels=int(rng.integers(0, labels + 1)),
         seed=seed + 1,
         compare=tuple(Compare)[int(rng.integers(2))],
+        limits=_limits(rng, r) if rng.random() < 0.5 else None,
     )
+
+
+def _limits(rng: np.random.Generator, r: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """Return ranges around the unknowns, now and then a point, now and then ending there."""
+    room = rng.random((2, len(r))) * rng.integers(0, 2, size=(2, len(r)))
+    return tuple(zip((r * room[0]).tolist(), (1.0 - (1.0 - r) * room[1]).tolist(), strict=True))
 
 
 def _counts(rng: np.random.Generator, scale: int) -> list[int]:

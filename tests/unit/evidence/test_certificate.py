@@ -38,8 +38,8 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
     out = [rng.uniform(size=(6, k)), np.round(rng.uniform(size=(2, k)))]
     gap = setup.gamma + setup.epsilon
     for pair in (
-        *unfair_pairs(setup.against_unfair, setup.compare),
-        *fair_pairs(setup.against_fair, setup.compare),
+        *unfair_pairs(setup.against_unfair, setup.compare, setup.limits),
+        *fair_pairs(setup.against_fair, setup.compare, setup.limits),
     ):
         moved = rng.uniform(size=(3, k))
         lam_b = moved[:, pair.b]
@@ -54,7 +54,8 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
         out.append(moved)
     # all groups alike, as far as their rates can be
     out.append(np.repeat(rng.uniform(size=(6, 1)), k, axis=1))
-    return np.concatenate(out)
+    every = np.concatenate(out)
+    return every if setup.limits is None else np.clip(every, *np.array(setup.limits).T)
 
 
 @examples(33)
@@ -64,7 +65,11 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
     weighing = setup.start()
     gap, gamma = Fraction(setup.gamma + setup.epsilon), Fraction(setup.gamma)
     unfair = list(
-        zip(unfair_pairs(setup.against_unfair, setup.compare), weighing.unfair_set, strict=True)
+        zip(
+            unfair_pairs(setup.against_unfair, setup.compare, setup.limits),
+            weighing.unfair_set,
+            strict=True,
+        )
     )
     for point in points(setup, np.random.default_rng(seed)):
         exact = [Fraction(x) for x in point]
@@ -105,12 +110,12 @@ def test_pairs_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: i
             ours = np.stack([staircase.low[cell, [a, b]], staircase.high[cell, [a, b]]], axis=1)
             start, end = map(Fraction, ours[1])
             if staircase in weighing.unfair_set:
-                pair = unfair_pairs(setup.against_unfair, setup.compare)[
+                pair = unfair_pairs(setup.against_unfair, setup.compare, setup.limits)[
                     weighing.unfair_set.index(staircase)
                 ]
                 boxes = [unfair_box(pair, start, end, gap)]
             else:
-                pair = fair_pairs(setup.against_fair, setup.compare)[0]
+                pair = fair_pairs(setup.against_fair, setup.compare, setup.limits)[0]
                 boxes = [fair_box(pair, start, end, half, gamma) for half in (0, 1)]
             same = [
                 box
@@ -133,12 +138,16 @@ def test_pairs_cells_and_bets_stand_up_to_exact_arithmetic(setup: Setup, seed: i
 def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> None:
     for rate, by_group in setup.against_fair.items():
         bands, falling, step = list(by_group.values()), RATES[rate].falls, 0.05
-        cells = level_cells(bands, falling, setup.gamma, step, setup.compare)
+        limits = setup.limits or ((0.0, 1.0),) * len(bands)
+        cells = level_cells(bands, falling, setup.gamma, step, setup.compare, limits)
         ends = level_grid(bands, step, setup.compare)
         found = 0
         for start, end in pairwise(ends):
             top = Fraction(float(setup.compare.above(float(end), setup.gamma)))
-            sides = [level_side(band, falling, Fraction(float(start)), top) for band in bands]
+            sides = [
+                level_side(band, falling, Fraction(float(start)), top, limit)
+                for band, limit in zip(bands, limits, strict=True)
+            ]
             if any(side is None for side in sides):
                 continue
             low, high = np.array([[float(x) for x in side] for side in sides if side]).T
