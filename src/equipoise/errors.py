@@ -47,7 +47,15 @@ class EquipoiseError(Exception):
 
 
 class InvalidInput(EquipoiseError, ValueError):
-    """An argument, column or file breaks a rule; the message names all three and the remedy."""
+    """An argument, column or file breaks a rule; the message names all three and the remedy.
+
+    Examples
+    --------
+    >>> from equipoise import Question
+    >>> Question(gamma="0.05")
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: 'gamma' must be a number; got '0.05'
+    """
 
 
 class UnknownName(InvalidInput):
@@ -76,19 +84,47 @@ class UnknownPerson(InvalidInput):
 
 
 class BadData(InvalidInput):
-    """Rows that cannot be read as past decisions with partial feedback."""
+    """Rows that cannot be read as past decisions with partial feedback.
+
+    Examples
+    --------
+    >>> raise BadData("row 3 is denied and has an outcome")
+    Traceback (most recent call last):
+    equipoise.errors.BadData: row 3 is denied and has an outcome
+    """
 
 
 class ProtocolError(EquipoiseError, RuntimeError):
-    """An audit's ask/tell protocol was used out of order."""
+    """An audit's ask/tell protocol was used out of order.
+
+    Examples
+    --------
+    >>> raise ProtocolError("ticket #3 was never issued")
+    Traceback (most recent call last):
+    equipoise.errors.ProtocolError: ticket #3 was never issued
+    """
 
 
 class Conflict(ProtocolError):
-    """A fact about a person was told that differs from the one stored; the stored one stands."""
+    """A fact about a person was told that differs from the one stored; the stored one stands.
+
+    Examples
+    --------
+    >>> raise Conflict("the outcome of p-17 is 1 already")
+    Traceback (most recent call last):
+    equipoise.errors.Conflict: the outcome of p-17 is 1 already
+    """
 
 
 class LedgerError(EquipoiseError):
-    """The ledger could not store or read: locked, full, damaged, or of a newer version."""
+    """The ledger could not store or read: locked, full, damaged, or of a newer version.
+
+    Examples
+    --------
+    >>> raise LedgerError("the disk is full")
+    Traceback (most recent call last):
+    equipoise.errors.LedgerError: the disk is full
+    """
 
 
 class MissingExtra(EquipoiseError, ImportError):

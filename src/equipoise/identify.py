@@ -75,6 +75,14 @@ class Check(Finding):
         Delta computed from approved rows alone, None where a denominator is empty.
     denied_as_failures
         Delta computed with every denial counted as a failure, None where a denominator is empty.
+
+    Examples
+    --------
+    >>> from equipoise import History, check
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> found = check(History.from_cells({"A": counts, "B": counts}), Question("equal_opportunity"))
+    >>> found.approved_only, found.lower, round(found.upper, 2)
+    (0.0, 0.0, 0.37)
     """
 
     unlimited: Interval = field(default_factory=lambda: Interval(0.0, 1.0))

@@ -77,5 +77,24 @@ def test_data_come_first_and_every_argument_has_a_name() -> None:
         assert not {"rng", "jobs", "advance", "label"} & set(order) or name == "Costs", name
 
 
+DEAR = {"adult_world"}  # trains a classifier: its example is not run with the others
+
+
+def public_names() -> dict[str, object]:
+    """Return every public class and function of the package and its modules, by full name."""
+    homes = [eq, *(getattr(eq, name) for name in eq.__all__ if inspect.ismodule(getattr(eq, name)))]
+    found = {
+        f"{home.__name__}.{name}": getattr(home, name) for home in homes for name in home.__all__
+    }
+    return {n: v for n, v in found.items() if isinstance(v, type) or callable(v)}
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    names = public_names().items()
+    assert [name for name, value in names if ">>> " not in str(inspect.getdoc(value))] == []
+    skipped = [n for n, v in public_names().items() if "+SKIP" in str(inspect.getdoc(v))]
+    assert {name.rpartition(".")[2] for name in skipped} == DEAR
+
+
 if __name__ == "__main__":
     SURFACE.write_text(surface())

@@ -107,6 +107,17 @@ class Audit(ABC):
     budget
         The most that may be spent, or None. The worst case of a request is reserved when it is
         made, so the cap is never overspent.
+
+    Examples
+    --------
+    >>> from equipoise.audits.rs import RSAudit
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> audit = RSAudit(world.past(), Question(), Costs(), tau=5, budget=1.0)
+    >>> ticket = audit.ask("A", 0)
+    >>> audit.tell(ticket, 0)
+    >>> audit.cost, audit.conclude().verdict.value
+    (1.0, 'INCONCLUSIVE')
     """
 
     name: ClassVar[str]

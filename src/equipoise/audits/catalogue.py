@@ -88,9 +88,9 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
     --------
     >>> audit_class("rs").__name__
     'RSAudit'
-    >>> audit_class("sr")
+    >>> audit_class("rss")
     Traceback (most recent call last):
-    equipoise.errors.UnknownName: unknown audit 'sr'. Did you mean 'rs'? Known: adaptive,
+    equipoise.errors.UnknownName: unknown audit 'rss'. Did you mean 'rs'? Known: adaptive,
     baseline, exp, rs
     """
     from equipoise.audits.base import Audit

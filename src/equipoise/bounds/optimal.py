@@ -47,6 +47,14 @@ class LowerBound(float):
     reference
         True in the gap zone (gamma < Delta <= gamma + epsilon), where both answers are right and
         the value is an asymptotic reference, not a bound.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> bound = lower_bound(world, Question("demographic_parity"), Costs())
+    >>> float(bound), bound.verdict.value
+    (0.0, 'UNFAIR')
     """
 
     cost: float

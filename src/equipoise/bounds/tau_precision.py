@@ -30,7 +30,13 @@ RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 
 
 def can_answer(question: Question, *, by_features: bool = False) -> bool:
-    """Say whether Baseline and RS-Audit can answer a question, or Exp-Audit (``by_features``)."""
+    """Say whether Baseline and RS-Audit can answer a question, or Exp-Audit (``by_features``).
+
+    Examples
+    --------
+    >>> can_answer(Question("equal_opportunity")), can_answer(Question("accuracy_parity"))
+    (True, False)
+    """
     metric = METRICS[question.metric]
     if metric.is_free:
         return True
@@ -90,5 +96,11 @@ def paper_epsilon(tau: int, question: Question, groups: int) -> float:
 
 
 def relative_error(tau: int, question: Question, groups: int) -> float:
-    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``."""
+    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``.
+
+    Examples
+    --------
+    >>> relative_error(4_000, Question(), 2) > relative_error(400_000, Question(), 2)
+    True
+    """
     return paper_epsilon(tau, question, groups) / 12.0

@@ -40,6 +40,11 @@ def adult_world(group: str = "sex") -> TableWorld:
     ----------
     group
         The column of groups: ``sex`` or ``race``.
+
+    Examples
+    --------
+    >>> adult_world().groups  # doctest: +SKIP
+    ('Female', 'Male')
     """
     try:
         from sklearn.linear_model import LogisticRegression

@@ -79,6 +79,13 @@ class Lender:
         The least score that is approved.
     applicants
         The applicants of each group.
+
+    Examples
+    --------
+    >>> from equipoise.data import fico_lender
+    >>> lender = fico_lender(groups=["White", "Black"])
+    >>> lender.world.groups
+    ('White', 'Black')
     """
 
     threshold: float

@@ -49,6 +49,12 @@ def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
     path
         The file ``law_school_clean.csv``; what the environment variable ``EQUIPOISE_LAW_SCHOOL``
         names if left out.
+
+    Examples
+    --------
+    >>> law_school("no-such-file.csv")
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
     """
     import duckdb
 

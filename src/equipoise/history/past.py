@@ -16,6 +16,13 @@ class Past(Protocol):
 
     ``exact`` is True when ``cells`` are the population itself (unlimited past data), False when
     they are the counts of a finite sample.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> isinstance(world.past(1000), Past), world.past(1000).exact, world.past().exact
+    (True, False, True)
     """
 
     @property

@@ -229,6 +229,11 @@ class Reply(JsonValue):
         The command changed nothing: it was carried out before.
     problem
         In a batch: why this one was refused; None if it was not.
+
+    Examples
+    --------
+    >>> Reply("p-17", state="RESERVED", want=Want.LABEL, hold=100).to_dict()["want"]
+    'LABEL'
     """
 
     person: str

@@ -18,7 +18,17 @@ __all__ = ["Checkpoint", "read_checkpoints", "read_keys", "verify_export", "writ
 
 @dataclass(frozen=True)
 class Checkpoint(JsonValue):
-    """The end of an audit's chain at some moment; worth something once it is kept elsewhere."""
+    """The end of an audit's chain at some moment; worth something once it is kept elsewhere.
+
+    Examples
+    --------
+    >>> from equipoise import Costs, History, LiveAudit, Question
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = History.from_cells({"A": counts, "B": counts})
+    >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
+    >>> live.checkpoint().seq
+    1
+    """
 
     name: str
     audit: str

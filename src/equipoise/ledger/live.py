@@ -39,7 +39,19 @@ Clock = Callable[[], datetime]
 
 
 def list_audits(ledger: str) -> list[AuditRow]:
-    """Return the audits of a ledger, oldest first."""
+    """Return the audits of a ledger, oldest first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise import Costs, History, LiveAudit, Question
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = History.from_cells({"A": counts, "B": counts})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     live = LiveAudit.create(f"{folder}/l.db", "loans", past, Question(), Costs(label=100))
+    ...     [row.name for row in list_audits(f"{folder}/l.db")]
+    ['loans']
+    """
     store = Store(ledger)
     try:
         return store.audits()

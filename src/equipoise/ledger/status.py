@@ -52,6 +52,17 @@ class Status(JsonValue, Shown):
 
     ``finding.cost`` is what was spent when the verdict was reached, ``spent`` what is by now; they
     differ by outcomes that came after it. ``actors`` counts events by who did them.
+
+    Examples
+    --------
+    >>> from equipoise import Costs, History, LiveAudit, Question
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = History.from_cells({"A": counts, "B": counts})
+    >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
+    >>> live.ask("p-17", "A", 0).state
+    'RESERVED'
+    >>> live.status().pending, live.status().groups["A"].reserved
+    (1, 100)
     """
 
     name: str

@@ -40,7 +40,15 @@ def acceptance(
 
 
 def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
-    """Return a law that is known, in the form of a fit without uncertainty."""
+    """Return a law that is known, in the form of a fit without uncertainty.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace
+    >>> family = Gaussian("spherical")
+    >>> round(known_law(family, family.pack([1.0], [[1.0]]), HalfSpace([1.0])).acceptance, 2)
+    0.84
+    """
     theta = np.asarray(theta, dtype=float)
     return TruncatedFit(
         family=family,

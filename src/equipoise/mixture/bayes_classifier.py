@@ -33,6 +33,16 @@ class BayesClassifier:
         ``P[Y=1]`` per group.
 
     Its error exceeds the best possible one by the order of the errors of theta and q.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
+    >>> from equipoise.mixture import MixtureModel
+    >>> best = BayesClassifier(MixtureModel({"A": laws}), q={"A": 0.5})
+    >>> best([[0.9], [1.1]], "A").tolist()
+    [False, True]
     """
 
     model: MixtureModel
@@ -72,6 +82,12 @@ class TradeOff:
         Accuracy over everybody, rising too.
     thresholds
         Group -> log-odds threshold of each point.
+
+    Examples
+    --------
+    >>> curve = TradeOff("equal_opportunity", np.array([0.0, 0.1]), np.array([0.8, 0.9]), {})
+    >>> curve.best(0.05)
+    0.8
     """
 
     metric: str
@@ -129,6 +145,18 @@ def trade_off(
         Draws per group and outcome behind each rate.
     thresholds
         Thresholds tried per group, and levels per rate.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
+    >>> from equipoise.mixture import MixtureModel
+    >>> best = BayesClassifier(MixtureModel({"A": laws, "B": laws}), q={"A": 0.5, "B": 0.2})
+    >>> half = {"A": 0.5, "B": 0.5}
+    >>> curve = trade_off(best, half, "equal_opportunity", size=500, thresholds=11)
+    >>> curve.best(0.05) <= curve.best(0.5)
+    True
     """
     if metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)

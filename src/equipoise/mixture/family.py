@@ -21,6 +21,11 @@ class Curvature:
     """What the theorems ask of a family on its parameter set.
 
     ``kappa I <= Hess W <= lam I`` and ``W`` is ``lipschitz``-Lipschitz.
+
+    Examples
+    --------
+    >>> Curvature(kappa=0.5, lam=2.0, lipschitz=3.0).lam
+    2.0
     """
 
     kappa: float
@@ -60,6 +65,12 @@ class Family(ABC):
 
     A parameter is a flat array ``theta`` of length p, a sample an array of shape (n, d). The
     parameter set is convex and bounded; :meth:`project` is the Euclidean projection onto it.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Exponential
+    >>> Exponential().log_density([-1.0], [0.5, 2.0]).tolist()
+    [-0.5, -2.0]
     """
 
     name: ClassVar[str]

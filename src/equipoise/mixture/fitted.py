@@ -39,6 +39,11 @@ class Diagnostics:
         Whether the estimate lies on the edge of the parameter set.
     warnings
         What to worry about, one sentence each.
+
+    Examples
+    --------
+    >>> Diagnostics(ess=900.0, oracle_calls=4_096, iterations=6, condition=3.2).warnings
+    ()
     """
 
     ess: float
@@ -70,6 +75,14 @@ class TruncatedFit:
         ``P_theta[f = 1]``, the share of everybody that is let through, and its standard error.
     method
         "importance", "sgd" or "exact".
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family = Gaussian("spherical")
+    >>> law = known_law(family, family.pack([0.0], [[1.0]]), HalfSpace([1.0]))
+    >>> round(law.acceptance, 3)
+    0.5
     """
 
     family: Family

@@ -46,6 +46,14 @@ class LearnedRule:
         The share of fresh rows on which consistent rules differ.
     denied_features
         Denied people whose features were used; each costs ``c_feat``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2_000, 1))
+    >>> rule = learn_classifier(X, X[:, 0] >= 0.3)
+    >>> rule.family, rule.contradictions, rule.disagreement() < 0.01
+    ('threshold', 0, True)
     """
 
     family: str

@@ -163,6 +163,11 @@ class Weibull(Exponential):
     """``k x^(k-1) exp(theta x^k + log(-theta))`` on x > 0, theta < 0, k known; T(x) = x^k.
 
     Log-concave only for k >= 1, which the theorems need.
+
+    Examples
+    --------
+    >>> Weibull(k=2.0).statistics(np.array([[3.0]])).tolist()
+    [[9.0]]
     """
 
     name: ClassVar[str] = "Weibull"

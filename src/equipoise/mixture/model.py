@@ -48,6 +48,14 @@ class MixtureModel:
         Group -> what was learnt of a decision-maker that could not be asked, in words.
     denied_features
         Group -> past denied people whose features taught this; each costs ``c_feat``.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
+    >>> [round(rate, 2) for rate in MixtureModel({"A": laws}).free_rates("A")]
+    [0.5, 0.98]
     """
 
     fits: Mapping[str, Pair]
@@ -122,6 +130,19 @@ def fit_model(
 
     A group whose data do not support a fit (too few people, singular …) is
     listed in ``problems`` of the result, with the reason.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace
+    >>> rng = np.random.default_rng(0)
+    >>> outcome = np.repeat([0, 1], 2_000)
+    >>> X = rng.normal(np.where(outcome, 2.0, 0.0))[:, None]
+    >>> approves = HalfSpace([1.0], offset=0.5)
+    >>> past = approves(X)
+    >>> groups = np.full(past.sum(), "A")
+    >>> model = fit_model(X[past], groups, outcome[past], {"A": approves}, Gaussian("spherical"))
+    >>> [bool(abs(law.mean[0] - truth) < 0.5) for law, truth in zip(model.of("A"), (0.0, 2.0))]
+    [True, True]
     """
     points, names, outcomes = _columns(family, X, group, outcome)
     if not np.isin(outcomes, (0, 1)).all():
@@ -170,6 +191,17 @@ def learn_model(
         The class: "threshold", "half_space" or "monotone".
     most_denied
         The most denied people per group whose features are used; each costs ``c_feat``.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> outcome = np.repeat([0, 1], 4_000)
+    >>> X = rng.normal(np.where(outcome, 2.0, 0.0))[:, None]
+    >>> decisions, groups = (X[:, 0] >= 0.5).astype(int), np.full(len(X), "A")
+    >>> model = learn_model(X, groups, decisions, outcome, "threshold", Gaussian("spherical"))
+    >>> model.problems, model.denied_features["A"] > 0
+    ({}, True)
     """
     points, names, outcomes = _columns(family, X, group, outcome)
     approved = np.asarray(decisions) == 1

@@ -29,6 +29,11 @@ class SelfCheck:
 
     A residual passes within chance (a false alarm has probability ``level``), or if it is too
     small to matter (``slack``).
+
+    Examples
+    --------
+    >>> print(SelfCheck("shares add up to 1", 0.03, 0.01, slack=0.0, level=0.05))
+    shares add up to 1: off by +0.0300 ± 0.0100, FAILS
     """
 
     what: str

@@ -34,6 +34,11 @@ class TruncEstConstants:
         Bound on the gradient's second moment (its square root).
     repeats
         How often the steps are repeated, ``10 ceil(log(1/delta))``.
+
+    Examples
+    --------
+    >>> print(TruncEstConstants(46.1, 69.1, -23.0, -4.6, 9.2, 11.5, repeats=30))
+    n = 10^20.0, m = 10^30.0, eta = 10^-10.0, kappa_f = 10^-2.0, lambda_f = 10^4.0, rho = 10^5.0
     """
 
     log_n: float

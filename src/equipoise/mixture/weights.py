@@ -34,6 +34,12 @@ class Weight:
         Standard errors due to the number of feature vectors and to the laws' uncertainty.
     information
         Fisher information about q per feature vector, 0 for MAP counts.
+
+    Examples
+    --------
+    >>> weight = Weight(estimate=0.3, sampling_error=0.03, theta_error=0.04, size=200)
+    >>> round(weight.standard_error, 3)
+    0.05
     """
 
     estimate: float
@@ -55,7 +61,16 @@ class Weight:
 
 
 def log_ratio(fits: tuple[TruncatedFit, TruncatedFit], X: ArrayLike) -> Array:
-    """Return ``log E_1(x) - log E_0(x)`` of every row; ``fits`` are those of outcome 0 and 1."""
+    """Return ``log E_1(x) - log E_0(x)`` of every row; ``fits`` are those of outcome 0 and 1.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
+    >>> log_ratio(laws, [[0.0], [1.0], [2.0]]).round(6).tolist()
+    [-2.0, 0.0, 2.0]
+    """
     zero, one = fits
     if type(zero.family) is type(one.family) and _same_base(zero, one):  # h cancels
         points = one.family.points(X)

@@ -46,6 +46,13 @@ class Affordable(JsonValue):
     epsilon
         The smallest epsilon tried at which half of the audits of the usual case keep within the
         budget; None if even the largest is too dear.
+
+    Examples
+    --------
+    >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
+    >>> bought = Affordable(500.0, 12, (Afforded(case, 0.75, 0.02, 0.2),), epsilon=0.1)
+    >>> bought.cases[0].decides
+    0.75
     """
 
     budget: float

@@ -35,6 +35,12 @@ class Forecast(JsonValue):
         Why it cannot run on this history, one line each; empty if it can.
     cases
         What it costs case by case, where it was rehearsed.
+
+    Examples
+    --------
+    >>> least, guess, most = Price(cost=50.0), Price(cost=110.0), Price(cost=900.0)
+    >>> Forecast("adaptive", guess, least, most, "wrong with probability at most 0.05").possible
+    True
     """
 
     audit: str

@@ -46,6 +46,14 @@ class Plan(JsonValue, Shown):
         the reader.
     affordable
         What the budget buys, if one was given.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+    >>> made = plan(world.past(), Question("demographic_parity"), Costs())
+    >>> made.recommended, made.free.verdict.value
+    ('check', 'UNFAIR')
     """
 
     question: Question

@@ -63,6 +63,13 @@ class Rehearsal(JsonValue):
         every group for the median's labels.
     wrong
         Share of verdicts that are wrong in this case.
+
+    Examples
+    --------
+    >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
+    >>> cost = {"0.1": Quantile(50.0, 40.0, 60.0), "0.5": Quantile(110.0, 90.0, 130.0)}
+    >>> Rehearsal(case, 40, {"FAIR": 0.9, "none": 0.1}, cost, {"A": 150.0}, 400.0, 0.0).decides
+    0.9
     """
 
     scenario: Scenario

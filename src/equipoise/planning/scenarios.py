@@ -44,6 +44,11 @@ class Scenario(JsonValue):
         Delta in this case.
     expect
         The verdict to expect; both, where both are right.
+
+    Examples
+    --------
+    >>> Scenario("Delta just above the grey zone", {"A": 0.1, "B": 0.4}, 0.21, "UNFAIR").short
+    'just above the grey zone'
     """
 
     name: str

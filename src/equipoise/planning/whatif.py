@@ -24,6 +24,11 @@ class Variation(JsonValue):
     """The question with one number changed, and what the adaptive audit would then cost.
 
     ``seen`` is None where past data decide, for free, or cannot decide at all.
+
+    Examples
+    --------
+    >>> Variation("epsilon", 0.1, None).to_dict()
+    {'name': 'epsilon', 'value': 0.1, 'seen': None}
     """
 
     name: str

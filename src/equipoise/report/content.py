@@ -110,7 +110,18 @@ class Replay(JsonValue):
 
 @dataclass(frozen=True)
 class Report(JsonValue):
-    """The whole report; ``finding`` is what is established by now, a verdict or not."""
+    """The whole report; ``finding`` is what is established by now, a verdict or not.
+
+    Examples
+    --------
+    >>> from equipoise import worlds
+    >>> from equipoise.report import simulate_live
+    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> live = simulate_live(world, Question(), Costs(label=100), audit="rs", options={"tau": 5})
+    >>> report = Report.of(live)
+    >>> report.simulated, [group.group for group in report.groups]
+    (True, ['A', 'B'])
+    """
 
     name: str
     made: str

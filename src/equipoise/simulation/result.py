@@ -171,6 +171,14 @@ class Summary(JsonValue):
 
     ``error_rate`` has a 95% Clopper-Pearson interval; ``coverage`` is the share of runs whose
     interval for Delta held the truth; ``standard_error`` belongs to ``mean_cost``.
+
+    Examples
+    --------
+    >>> from equipoise import simulate, worlds
+    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> summary = simulate("rs", world, Question(), Costs(), repeats=50, tau=2000).summary()
+    >>> summary.repeats, summary.errors
+    (50, 0)
     """
 
     audit: str

@@ -21,7 +21,13 @@ Seed = int | np.random.Generator
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who arrives: the group and decision everybody sees, the outcome nobody may see."""
+    """Somebody who arrives: the group and decision everybody sees, the outcome nobody may see.
+
+    Examples
+    --------
+    >>> Person("A", decision=0, outcome=1).outcome
+    1
+    """
 
     group: str
     decision: int
@@ -31,7 +37,16 @@ class Person:
 
 @dataclass(frozen=True)
 class People:
-    """People in order of arrival, as arrays; ``group`` indexes ``groups``."""
+    """People in order of arrival, as arrays; ``group`` indexes ``groups``.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> people = world.draw(3, seed=1)
+    >>> len(people), {person.group for person in people} <= {"A", "B"}
+    (3, True)
+    """
 
     groups: tuple[str, ...]
     group: NDArray[np.intp]

@@ -30,7 +30,17 @@ RARE = 1e-12  # what fewer people than this share of a group do nobody ever does
 
 @dataclass(frozen=True, eq=False)
 class GroupMixture:
-    """One group: its share of everybody, P[Y=1], the laws of outcome 0 and 1, who is approved."""
+    """One group: its share of everybody, P[Y=1], the laws of outcome 0 and 1, who is approved.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace
+    >>> family = Gaussian("spherical")
+    >>> thetas = tuple(family.pack([mean], [[1.0]]) for mean in (0.0, 2.0))
+    >>> group = GroupMixture.of(0.5, 0.3, family, thetas, HalfSpace([1.0], offset=1.0))
+    >>> [round(law.acceptance, 2) for law in group.laws]
+    [0.16, 0.84]
+    """
 
     share: float
     q: float

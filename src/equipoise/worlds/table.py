@@ -30,6 +30,13 @@ class TableWorld:
     """A population that is a table: everybody's group, decision, outcome and perhaps features.
 
     Made by :meth:`from_frame`.
+
+    Examples
+    --------
+    >>> table = {"sex": ["f", "f", "m"], "granted": [1, 0, 1], "paid": [1, 1, 0]}
+    >>> world = TableWorld.from_frame(table, group="sex", outcome="paid", decision="granted")
+    >>> world.r["f"]
+    1.0
     """
 
     groups: tuple[str, ...]
