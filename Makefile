@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison clean
+.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +50,7 @@ unit: $(READY)  ## Tests
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench
 
-matrix: $(READY)  ## Run heavy integrations: Spark (needs Java) and PostgreSQL
+matrix: $(READY)  ## Run heavy integrations: Spark (needs Java), PostgreSQL, MLflow, the built wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[matrix]'
 	EQUIPOISE_TESTS=matrix $(BIN)/pytest -q tests/matrix
 
@@ -60,6 +60,10 @@ study: test-full  ## Run the long statistical studies and every test at full siz
 docs: $(VENV)/.docs  ## Build the site in build/site, notebooks and tutorials run, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "open build/site/index.html"
+
+wheel: $(READY)  ## Build the package that `pip install dist/*.whl` takes (seconds)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 comparison: $(READY)  ## Ask other toolkits the same question, for docs/comparison.md (installs them)
 	$(BIN)/python tools/comparison.py

@@ -12,6 +12,7 @@ from pathlib import Path
 __all__ = ["ROOT", "Block", "Outputs", "blocks", "in_shell", "run_shell_blocks", "with_outputs"]
 
 ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
 _FENCE = re.compile(r"^```(\w+|\{code-cell\} python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TO_RUN = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _END = "--- end of block ---"
@@ -46,15 +47,18 @@ def blocks(path: str, *languages: str) -> list[Block]:
     return [block for block in found if block.language in languages]
 
 
-def run_shell_blocks(text: str, folder: Path) -> Outputs:
-    """Run a text's ``bash`` and ``python`` blocks in a folder, from top to bottom, in one shell."""
+def run_shell_blocks(text: str, folder: Path, programs: Path = BIN) -> Outputs:
+    """Run a text's ``bash`` and ``python`` blocks in a folder, from top to bottom, in one shell.
+
+    ``programs`` is where ``python`` and ``equipoise`` are.
+    """
     steps = []
     for language, body in _TO_RUN.findall(text):
         steps.append(
             body if language == "bash" else f"python - <<'END_OF_PYTHON'\n{body}END_OF_PYTHON\n"
         )
         steps.append(f"echo '{_END}'\n")
-    done = in_shell("".join(steps), folder)
+    done = in_shell("".join(steps), folder, programs)
     outputs = done.stdout.split(f"{_END}\n")
     failure = ""
     if done.returncode:
@@ -73,9 +77,9 @@ def with_outputs(text: str, outputs: list[str]) -> str:
     return _TO_RUN.sub(shown, text)
 
 
-def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def in_shell(script: str, folder: Path, programs: Path = BIN) -> subprocess.CompletedProcess[str]:
     """Run a script in a folder, stopping at the first command that fails."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,

@@ -22,6 +22,7 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
 ]
 GUIDES = ["docs/ask-tell.md", "docs/how-to/choose-a-question.md", "docs/tutorials/court.md"]
 SLOW_GUIDES = [
+    "docs/how-to/keep.md",
     "docs/how-to/read-data.md",
     "docs/tutorials/classifier.md",
     "docs/tutorials/regulator.md",
