@@ -5,9 +5,9 @@ from __future__ import annotations
 from scipy.stats import binom
 from study.ledger_delay import QUESTION, delayed_audits
 
-from tests.profiles import FULL
+from tests.profiles import FULL, quick
 
-AUDITS, PEOPLE = 14, 2500
+AUDITS, PEOPLE = quick(5, full=14), 2500
 FALSE_ALARM = 1e-3
 
 

@@ -48,6 +48,12 @@ def plan(
         float | None, typer.Option(help="People who arrive per day, to give calendar times.")
     ] = None,
     delay: Annotated[float, typer.Option(help="Days until an outcome is known.")] = 0.0,
+    audits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Audits to rehearse per case: more for sharper figures, fewer for speed."
+        ),
+    ] = None,
     what_if: Annotated[
         bool,
         typer.Option(
@@ -80,6 +86,7 @@ def plan(
             budget=budget,
             arrivals_per_day=arrivals,
             delay_days=delay,
+            audits=audits,
             n_jobs=-1,
             progress=progress,
         )
