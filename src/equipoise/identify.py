@@ -6,7 +6,7 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, permutations
@@ -24,6 +24,7 @@ from equipoise.curves import Band
 from equipoise.errors import BadData
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
+from equipoise.joint_gap import JointGap
 from equipoise.metrics import METRICS, RATES, difference
 from equipoise.question import Question, Verdict, require_asked
 
@@ -221,24 +222,27 @@ def _free_verdict(
     explored, assume = use_labels and _is_explored(cells), question.assume
     contradictory = False
 
-    def bounds(alpha: float) -> tuple[float, float]:
+    def known(alpha: float) -> tuple[Bands, Box]:
         nonlocal contradictory
         bands = bands_from_cells(cells, metric, None if exact else alpha)
         boxes = label_boxes(cells, alpha) if explored else dict.fromkeys(cells, (0.0, 1.0))
         limits = assumed_limits(cells, assume, None if exact else alpha)
         contradictory |= contradiction(boxes, limits) is not None
-        return difference_bounds(bands, within(boxes, limits), compare=compare)
+        return bands, within(boxes, limits)
 
-    _, upper = bounds(share * question.level_wrong_fair / bounds_of_a_piece(assume, explored))
-    lower, _ = bounds(
+    _, upper = _one_by_one(
+        *known(share * question.level_wrong_fair / bounds_of_a_piece(assume, explored)), compare
+    )
+    both_sided = known(
         simultaneous(
             share * question.level_wrong_unfair, cells, metric, labels=explored, assume=assume
         )
     )
     if contradictory:
         return Verdict.INCONCLUSIVE
-    fair, unfair = upper <= question.threshold, lower > question.gamma
+    fair, unfair = upper <= question.threshold, _exceeds(*both_sided, question.gamma, compare)
     if fair and unfair:  # both are right; name the nearer one
+        lower, _ = difference_bounds(*both_sided, compare=compare)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
@@ -276,18 +280,33 @@ def difference_bounds(
     The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
     of it.
     """
-    groups = tuple(next(iter(bands.values())))
-    ends = {g: (0.0, 1.0) if boxes is None else boxes[g] for g in groups}
+    ends = dict.fromkeys(next(iter(bands.values())), (0.0, 1.0)) if boxes is None else boxes
+    floor, ceiling = _one_by_one(bands, ends, compare)
+    for pair in _pairs_of_rates(bands, ends, compare):
+        floor = max(floor, pair.least(floor, ceiling, tolerance))
+    return min(floor, 1.0), min(ceiling, 1.0)
+
+
+def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compare) -> bool:
+    """Say whether Delta is certainly larger than a gap, which takes less than its bounds."""
+    floor, _ = _one_by_one(bands, boxes, compare)
+    return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
+
+
+def _pairs_of_rates(bands: Bands, boxes: Box, compare: Compare) -> Iterator[JointGap]:
+    for one, other in combinations(bands, 2):
+        yield JointGap(RATES[one].falls, bands[one], bands[other], boxes, compare)
+
+
+def _one_by_one(bands: Bands, boxes: Box, compare: Compare) -> tuple[float, float]:
+    """Return bounds of Delta from each rate alone; the upper one is exact."""
     floor, ceiling = 0.0, 0.0
     for by_group in bands.values():
-        ranges = [_range_over(by_group[g], *ends[g]) for g in groups]
+        ranges = [_range_over(band, *boxes[group]) for group, band in by_group.items()]
         lowest, highest = min(high for _, high in ranges), max(low for low, _ in ranges)
         floor = max(floor, float(compare.gap(lowest, highest)))
         ceiling = max(ceiling, _largest_gap(ranges, compare))
-    for one, other in combinations(bands, 2):
-        pair = _Joint(RATES[one].falls, bands[one], bands[other], ends, compare)
-        floor = max(floor, pair.least(floor, ceiling, tolerance))
-    return min(floor, 1.0), min(ceiling, 1.0)
+    return floor, ceiling
 
 
 def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str, Interval]]:
@@ -312,73 +331,6 @@ def _largest_gap(ranges: Sequence[tuple[float, float]], compare: Compare) -> flo
         (float(compare.gap(low[0], high[1])) for high, low in permutations(ranges, 2)),
         default=0.0,
     )
-
-
-@dataclass(frozen=True)
-class _Joint:
-    """Two rates of every group, tied by its r: how small can both of their gaps be at once?"""
-
-    falling: bool  # the first rate
-    first: Mapping[str, Band]
-    second: Mapping[str, Band]
-    ends: Box
-    compare: Compare
-
-    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
-        """Return the least d at which all groups fit the first rate between a level t and d above.
-
-        And the second rate as well. For t in a cell the smallest feasible d is bounded from below
-        by letting the cell's two ends relax the two constraints; cells that cannot beat the best d
-        found are dropped, others halved. The search ends where the rates one by one, whose least d
-        is ``floor``, already say as much.
-        """
-        edges = np.linspace(0.0, 1.0, 65)
-        low, high, best = edges[:-1], edges[1:], ceiling
-        while True:
-            bound = self._least_d(low, high, ceiling)
-            middle = (low + high) / 2.0
-            best = min(best, float(self._least_d(middle, middle, ceiling).min()))
-            if best <= floor + tolerance:
-                return floor
-            live = bound < best - tolerance
-            if not live.any() or (high - low).max() < 1e-7 or live.sum() > 100_000:
-                # cells dropped on the way were bounded by the best d of their time, or nearly so
-                return min(float(bound.min()), max(best - tolerance, 0.0))
-            low, high = (
-                np.concatenate([low[live], middle[live]]),
-                np.concatenate([middle[live], high[live]]),
-            )
-
-    def _least_d(self, t_low: Array, t_high: Array, ceiling: float) -> Array:
-        d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
-        for _ in range(24):
-            d = (d_low + d_high) / 2.0
-            feasible = self._feasible(t_low, t_high, d)
-            d_low, d_high = np.where(feasible, d_low, d), np.where(feasible, d, d_high)
-        return d_low
-
-    def _feasible(self, t_low: Array, t_high: Array, d: Array) -> NDArray[np.bool_]:
-        top = self.compare.above(t_high, d)
-        feasible = np.ones(d.shape, dtype=bool)
-        lows, highs = [], []
-        for group, (start, end) in self.ends.items():
-            first, second = self.first[group], self.second[group]
-            if self.falling:
-                since, until = (
-                    first.low.since(top, falling=True),
-                    first.high.until(t_low, falling=True),
-                )
-            else:
-                since, until = (
-                    first.high.since(t_low, falling=False),
-                    first.low.until(top, falling=False),
-                )
-            since, until = np.maximum(start, since), np.minimum(end, until)
-            feasible &= since <= until
-            at = np.clip(np.stack([since, until]), 0.0, 1.0)
-            lows.append(second.low.value(at).min(axis=0))
-            highs.append(second.high.value(at).max(axis=0))
-        return feasible & (self.compare.gap(np.min(highs, axis=0), np.max(lows, axis=0)) <= d)
 
 
 def _bands(history: Past, question: Question) -> tuple[Bands, Box, Box | None]:

@@ -112,6 +112,22 @@ def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
                 assert band.low.at(r) - 1e-9 <= curve.at(r) <= band.high.at(r) + 1e-9
 
 
+def test_curves_that_meet_at_an_end_stay_curves() -> None:
+    """FPR is 1 at r = 1 whatever the past; a constant in its place would be of no use."""
+    for seed in range(20):
+        good, bad, late, denied = np.random.default_rng(seed).multinomial(
+            9_000, [0.2, 0.1, 0.2, 0.5]
+        )
+        half = (
+            (good // 2, bad // 2, late // 2),
+            (good - good // 2, bad - bad // 2, late - late // 2),
+        )
+        counts = GroupCells(good, bad, denied, late, cohorts=half)
+        for rate in ("true_positive_rate", "false_positive_rate"):
+            band = band_from_counts(RATES[rate], counts, 0.01)
+            assert band.low.trend == band.high.trend != 0
+
+
 def test_past_without_end_still_has_a_width() -> None:
     """Most outcomes of the approved are unknown: no number of labels can decide."""
     cells = {g: GroupCells(0.2, 0.1, 0.4, approved_unknown=0.3) for g in "ab"}

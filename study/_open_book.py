@@ -1,0 +1,146 @@
+"""Worlds whose past decisions are not all settled: unknown outcomes, test programmes.
+
+A world as audits see it, whose past hides outcomes of approved people by a rule of its own, or
+holds people whom a test programme accepted although they were denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+from equipoise.bands import clopper_pearson
+from equipoise.cells import Cells, GroupCells
+from equipoise.history import History
+from equipoise.history.cell_past import CellPast
+from equipoise.history.random_order import RandomOrder
+from equipoise.worlds import CellWorld
+from equipoise.worlds.base import People, Seed
+
+PAGE = Path(__file__).parents[1] / "docs" / "data-studies.md"
+
+Kinds = tuple[tuple[float, float, float], ...]
+"""Per cohort, shares of a group's people who are approved: good, bad, outcome not known."""
+
+
+@dataclass(frozen=True)
+class OpenBook:
+    """A world of which the past shows some approved people without their outcome.
+
+    ``kinds`` has what the past shows of the approved; ``like_known`` whether a reader may take the
+    unknown ones of a cohort to be like the known ones.
+    """
+
+    world: CellWorld
+    kinds: Mapping[str, Kinds]
+    like_known: bool
+
+    @property
+    def cells(self) -> Cells:
+        return self.world.cells
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.world.groups
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        return self.world.r
+
+    def difference(self, metric: str, compare: str = "difference") -> float:
+        return self.world.difference(metric, compare)
+
+    def draw(self, size: int, seed: Seed = 0) -> People:
+        return self.world.draw(size, seed)
+
+    def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
+        """Return the past of ``size`` people, as many in each group, or unlimited ones."""
+        rng = np.random.default_rng(seed)
+        cells = {}
+        for group in self.groups:
+            approved = np.array(self.kinds[group]).ravel()
+            shares = np.append(approved, 1.0 - approved.sum())
+            if size is not None:
+                shares = rng.multinomial(size // len(self.groups), shares / shares.sum())
+            *kinds, denied = shares.tolist()
+            cohorts = [tuple(kinds[at : at + 3]) for at in range(0, len(kinds), 3)]
+            good, bad, unknown = (sum(column) for column in zip(*cohorts, strict=True))
+            own = tuple(cohorts) if self.like_known and unknown else ()
+            cells[group] = GroupCells(good, bad, denied, unknown, own)  # type: ignore[arg-type]
+        order = RandomOrder(rng, counts=[1] * 4 * len(cells))
+        return CellPast(Cells(cells), exact=size is None, order=order)
+
+
+@dataclass(frozen=True)
+class Programme:
+    """A world whose past decisions include a test programme: a share of the denied, at random."""
+
+    world: CellWorld
+    share: float
+
+    @property
+    def cells(self) -> Cells:
+        return self.world.cells
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        return self.world.r
+
+    def difference(self, metric: str, compare: str = "difference") -> float:
+        return self.world.difference(metric, compare)
+
+    def draw(self, size: int, seed: Seed = 0) -> People:
+        return self.world.draw(size, seed)
+
+    def past(self, size: int | None = None, seed: Seed = 0) -> History:
+        rng = np.random.default_rng(seed)
+        cells = {}
+        for group, counts in self.world.past(size, rng).cells.items():
+            tested = int(rng.binomial(counts.denied, self.share))
+            good = int(rng.binomial(tested, self.r[group]))
+            explored = (good, tested - good, 0) if tested else ()
+            cells[group] = GroupCells(
+                counts.approved_positive, counts.approved_negative, counts.denied, explored=explored
+            )
+        return History.from_cells(Cells(cells))
+
+
+def tally(wrong: int, runs: int, level: float) -> list[str]:
+    """Return a row's numbers: runs, wrong ones, their share, its interval, within the level."""
+    low, high = clopper_pearson(wrong, runs, 0.025)
+    verdict = "yes" if low <= level else "NO"
+    return [f"{runs:,}", f"{wrong:,}", f"{wrong / runs:.4f}", f"{low:.4f} to {high:.4f}", verdict]
+
+
+def write_section(page: Path, name: str, title: str, words: str, tables: list[Table]) -> None:
+    """Write one study's section of a page; those of others stay."""
+    mark, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    section = "\n\n".join(
+        [mark, f"## {title}", words, *(_markdown(made) for made in tables if made.row_count), end]
+    )
+    text = page.read_text() if page.exists() else _HEAD
+    if mark in text:
+        before, _, rest = text.partition(mark)
+        text = before + section + rest.partition(end)[2]
+    else:
+        text = f"{text.rstrip()}\n\n{section}\n"
+    page.write_text(text)
+
+
+_HEAD = "# How data as they are behave\n\n<!-- generated: do not edit -->\n"
+
+
+def _markdown(made: Table) -> str:
+    rows = zip(*(column.cells for column in made.columns), strict=True)
+    return "\n".join(
+        [
+            f"{made.title}:\n",
+            "| " + " | ".join(str(column.header) for column in made.columns) + " |",
+            "| " + " | ".join(["---"] * len(made.columns)) + " |",
+            *("| " + " | ".join(map(str, row)) + " |" for row in rows),
+        ]
+    )

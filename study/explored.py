@@ -1,0 +1,157 @@
+"""What a test programme is worth, and how often an audit that uses it errs at the boundary.
+
+Files of 100,000 past decisions in which 2% of the denied were accepted at random. The first table
+has verdict and cost with and without the programme; the second the wrong verdicts where they are
+most likely, from counts and from files sorted by outcome, which are read as files. Its last rows
+take the programme's outcomes in the order of the sorted file, an audit that must not be built: they
+show that the harness would notice.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from bench.measure import table
+from rich.console import Console, Group
+from rich.progress import Progress
+
+import equipoise as eq
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.cells import Cells
+from equipoise.history.past import Past
+from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.worlds import CellWorld
+from study._open_book import PAGE, Programme, tally, write_section
+from study.boundary import ASIDE, QUESTION, boundaries
+
+PEOPLE = 100_000
+SHARE = 0.02
+COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
+FILES = 20  # files of which the cost is compared with and without the programme
+CASES = {
+    "fair": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.35)},
+    "unfair": {"A": (0.40, 0.10, 0.50, 0.10), "B": (0.36, 0.12, 0.52, 0.80)},
+    "grey zone": {"A": (0.40, 0.10, 0.50, 0.25), "B": (0.36, 0.12, 0.52, 0.55)},
+}
+
+
+class FileOrder(AdaptiveAudit):
+    """Takes the programme's outcomes as a file sorted by outcome has them: good ones last."""
+
+    def _take_explored(self) -> None:
+        rows = [(g, y) for y in (0, 1) for g, c in enumerate(self.cells.values())
+                for _ in range(int((c.explored or (0, 0))[1 - y]))]  # fmt: skip
+        for group, outcome in rows:
+            if self._finding is None:
+                self._evidence().count(group, outcome)
+                self._finding = self._after_labels()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=1000, help="files of every row")
+    parser.add_argument("--read", type=int, default=100, help="of them are written and read")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+
+
+def run(options: argparse.Namespace) -> Group:
+    worth = table(
+        f"With and without a programme, means of {FILES} files", "case", "Delta",
+        "verdict of check with", "without", "paid labels with", "without", "cost with", "without",
+    )  # fmt: skip
+    edges = table(
+        "Audits at the boundary", "truth", "programme taken", "runs", "wrong", "share",
+        "95% interval", "within delta", "decided for free",
+    )  # fmt: skip
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        for name in bar.track(CASES, description="worth"):
+            worth.add_row(name, *_worth(CellWorld.from_shares(CASES[name]), options.seed))
+        read = 0
+        for edge in bar.track(boundaries("half approved"), description="boundaries"):
+            world = Programme(edge.world, SHARE)
+            for kind, words in ((AdaptiveAudit, "at random"), (FileOrder, "as the file has them")):
+                seeds = np.random.SeedSequence(options.seed).spawn(options.runs)
+                found = [_audit(kind, world, seed) for seed in seeds]
+                wrong = sum(verdict not in (edge.truth, "INCONCLUSIVE") for verdict, _ in found)
+                free = np.mean([labels == 0 for _, labels in found])
+                edges.add_row(
+                    edge.truth, words, *tally(wrong, options.runs, QUESTION.delta), f"{free:.3f}"
+                )
+            read += sum(_sorted_is_the_same(world, seed) for seed in seeds[: options.read])
+    write_section(
+        options.output,
+        "explored",
+        "Test programmes",
+        f"Made by `python -m study explored --runs {options.runs} --read {options.read}`: files of "
+        f"{PEOPLE:,} people, of whose denied {SHARE:.0%} were accepted at random; {QUESTION}. At "
+        f"the boundary Delta is {ASIDE:g} inside gamma (FAIR) or {ASIDE:g} beyond gamma + epsilon "
+        f"(UNFAIR). {read:,} of the files were written out sorted by outcome and read: each had "
+        "the same counts and the same first finding as its counts alone. *As the file has them* "
+        "takes labels in that order, an audit that must not be built.",
+        [worth, edges],
+    )
+    return Group(worth, edges)
+
+
+def frame(cells: Cells) -> pd.DataFrame:
+    """Return the past decisions behind counts, sorted by outcome."""
+    parts = []
+    for group, c in cells.items():
+        good, bad, _ = c.explored or (0, 0, 0)
+        parts += [
+            (group, 1, 1.0, False, c.approved_positive),
+            (group, 1, 0.0, False, c.approved_negative),
+            (group, 0, np.nan, False, c.denied - good - bad),
+            (group, 1, 1.0, True, good),
+            (group, 1, 0.0, True, bad),
+        ]
+    made = pd.DataFrame(parts, columns=["race", "granted", "paid", "test", "n"])
+    rows = made.loc[made.index.repeat(made.pop("n").astype(int))]
+    return rows.sort_values("paid", kind="stable")
+
+
+def _audit(
+    kind: type[AdaptiveAudit], world: Programme, seed: np.random.SeedSequence
+) -> tuple[str, int]:
+    rng = np.random.default_rng(seed)
+    audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
+    let_come(InBlocks.of(audit, world, rng))
+    finding = audit.conclude()
+    return finding.verdict.value, finding.labels
+
+
+def _sorted_is_the_same(world: Programme, seed: np.random.SeedSequence) -> bool:
+    past = world.past(PEOPLE, np.random.default_rng(seed))
+    read = eq.History.read(frame(past.cells), **COLUMNS)
+    assert read.cells == past.cells
+    one, other = (AdaptiveAudit(h, QUESTION, eq.Costs()).finding for h in (past, read))
+    assert one == other
+    return True
+
+
+def _worth(world: CellWorld, seed: int) -> list[str]:
+    checks: list[list[str]] = [[], []]
+    labels: list[list[float]] = [[], []]
+    cost: list[list[float]] = [[], []]
+    for one in np.random.SeedSequence(seed).spawn(FILES):
+        for at, share in enumerate((SHARE, 0.0)):
+            rng = np.random.default_rng(one)
+            past: Past = Programme(world, share).past(PEOPLE, rng)
+            checks[at].append(eq.check(past, QUESTION).verdict.value)
+            audit = AdaptiveAudit(past, QUESTION, eq.Costs())
+            let_come(InBlocks.of(audit, world, rng))
+            finding = audit.conclude()
+            labels[at].append(finding.labels)
+            cost[at].append(finding.cost)
+    return [
+        f"{world.difference(QUESTION.metric):.3f}",
+        *(_most(names) for names in checks),
+        *(f"{np.mean(own):,.1f}" for own in (*labels, *cost)),
+    ]
+
+
+def _most(names: list[str]) -> str:
+    return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
