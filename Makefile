@@ -50,7 +50,7 @@ unit: $(READY)  ## Tests
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench
 
-matrix: $(READY)  ## Run heavy integrations: Spark (needs Java), PostgreSQL, MLflow, the built wheel
+matrix: $(READY)  ## Run heavy integrations: Spark (needs Java), PostgreSQL, Dask, MLflow, lowest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[matrix]'
 	EQUIPOISE_TESTS=matrix $(BIN)/pytest -q tests/matrix
 

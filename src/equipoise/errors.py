@@ -13,7 +13,7 @@ EquipoiseError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Real
 
@@ -27,6 +27,7 @@ __all__ = [
     "ProtocolError",
     "UnknownName",
     "UnknownPerson",
+    "few_of",
     "require_in_open_unit",
     "require_in_unit",
     "require_kind",
@@ -204,3 +205,17 @@ def _shown(value: object) -> str:
     """Write a value in short: itself if it is, else what kind of thing it is."""
     words = repr(value)
     return words if len(words) <= 60 and "\n" not in words else f"a {type(value).__name__}"
+
+
+def few_of(names: Sequence[str], kind: str = "", most: int = 8) -> str:
+    """Return names for a message, and of many only the first few and how many there are.
+
+    Examples
+    --------
+    >>> few_of(["A", "B"], "group "), few_of(["A", "B", "C"], "group ", most=1)
+    ('groups A, B', '3 groups, such as A')
+    """
+    kind = kind if len(names) == 1 or not kind else f"{kind.strip()}s "
+    if len(names) <= most:
+        return f"{kind}{', '.join(names)}"
+    return f"{len(names)} {kind.strip() or 'groups'}, such as {', '.join(names[:most])}"

@@ -21,7 +21,7 @@ from equipoise.bands import Bands, bands_from_cells, bands_from_past, clopper_pe
 from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
 from equipoise.curves import Band
-from equipoise.errors import BadData
+from equipoise.errors import BadData, few_of
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
 from equipoise.joint_gap import JointGap
@@ -58,7 +58,8 @@ ASSUMES_LIKE_KNOWN = (
     "(and cohort)"
 )
 ASSUMES_EXPLORED = (
-    "the test programme accepted every denied person of a group with the same chance (untested)"
+    "the test programme accepted every denied person of a group with the same chance (untested, "
+    "unless the notes on the past data say otherwise)"
 )
 ASSUMES_EXACT = "the past data are so many that their shares are the population's"
 
@@ -404,7 +405,7 @@ def _missing(verdict: Verdict, cells: Cells, question: Question, bands: Bands) -
     ]
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     if needs_labels:
-        return (f"outcomes of denied people in {', '.join(needs_labels)}", *unknown)
+        return (f"outcomes of denied people in {few_of(needs_labels)}", *unknown)
     if unknown:
         return tuple(unknown)
     return (f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied",)

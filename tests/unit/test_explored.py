@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import equipoise as eq
-from equipoise.errors import BadData
+from equipoise.errors import BadData, InvalidInput
+from equipoise.history.programme import rank_test
 from equipoise.identify import label_boxes
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
@@ -82,3 +83,36 @@ def test_the_order_of_the_file_does_not_matter() -> None:
 def test_the_mark_must_be_yes_or_no() -> None:
     with pytest.raises(BadData, match="'test' must be 0/1 or true/false, 1 for people whom a test"):
         eq.History.read(programme(500, 5).assign(test="maybe"), **COLUMNS)
+
+
+def test_a_programme_for_near_misses_is_refused() -> None:
+    """Scores and dates say whether everybody denied had the same chance."""
+    data = programme(20_000, 6)
+    rng = np.random.default_rng(7)
+    data["score"] = rng.integers(5, 100, len(data))  # as text 10 would come before 9
+    data["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, len(data)), "D")
+    against = {"explored_against": ["score", "day"]}
+    history = eq.History.read(data, **COLUMNS, **against)
+    assert any("tested against score, day: no difference" in note for note in history.notes)
+    assert any("is untested" in note for note in eq.History.read(data, **COLUMNS).notes)
+    near = data.assign(score=np.where(data.test, data.score + 20, data.score))
+    late = data.assign(day=data.day.where(~data.test, data.day + pd.Timedelta(days=90)))
+    for biased, column in ((near, "score"), (near.astype({"score": str}), "score"), (late, "day")):
+        with pytest.raises(
+            BadData, match=f"their '{column}' differs from that of the other denied"
+        ):
+            eq.History.read(biased, **COLUMNS, **against)
+    with pytest.raises(BadData, match="their 'day' differs"):
+        eq.History.read(late, **COLUMNS, date="day", since="2024-01-01")
+    with pytest.raises(InvalidInput, match="belongs to 'explored'"):
+        eq.History.read(data, group="race", decision="granted", outcome="paid", **against)
+
+
+def test_ranks_are_compared_as_scipy_does() -> None:
+    from scipy.stats import mannwhitneyu
+
+    rng = np.random.default_rng(3)
+    one, other = rng.integers(0, 8, 60), rng.integers(1, 9, 90)
+    tally = {v: (int((one == v).sum()), int((other == v).sum())) for v in range(9)}
+    expected = mannwhitneyu(one, other, method="asymptotic", use_continuity=False).pvalue
+    assert rank_test(tally) == pytest.approx(expected)

@@ -13,6 +13,7 @@ from equipoise.errors import BadData, InvalidInput
 from equipoise.history.cell_past import CellPast
 from equipoise.history.random_order import RandomOrder
 from equipoise.metrics import RATES, difference
+from equipoise.worlds import CellWorld
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}
 POINTS = (0.0, 0.2, 0.5, 0.9, 1.0)
@@ -184,3 +185,10 @@ def test_the_interval_of_check_covers(mode: str) -> None:
         finding = eq.check(past_of(drawn, exact=False), question)
         missed += not finding.lower <= truth <= finding.upper
     assert missed <= delta * runs + 3 * np.sqrt(delta * (1 - delta) * runs)
+
+
+def test_a_world_has_no_unknown_outcomes() -> None:
+    cells = Cells({g: GroupCells(40, 10, 40, approved_unknown=10) for g in "ab"})
+    with pytest.raises(InvalidInput, match=r"C\*; of 'cells' the outcomes of 20 approved"):
+        CellWorld(cells, {"a": 0.5, "b": 0.5})
+    assert CellWorld(cells.alike, {"a": 0.5, "b": 0.5}).difference("equal_opportunity") == 0.0

@@ -37,6 +37,8 @@ __all__ = [
 Goal = tuple[int, str]
 """An outcome y and a group a: tau people with both are waited for."""
 
+MOST_NAMED = 6  # groups in a list of what is missing
+
 
 class Online:
     """The subroutine Online(tau, y, a) for a list of phases that one stream of people serves.
@@ -225,7 +227,13 @@ def rows_missing(
             block not in scarcest or found < scarcest[block][0]
         ):
             scarcest[block] = found, (outcome, group)
-    return tuple(_rows_missing(history, *one, tau, within_group) for one in scarcest.values())
+    ranked = list(scarcest.values())
+    if len(ranked) > MOST_NAMED:
+        ranked.sort(key=lambda one: one[0])
+    lines = [_rows_missing(history, *one, tau, within_group) for one in ranked[:MOST_NAMED]]
+    if len(ranked) > MOST_NAMED:
+        lines.append(f"and likewise of {len(ranked) - MOST_NAMED} more groups that lack less")
+    return tuple(lines)
 
 
 def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_group: bool) -> str:

@@ -80,6 +80,15 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
+    explored_against: Annotated[
+        list[str] | None,
+        _option(
+            "--explored-against",
+            what="Column, such as a score or a date, to test the programme's chance against.",
+            panel=VALUES,
+            metavar="COLUMN",
+        ),
+    ] = None,
     table: Annotated[
         str | None,
         _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
@@ -126,6 +135,7 @@ def past_decisions(
                 unknown=unknown,
                 cohort=cohort,
                 explored=explored,
+                explored_against=explored_against or (),
                 table=table,
                 query=query,
                 encoding=encoding,

@@ -164,6 +164,10 @@ def cases_table(made: Plan) -> Table:
         )
     dear = max((seen.cost["0.9"] for seen in made.cases), key=lambda q: q.value or math.inf)
     ends = f"{_cost(dear.low)} to {_cost(dear.high)}"
+    if not made.cases[0].audits:
+        table.caption = "adaptive audit, estimated: see the note below"
+        table.caption_justify = "left"
+        return table
     table.caption = (
         f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data. as often: as "
         "the approved of their group; below, above: Delta beside the grey zone, where audits are "

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._shown import Row, Shown
-from equipoise.cells import Cells
-from equipoise.errors import InvalidInput, UnknownName, require_kind
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
 from equipoise.history.counting import Counted, Said, Unknown, count_rows
 from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
+from equipoise.history.programme import look_at_programme
 from equipoise.history.random_order import RandomOrder
 from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of
@@ -80,6 +81,7 @@ class History(Shown):
         unknown: Unknown = "refuse",
         cohort: str | None = None,
         explored: str | None = None,
+        explored_against: str | Sequence[str] = (),
         date: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -133,6 +135,9 @@ class History(Shown):
             accepted all the same. Everybody denied in a group must have had the same chance of
             that: near misses and overrides by judgement are not such people. They count as denied,
             and what is known of their outcomes costs nothing.
+        explored_against
+            Columns, such as a score or a date, by which the accepted are compared with the other
+            denied of their group, beside ``date``: a programme that was not random is refused.
         date, since, until
             Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
             how long outcomes take, never by what is known of them.
@@ -174,7 +179,10 @@ class History(Shown):
         require_kind("outcome", outcome, str, "a column's name")
         groups = (group,) if isinstance(group, str) else tuple(group)
         columns = Columns(groups, decision, outcome, explored=explored, cohort=cohort)
-        more = () if order_by is None else (order_by,)
+        against = (explored_against,) if isinstance(explored_against, str) else explored_against
+        if against and explored is None:
+            raise InvalidInput("'explored_against' (--explored-against) belongs to 'explored'")
+        more = (*against, *(() if order_by is None else (order_by,)))
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
         )
@@ -187,9 +195,15 @@ class History(Shown):
             unknown=unknown,
         )
         order, words = _order(opened, counted, order_by, seed)
+        notes = counted.notes
+        if explored is not None:
+            against = (*against, *(() if date is None or date in against else (date,)))
+            if against and opened.once:
+                raise InvalidInput(f"'explored_against': {opened.name} can be read once only")
+            notes = (*notes, look_at_programme(opened, counted, tuple(against)))
         return cls(
             counted.cells,
-            counted.notes,
+            notes,
             order,
             coding=counted.coding,
             summary=summary_of(opened, counted, period, words),
@@ -394,18 +408,24 @@ def _whole(count: float, cell: str, group: str) -> int:
 
 
 def _remarks(cells: Cells) -> list[str]:
-    """Say what is remarkable about the counts."""
-    notes = []
-    for group, c in cells.items():
-        if c.total < FEW:
-            notes.append(f"Group {group!r} has {c.total:g} people only: little can be said of it.")
-        if c.approved == 0:
-            notes.append(f"Nobody in group {group!r} was approved: none of its outcomes is known.")
-        elif c.approved_unknown == c.approved:
-            notes.append(f"No outcome of an approved person of group {group!r} is known.")
-        elif (c.approved_positive == 0 or c.approved_negative == 0) and not c.approved_unknown:
-            bit = int(c.approved_positive == 0)
-            notes.append(f"No approved person of group {group!r} had outcome {bit}.")
-        if c.denied == 0:
-            notes.append(f"Nobody in group {group!r} was denied: all of its outcomes are known.")
-    return notes
+    """Say what is remarkable about the counts, once for all groups of which it is true."""
+    kinds: tuple[tuple[str, Callable[[GroupCells], bool]], ...] = (
+        (
+            f"Fewer than {FEW} people, of whom little can be said, are in {{}}.",
+            lambda c: c.total < FEW,
+        ),
+        ("Nobody was approved, so that no outcome is known, in {}.", lambda c: c.approved == 0),
+        (
+            "No outcome of an approved person is known in {}.",
+            lambda c: c.approved_unknown == c.approved > 0,
+        ),
+        ("No approved person had outcome 1 in {}.", lambda c: _lacks(c, c.approved_positive)),
+        ("No approved person had outcome 0 in {}.", lambda c: _lacks(c, c.approved_negative)),
+        ("Nobody was denied, so that all outcomes are known, in {}.", lambda c: c.denied == 0),
+    )
+    found = [(words, [repr(g) for g, c in cells.items() if holds(c)]) for words, holds in kinds]
+    return [words.format(few_of(groups, "group ")) for words, groups in found if groups]
+
+
+def _lacks(counts: GroupCells, kind: float) -> bool:
+    return counts.approved > 0 and kind == 0 and not counts.approved_unknown

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
+from equipoise.bands import bands_from_past
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.history import History
 from equipoise.history.past import Past
-from equipoise.identify import lines_of
+from equipoise.identify import free_verdict, lines_of
+from equipoise.planning.estimate import estimate
 from equipoise.planning.forecast import Forecast
+from equipoise.planning.guessing import MANY
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import USUAL, Scenario, scenarios
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
-__all__ = ["by_counts", "forecast_adaptive", "rehearsals", "usual_case"]
+__all__ = ["by_counts", "forecast_adaptive", "is_undecided", "rehearsals", "usual_case"]
 
 
 def forecast_adaptive(
@@ -31,10 +34,15 @@ def forecast_adaptive(
     n_jobs: int | None = None,
 ) -> Forecast:
     """Return the adaptive audit's forecast; every metric has one."""
-    audit = AdaptiveAudit(by_counts(history), question, costs)
-    level = min(question.level_wrong_fair, question.level_wrong_unfair)
     cases: tuple[Rehearsal, ...] = ()
     missing: tuple[str, ...] = ()
+    if len(history.cells) > MANY and audits is None and is_undecided(history, question):
+        wanted = scenarios(history.cells, question, denied_rate)
+        cases = estimate(history, question, costs, wanted, progress, n_jobs)
+        if not any(seen.decides for seen in cases):
+            missing = ("more past rows: in none of the cases tried do labels decide with these",)
+        return _forecast(question, cases, missing)
+    audit = AdaptiveAudit(by_counts(history), question, costs)
     if audit.finding is None:
         wanted = scenarios(history.cells, question, denied_rate)
         cases = rehearse(
@@ -47,6 +55,21 @@ def forecast_adaptive(
         missing = _never_decided(history, question, costs, cases)
     elif audit.finding.verdict is Verdict.INCONCLUSIVE:
         missing = audit.finding.missing
+    return _forecast(question, cases, missing)
+
+
+def is_undecided(history: Past, question: Question) -> bool:
+    """Say whether an audit would have to label people: it takes long to make one of many groups."""
+    bands = bands_from_past(history, question.metric, question.delta)
+    needs_labels = any(band.depends_on_r for rate in bands.values() for band in rate.values())
+    free = free_verdict(history, question, 0.0 if history.exact else FREE_SHARE / 2.0)
+    return needs_labels and free is Verdict.INCONCLUSIVE
+
+
+def _forecast(
+    question: Question, cases: tuple[Rehearsal, ...], missing: tuple[str, ...]
+) -> Forecast:
+    level = min(question.level_wrong_fair, question.level_wrong_unfair)
     least, guess, most = _range(cases)
     return Forecast(
         audit=AdaptiveAudit.name,

@@ -9,7 +9,9 @@ import numpy as np
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 
-__all__ = ["guess_r", "price_range"]
+__all__ = ["MANY", "guess_r", "price_range"]
+
+MANY = 8  # groups beyond which a plan estimates where it would rehearse and search
 
 
 def guess_r(cells: Cells) -> dict[str, float]:
@@ -33,7 +35,7 @@ def price_range(
     """Return the least and the most of each number as every r ranges over [0, 1].
 
     One r at a time is moved to its best place on a grid until nothing improves, from three
-    starting points.
+    starting points; for many groups on a coarse grid and once.
     """
     least, most = (
         Price(
@@ -57,12 +59,13 @@ def _extreme(
     best = value(start)
     if best == 0.0 and sign * value(dict.fromkeys(start, 0.5)) == 0.0:
         return 0.0  # a number that this audit never has
+    grid, rounds = (17, 3) if len(start) <= MANY else (3, 1)
     for point in (start, dict.fromkeys(start, 0.0), dict.fromkeys(start, 1.0)):
         here, now = dict(point), value(point)
-        for _ in range(3):
+        for _ in range(rounds):
             before = now
             for group in here:
-                for r in np.linspace(0.0, 1.0, 17):
+                for r in np.linspace(0.0, 1.0, grid):
                     there = value(moved := {**here, group: float(r)})
                     if there < now:
                         here, now = moved, there

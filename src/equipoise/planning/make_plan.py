@@ -165,7 +165,8 @@ def plan(
     arrivals_per_day, delay_days
         How many people arrive a day, approved ones included, and how long outcomes take.
     audits
-        Rehearsals per case; 40 for up to three groups, fewer for more, if left out.
+        Rehearsals per case. If left out 40 for up to three groups, fewer for more; with more than
+        eight groups costs are estimated from C* and rehearsals of the few groups that matter most.
     n_jobs
         Processes to spread the rehearsals over, as joblib counts them.
 
@@ -217,11 +218,11 @@ def plan(
         rows=tuple(rows),
         recommended=recommended,
         advice=advice,
-        notes=_notes(question, unknown),
+        notes=(*_notes(question, unknown), *_rests_on(rows)),
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
     )
-    if budget is None or not planned.cases:
+    if budget is None or not planned.cases or not planned.cases[0].audits:
         return planned
     cases = tuple(seen.scenario for seen in planned.cases)
     bought = what_a_budget_buys(
@@ -266,6 +267,16 @@ def _order(cost: Quantile) -> float:
 
 def _shown(cost: Quantile) -> str:
     return f"more than {CAP:,} labels cost" if cost.value is None else f"{cost.value:,.4g}"
+
+
+def _rests_on(rows: list[Forecast]) -> tuple[str, ...]:
+    words = [seen.rests_on for row in rows for seen in row.cases if seen.rests_on]
+    if not words:
+        return ()
+    return (
+        f"so many groups take long to rehearse, so costs are estimates: {words[0]} in the first "
+        "case, and so on; what a budget buys is not estimated. plan(audits=8) rehearses it all",
+    )
 
 
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bands import clopper_pearson
+from equipoise.cells import Cells
 from equipoise.planning.scenarios import Scenario
 from equipoise.progress import Progress, silent
 from equipoise.question import Verdict
 from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.simulation.spread import spread
 
-__all__ = ["CAP", "LEVELS", "Quantile", "Rehearsal", "rehearse"]
+__all__ = ["CAP", "LEVELS", "Quantile", "Rehearsal", "arrivals", "rehearse"]
 
 Array = NDArray[np.float64]
 
@@ -63,6 +65,8 @@ class Rehearsal(JsonValue):
         every group for the median's labels.
     wrong
         Share of verdicts that are wrong in this case.
+    rests_on
+        What the figures rest on, where it is not rehearsals of this case; ``audits`` is 0 then.
 
     Examples
     --------
@@ -79,10 +83,13 @@ class Rehearsal(JsonValue):
     labels: Mapping[str, float]
     people: float
     wrong: float
+    rests_on: str = ""
 
     @property
     def decides(self) -> float:
         """The share of audits that end with a verdict."""
+        if not self.audits:
+            return float(self.cost["0.5"].value is not None)
         return sum(self.verdicts.get(v, 0.0) for v in (Verdict.FAIR, Verdict.UNFAIR))
 
 
@@ -120,14 +127,14 @@ def rehearse(
     >>> seen.audits, seen.decides
     (4, 1.0)
     """
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     seeds = np.random.SeedSequence(seed).spawn(audits)
     parts = [seeds[start : start + BATCH] for start in range(0, audits, BATCH)]
     work = [(case, part) for case in cases for part in parts]
     found: list[list[Trial]] = []
     tasks = (delayed(_run_some)(audit, case, part) for case, part in work)
-    for trials in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+    for trials in spread(tasks, n_jobs):
         found.append(trials)
         progress(len(found) / len(work))
     step = len(parts)
@@ -165,7 +172,7 @@ def _summary(audit: AdaptiveAudit, case: Scenario, trials: Sequence[Trial]) -> R
         verdicts={name: names.count(name) / len(names) for name in sorted(set(names))},
         cost={f"{level:g}": _quantile(costs, level) for level in LEVELS},
         labels=dict(zip(audit.cells, labels.tolist(), strict=True)),
-        people=_arrivals(audit, labels),
+        people=arrivals(audit.cells, labels),
         wrong=float(np.mean(wrong)),
     )
 
@@ -187,7 +194,8 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _arrivals(audit: AdaptiveAudit, labels: Array) -> float:
-    denied = np.array([c.denied for c in audit.cells.values()]) / audit.cells.total
+def arrivals(cells: Cells, labels: Array) -> float:
+    """Return how many people have to arrive for so many labels of every group."""
+    denied = np.array([c.denied for c in cells.values()]) / cells.total
     waits = [n / share for n, share in zip(labels, denied, strict=True) if n > 0.0 and share > 0.0]
     return float(max(waits, default=0.0))

@@ -17,7 +17,8 @@ from equipoise._json import JsonValue
 from equipoise.assumed import Box, assumed_limits
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
-from equipoise.planning.guessing import guess_r
+from equipoise.metrics import METRICS
+from equipoise.planning.guessing import MANY, guess_r
 from equipoise.question import Question
 from equipoise.worlds import CellWorld
 
@@ -128,12 +129,18 @@ class _Unknowns:
     def __init__(
         self, cells: Cells, question: Question, fixed: frozenset[str], limits: Box
     ) -> None:
-        self._cells, self._question, self._limits = cells, question, limits
+        self._question, self._limits = question, limits
         self._free = [g for g, c in cells.items() if g not in fixed and c.denied > 0]
+        CellWorld(cells, dict.fromkeys(cells, 0.0)).rates(question.metric)  # or says what is wrong
+        self._curves = [
+            [(g, curve) for g, c in cells.items() if (curve := rate.curve(*c.shares)) is not None]
+            for rate in METRICS[question.metric].rates
+        ]
 
     def difference(self, r: Mapping[str, float]) -> float:
-        world = CellWorld(self._cells, r)
-        return world.difference(self._question.metric, self._question.compare)
+        values = [[curve.at(r[group]) for group, curve in rate] for rate in self._curves]
+        gap = self._question.comparison.gap
+        return max(float(gap(min(rate), max(rate))) for rate in values)
 
     def scenario(self, name: str, r: Mapping[str, float]) -> Scenario:
         delta = self.difference(r)
@@ -160,10 +167,11 @@ class _Unknowns:
     def _extreme(self, r: dict[str, float], sign: float) -> dict[str, float]:
         """Move one group's r after the other to where Delta is least (sign 1) or largest."""
         best = sign * self.difference(r)
+        grid = 67 if len(self._free) <= MANY else 12
         for _ in range(4):
             before = best
             for group in self._free:
-                for value in np.clip(np.linspace(0.005, 0.995, 67), *self._limits[group]):
+                for value in np.clip(np.linspace(0.005, 0.995, grid), *self._limits[group]):
                     there = {**r, group: float(value)}
                     if (now := sign * self.difference(there)) < best:
                         r, best = there, now

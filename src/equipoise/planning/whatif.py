@@ -8,7 +8,9 @@ from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.errors import require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
-from equipoise.planning.adaptive_forecast import by_counts, rehearsals, usual_case
+from equipoise.planning.adaptive_forecast import by_counts, is_undecided, rehearsals, usual_case
+from equipoise.planning.estimate import estimate
+from equipoise.planning.guessing import MANY
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import scenarios
 from equipoise.progress import Progress, silent
@@ -69,9 +71,11 @@ def what_if(
     for done, (name, value) in enumerate(wanted):
         asked = Question.from_dict({**question.to_dict(), name: value})
         if asked not in seen:
-            audit = AdaptiveAudit(past, asked, costs)
             seen[asked] = None
-            if audit.finding is None:
+            if len(history.cells) > MANY and audits is None:
+                if is_undecided(past, asked):
+                    (seen[asked],) = estimate(past, asked, costs, [case], n_jobs=n_jobs)
+            elif (audit := AdaptiveAudit(past, asked, costs)).finding is None:
                 (seen[asked],) = rehearse(audit, [case], audits=count, seed=seed, n_jobs=n_jobs)
         found.append(Variation(name, value, seen[asked]))
         progress((done + 1) / len(wanted))

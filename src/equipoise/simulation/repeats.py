@@ -11,6 +11,7 @@ from equipoise.progress import Progress, silent
 from equipoise.simulation.loop import InBlocks, let_come, run
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting
+from equipoise.simulation.spread import spread
 
 __all__ = ["run_repeats"]
 
@@ -19,12 +20,12 @@ def run_repeats(
     setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
 ) -> Draws:
     """Run a setting's audit once per repeat, in blocks where it can, else person by person."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     work = (delayed(_run_once)(setting, seed) for seed in seeds)
     runs = []
-    for one in Parallel(n_jobs=n_jobs, return_as="generator")(work):
+    for one in spread(work, n_jobs):
         runs.append(one)
         progress(len(runs) / setting.repeats)
     return Draws.of(runs)

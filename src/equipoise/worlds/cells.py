@@ -47,7 +47,12 @@ class CellWorld:
         if len(self.cells) < 2:
             raise InvalidInput(f"a world needs at least two groups; got {self.cells.groups}")
         if self.cells.unknown:
-            raise InvalidInput("a world knows everybody's outcome; 'cells' has unknown ones")
+            raise InvalidInput(
+                "a world knows everybody's outcome, and so does its C*; of 'cells' the outcomes of "
+                f"{self.cells.unknown:,g} approved people are not known. 'cells.alike' takes them "
+                "to be like the known ones. If nothing is assumed of them C* may be infinite: where "
+                "they alone leave both answers possible no number of labels decides"
+            )
         for group in self.cells:
             if not 0.0 <= self.r[group] <= 1.0:
                 raise InvalidInput(f"'r' of group {group!r} must be in [0, 1]; got {self.r[group]}")

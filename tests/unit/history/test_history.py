@@ -19,10 +19,10 @@ COUNTS = {
 def test_it_says_what_is_remarkable() -> None:
     history = eq.History.from_cells(COUNTS, seed=3)
     assert history.notes == (
-        "Nobody in group 'B' was approved: none of its outcomes is known.",
-        "Group 'C' has 5 people only: little can be said of it.",
-        "No approved person of group 'C' had outcome 0.",
-        "Nobody in group 'C' was denied: all of its outcomes are known.",
+        "Fewer than 30 people, of whom little can be said, are in group 'C'.",
+        "Nobody was approved, so that no outcome is known, in group 'B'.",
+        "No approved person had outcome 0 in group 'C'.",
+        "Nobody was denied, so that all outcomes are known, in group 'C'.",
         "Counts only: the order of rows is drawn at random (seed 3).",
     )
     assert str(history).splitlines()[0] == "History of 145 people in 3 groups"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import deltalake
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -135,3 +136,29 @@ def test_a_stranger_may_not_reach_the_database() -> None:
     nasty = "x'; DROP TABLE equipoise_past; --"
     frame = pd.DataFrame({"g": [nasty, "b"], "d": [1, 1], "y": [1, 0]})
     assert read(frame).rows_until(1, group=nasty, outcome=1) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark"), [("Hudi", ".hoodie/a"), ("Iceberg", "metadata/v1.metadata.json")]
+)
+def test_a_lake_that_cannot_be_read_rightly_is_refused(
+    kind: str, mark: str, tmp_path: Path
+) -> None:
+    """Which rows are still there is written elsewhere."""
+    for path in (tmp_path / mark, tmp_path / "data" / "part.csv"):
+        path.parent.mkdir()
+        path.write_text(GOOD)
+    with pytest.raises(InvalidInput, match=f"{kind} table, whose files may hold deleted rows"):
+        read(tmp_path)
+    with pytest.raises(InvalidInput, match=f"is a file of the {kind} table"):
+        read(tmp_path / "data" / "part.csv")
+
+
+def test_a_file_of_a_delta_table_is_refused(tmp_path: Path) -> None:
+    people = pd.DataFrame({"g": ["a", "a", "b"], "d": [1, 0, 1], "y": [1.0, None, 0.0]})
+    deltalake.write_deltalake(tmp_path, people)
+    deltalake.DeltaTable(tmp_path).delete("d = 0")
+    assert read(tmp_path).cells.total == 2
+    for source in (next(tmp_path.glob("*.parquet")), str(tmp_path / "*.parquet")):
+        with pytest.raises(InvalidInput, match=r"is a file of the Delta table .* name the table's"):
+            read(source)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 
+import joblib
 import numpy as np
 import pytest
+from joblib._parallel_backends import ThreadingBackend
 
 from equipoise.audits.base import Audit
 from equipoise.audits.rs import RSAudit
@@ -11,6 +13,7 @@ from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
 from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
+from equipoise.simulation.spread import spread
 from equipoise.worlds import CellWorld, Person, TableWorld
 
 WORLD = CellWorld.from_shares(
@@ -34,11 +37,45 @@ def test_arrays_have_one_entry_per_repeat_and_follow_the_seed() -> None:
     assert set(sims[0].verdict) <= {"FAIR", "UNFAIR", "INCONCLUSIVE"}
 
 
-def test_person_by_person_follows_the_seed_however_many_jobs() -> None:
+def test_runs_are_the_same_however_many_jobs() -> None:
+    """Person by person and in blocks; ``n_jobs=None`` follows joblib's own setting."""
+    for audit, options in ((Stubborn, {"tau": 5}), ("adaptive", {})):
+        one, two = (
+            simulate(audit, WORLD, QUESTION, Costs(), repeats=4, seed=3, n_jobs=jobs, **options)
+            for jobs in (1, 2)
+        )
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            told = simulate(audit, WORLD, QUESTION, Costs(), repeats=4, seed=3, **options)
+        for other in (two, told):
+            assert np.array_equal(one.cost, other.cost)
+            assert np.array_equal(one.estimate, other.estimate, equal_nan=True)
+
+
+def test_none_is_as_many_jobs_as_joblib_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    start = ThreadingBackend.configure
+
+    def configure(self: ThreadingBackend, n_jobs: int = 1, **more: object) -> int:
+        seen.append(n_jobs)
+        return int(start(self, n_jobs, **more))
+
+    monkeypatch.setattr(ThreadingBackend, "configure", configure)
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        assert list(spread((joblib.delayed(abs)(-x) for x in range(5)), None)) == [0, 1, 2, 3, 4]
+    assert set(seen) == {3}
+
+
+def test_a_backend_that_hands_out_everything_at_the_end_will_do() -> None:
+    """Ray's backend for joblib is such a one."""
+
+    class AtTheEnd(ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("at the end", AtTheEnd)
+    with joblib.parallel_config(backend="at the end", n_jobs=2):
+        told = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5)
     one = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5)
-    two = simulate(Stubborn, WORLD, QUESTION, Costs(), repeats=4, seed=3, tau=5, n_jobs=2)
-    assert np.array_equal(one.cost, two.cost)
-    assert np.array_equal(one.estimate, two.estimate)
+    assert np.array_equal(one.cost, told.cost)
 
 
 def test_any_precision_is_possible() -> None:

@@ -1,0 +1,120 @@
+"""Did a test programme accept the denied at random? Its people held against the other denied.
+
+A programme that prefers near misses shows in scores, one that ran for a season in dates. Within
+each group the accepted and the other denied are compared by the ranks of a column's values
+(Mann-Whitney, with ties), from counts alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import erfc, sqrt
+from typing import Any
+
+from equipoise.errors import BadData
+from equipoise.history.counting import Counted
+from equipoise.history.source import Source
+from equipoise.history.values import is_missing
+
+__all__ = ["look_at_programme", "rank_test"]
+
+LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
+MOST_VALUES = 100_000
+
+Tally = Mapping[Any, tuple[int, int]]
+"""Value -> how many accepted and other denied people have it."""
+
+
+def look_at_programme(source: Source, counted: Counted, against: Sequence[str]) -> str:
+    """Return what the columns say about a programme, or raise if it was not random."""
+    mark = counted.coding.columns.explored
+    same = "that everybody denied in a group had the same chance"
+    if not against:
+        return (
+            f"Test programme {mark!r}: {same} is untested; explored_against= (--explored-against) "
+            "names columns such as a score or a date to test it against."
+        )
+    tests = {
+        (column, group): rank_test(tally)
+        for column in against
+        for group, tally in _tallies(source, counted, column).items()
+    }
+    (column, group), least = min(tests.items(), key=lambda item: item[1])
+    if least < LEVEL / len(tests):
+        raise BadData(
+            f"column {mark!r} must mark people whom a test programme accepted at random: in group "
+            f"{group!r} their {column!r} differs from that of the other denied (p = {least:.1g}). "
+            "Mark only people drawn by lot; leave out programmes for near misses and overrides by "
+            "judgement, or mark nobody"
+        )
+    return (
+        f"Test programme {mark!r}: {same} was tested against {', '.join(against)}: no difference "
+        f"found (least p = {least:.2g} of {len(tests)} tests)."
+    )
+
+
+def rank_test(tally: Tally) -> float:
+    """Return the p-value of Mann and Whitney's test from counts, 1 if there is nothing to compare.
+
+    Examples
+    --------
+    >>> round(rank_test({1: (5, 5), 2: (5, 5)}), 2), rank_test({1: (40, 0), 2: (0, 40)}) < 1e-6
+    (1.0, True)
+    """
+    ones, others = (sum(counts[at] for counts in tally.values()) for at in (0, 1))
+    total = ones + others
+    below, ranks, ties = 0, 0.0, 0.0
+    for value in sorted(tally):
+        here = sum(tally[value])
+        ranks += tally[value][0] * (below + (here + 1) / 2.0)
+        ties += float(here) ** 3 - here
+        below += here
+    if ones == 0 or others == 0:
+        return 1.0
+    spread = ones * others / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)))
+    if spread <= 0.0:
+        return 1.0
+    return erfc(abs(ranks - ones * (total + 1) / 2.0) / sqrt(2.0 * spread))
+
+
+def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
+    """Return, per group, how many accepted and other denied people have each value."""
+    coding, columns = counted.coding, counted.coding.columns
+    k = len(columns.groups)
+    marks = {row.explored for row in counted.rows if row.tested}
+    rows = source.count((*columns.groups, columns.decision, columns.explored or "", column))
+    if len({row[-2] for row in rows}) > MOST_VALUES:
+        raise BadData(
+            f"column {column!r} has more than {MOST_VALUES:,} different values, too many to test a "
+            "programme against; round it"
+        )
+    found: dict[str, dict[Any, Counter[bool]]] = {}
+    for *groups, decision, mark, value, count in rows:
+        tested = mark in marks
+        if is_missing(value) or (coding.decision.bit(decision) == 1 and not tested):
+            continue
+        own = found.setdefault(coding.grouping.name(groups[:k]), {})
+        own.setdefault(value, Counter())[tested] += int(count)
+    return {
+        group: {at: (n[True], n[False]) for at, n in _ordered(values).items()}
+        for group, values in found.items()
+    }
+
+
+def _ordered(values: Mapping[Any, Counter[bool]]) -> dict[Any, Counter[bool]]:
+    """Read numbers as numbers: a CSV file has them as text, where 10 comes before 9."""
+    numbers = _numbers(values)
+    if numbers is None:
+        return {str(value): counts for value, counts in values.items()}
+    out: dict[Any, Counter[bool]] = {}
+    for number, counts in zip(numbers, values.values(), strict=True):
+        out.setdefault(number, Counter()).update(counts)
+    return out
+
+
+def _numbers(values: Iterable[Any]) -> list[float] | None:
+    try:
+        return [float(value) for value in values]
+    except (TypeError, ValueError):
+        return None
