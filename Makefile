@@ -53,6 +53,7 @@ bench: $(READY)  ## Measure speed and cost (minutes)
 matrix: $(READY)  ## Run heavy integrations: Spark (needs Java), PostgreSQL, Dask, MLflow, lowest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[matrix]'
 	EQUIPOISE_TESTS=matrix $(BIN)/pytest -q tests/matrix
+	$(BIN)/python tools/lowest.py
 
 study: test-full  ## Run the long statistical studies and every test at full size (hours)
 	$(BIN)/python -m study

@@ -1,4 +1,4 @@
-"""Dask as the workers of a simulation: bit for bit what one process finds. Run by ``make matrix``."""
+"""Dask as the workers of a simulation finds what one process finds. Run by ``make matrix``."""
 
 from __future__ import annotations
 

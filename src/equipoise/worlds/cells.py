@@ -50,8 +50,8 @@ class CellWorld:
             raise InvalidInput(
                 "a world knows everybody's outcome, and so does its C*; of 'cells' the outcomes of "
                 f"{self.cells.unknown:,g} approved people are not known. 'cells.alike' takes them "
-                "to be like the known ones. If nothing is assumed of them C* may be infinite: where "
-                "they alone leave both answers possible no number of labels decides"
+                "to be like the known ones. If nothing is assumed of them C* may be infinite: "
+                "where they alone leave both answers possible no number of labels decides"
             )
         for group in self.cells:
             if not 0.0 <= self.r[group] <= 1.0:
