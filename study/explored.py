@@ -79,12 +79,12 @@ def run(options: argparse.Namespace) -> Group:
             if edge.truth == "UNFAIR":  # failures first look alike in every group: FAIR
                 kinds += [(FileOrder, "as the file has them", max(10, options.runs // 10))]
             for kind, words, runs in kinds:
-                found = [_audit(kind, world, seed) for seed in seeds[:runs]]
+                found = [audit_of(kind, world, seed) for seed in seeds[:runs]]
                 wrong = sum(verdict not in (edge.truth, "INCONCLUSIVE") for verdict, _ in found)
                 free = np.mean([labels == 0 for _, labels in found])
                 counted = tally(wrong, len(found), QUESTION.delta)
                 edges.add_row(edge.truth, words, *counted, f"{free:.3f}")
-            read += sum(_sorted_is_the_same(world, seed) for seed in seeds[: options.read])
+            read += sum(sorted_is_the_same(world, seed) for seed in seeds[: options.read])
     write_section(
         options.output,
         "explored",
@@ -117,7 +117,7 @@ def frame(cells: Cells) -> pd.DataFrame:
     return rows.sort_values("paid", kind="stable")
 
 
-def _audit(
+def audit_of(
     kind: type[AdaptiveAudit], world: Programme, seed: np.random.SeedSequence
 ) -> tuple[str, int]:
     rng = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def _audit(
     return finding.verdict.value, finding.labels
 
 
-def _sorted_is_the_same(world: Programme, seed: np.random.SeedSequence) -> bool:
+def sorted_is_the_same(world: Programme, seed: np.random.SeedSequence) -> bool:
     past = world.past(PEOPLE, np.random.default_rng(seed))
     read = eq.History.read(frame(past.cells), **COLUMNS)
     assert read.cells == past.cells

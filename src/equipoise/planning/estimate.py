@@ -49,9 +49,10 @@ def estimate(
     for done, bound in enumerate(paid[:CASES]):
         case = cases[bounds.index(bound)]
         multiples += _multiples(history, question, costs, case, bound, n_jobs)
-        progress(0.6 + 0.4 * (done + 1) / len(paid[:CASES]))
+        progress(0.6 + 0.3 * (done + 1) / len(paid[:CASES]))
+    progress(1.0)
     return tuple(
-        _estimated(history.cells, case, bound, costs, np.array(multiples or [np.inf]))
+        _estimated(history.cells, case, bound, costs, np.array(multiples))
         for case, bound in zip(cases, bounds, strict=True)
     )
 
@@ -88,7 +89,14 @@ def _estimated(
     costs: Costs,
     multiples: NDArray[np.float64],
 ) -> Rehearsal:
-    low, middle, high = np.quantile(multiples, LEVELS, method="higher").tolist()
+    measured = multiples if len(multiples) else np.ones(1)
+    low, middle, high = np.quantile(measured, LEVELS, method="higher").tolist()
+    words = (
+        f"times {middle:.2g} ({low:.2g} to {high:.2g}), what rehearsed audits of {FEW} of the "
+        "groups cost in multiples of their C*"
+        if len(multiples)
+        else "alone, the least that any audit costs, for no multiple of it could be measured"
+    )
     start = sum(costs.of(group).expected(case.r[group]) for group in cells) * PILOT
     # where past data without end would decide C* is 0, whatever the multiple
     prices = [
@@ -107,7 +115,6 @@ def _estimated(
         labels=dict(zip(cells, labels.tolist(), strict=True)),
         people=arrivals(cells, labels),
         wrong=0.0,
-        rests_on=f"C* = {bound.cost:,.3g} times {middle:.2g} ({low:.2g} to {high:.2g}), what "
-        f"rehearsed audits of {FEW} of the groups cost in multiples of their C*, and at least the "
-        f"{PILOT} labels per group with which an audit begins",
+        rests_on=f"C* = {bound.cost:,.3g} {words}, and at least the {PILOT} labels per group with "
+        "which an audit begins",
     )

@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bounds import Price
+from equipoise.bounds import Price, lower_bound
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.plan import show_plan
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
 from equipoise.identify import check
 from equipoise.planning import Forecast, Plan, Quantile, Rehearsal, Scenario, plan, what_if
+from equipoise.planning.adaptive_forecast import forecast_adaptive
 from equipoise.planning.make_plan import _advise
 from equipoise.planning.rehearsal import _quantile, rehearse
 from equipoise.planning.scenarios import scenarios
@@ -210,3 +211,29 @@ def test_advice_is_a_sentence_also_where_no_end_was_seen(dear: float | None, end
     assert ["1.23e+06", "4,000" if dear else "end", "123,456", "9.88e+06"] == [
         word for word in row.split()[-5:] if word != "no"
     ][-4:], "a number must not wrap"
+
+
+def test_many_groups_are_estimated_from_the_least_possible_cost() -> None:
+    """Nine groups would take long to rehearse; a plan says what its figures rest on."""
+    rng = np.random.default_rng(1)
+    cells = {
+        f"g{i}": GroupCells(
+            *rng.multinomial(30_000, [0.4 + 0.01 * i, 0.1, 0.5 - 0.01 * i]).tolist()
+        )
+        for i in range(9)
+    }
+    history, question = History.from_cells(Cells(cells)), Question("equal_opportunity", 0.2, 0.3)
+    told: list[float] = []
+    made = forecast_adaptive(history, question, Costs(), told.append)
+    assert made.possible
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    for seen in made.cases:
+        assert seen.audits == 0
+        assert "C* = " in seen.rests_on
+        costs = [seen.cost[name].value for name in ("0.1", "0.5", "0.9")]
+        world = CellWorld(history.cells, seen.scenario.r)
+        assert all(cost is not None for cost in costs)
+        assert costs == sorted(costs)
+        assert costs[1] >= lower_bound(world, question, Costs())
+        assert min(seen.labels.values()) >= 5
