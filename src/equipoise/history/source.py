@@ -125,7 +125,8 @@ def require_dates(column: str, like: object, without: int) -> None:
     if without:
         raise BadData(
             f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
-            f"since and until; {without:,} rows have none; fill them in"
+            f"since and until; {without:,} rows have none, or write it otherwise (found {like!r}); "
+            "fill it in, year first"
         )
 
 

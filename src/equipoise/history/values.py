@@ -264,12 +264,10 @@ def _ambiguous(
     role: str, column: str, found: Mapping[str, int], ones: Sequence[str], zeros: Sequence[str]
 ) -> str:
     rest = {value: n for value, n in found.items() if key_of(value) not in {*ones, *zeros}}
-    first = max(rest, key=lambda value: rest[value]).strip()
-    argument = "positive" if zeros and not ones else "negative"
     rest_is = "no decision" if role == "decision" else "no outcome yet"
     return (
         f"column {column!r} holds values of which nobody said what they mean: "
-        f"{with_counts(rest)}; say it, as in {argument}={{{role!r}: [{first!r}]}} "
-        f"(--{argument} {role}={first}), or missing_values=[{first!r}] (--missing-value {first}) "
-        f"where it means that there is {rest_is}"
+        f"{with_counts(rest)}; say of each whether it means 1, positive={{{role!r}: [VALUE]}} "
+        f"(--positive {role}=VALUE), or 0, negative={{{role!r}: [VALUE]}} (--negative "
+        f"{role}=VALUE), or that there is {rest_is}, missing_values=[VALUE] (--missing-value VALUE)"
     )

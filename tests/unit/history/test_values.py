@@ -219,3 +219,20 @@ def test_the_same_answer_twice(kind: str) -> None:
     ]
     assert places[0] == places[1] != places[2]
     assert all(1_250 < place < 1_550 for place in places if place is not None)
+
+
+def test_advice_does_not_call_open_loans_failures() -> None:
+    """The most frequent value of which nobody spoke is often that of loans still running."""
+    table = {
+        "g": np.array(["a", "b"] * 30),
+        "d": np.array([1] * 60),
+        "y": np.array(["repaid"] * 20 + ["current"] * 30 + ["lost"] * 10),
+    }
+    asked = {"group": "g", "decision": "d", "outcome": "y", "positive": {"outcome": "repaid"}}
+    with pytest.raises(BadData, match="say of each") as caught:
+        eq.History.read(table, **asked)
+    assert "'current' (30), 'lost' (10)" in str(caught.value)
+    assert "outcome=current" not in str(caught.value)
+    told = {**asked, "negative": {"outcome": "lost"}, "missing_values": ["current"]}
+    cells = eq.History.read(table, **told, unknown="bounds").cells["a"]
+    assert (cells.approved_positive, cells.approved_unknown, cells.approved_negative) == (10, 15, 5)
