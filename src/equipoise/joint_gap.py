@@ -71,12 +71,11 @@ class JointGap:
         The search ends where the rates one by one, whose least d is ``floor``, already say as much.
         """
         low, high = _cells()
-        bound, best, precision = np.zeros_like(low), ceiling, tolerance / 8.0
+        best = ceiling
         while True:
+            bound = self._least_d(low, high, ceiling)
             middle = (low + high) / 2.0
-            bound, _ = self._least_d(low, high, bound, best, precision)
-            _, reached = self._least_d(middle, middle, bound, best, precision)
-            best = min(best, float(reached.min()))
+            best = min(best, float(self._least_d(middle, middle, ceiling).min()))
             if best <= floor + tolerance:
                 return floor
             live = bound < best - tolerance
@@ -84,18 +83,14 @@ class JointGap:
                 # cells dropped on the way were bounded by the best d of their time, or nearly so
                 return min(float(bound.min()), max(best - tolerance, 0.0))
             low, high = _halves(low, middle, high, live)
-            bound = np.tile(bound[live], 2)  # a half cannot do better than the whole
 
-    def _least_d(
-        self, t_low: Array, t_high: Array, since: Array, until: float, precision: float
-    ) -> tuple[Array, Array]:
-        """Enclose the least possible d per cell, looked for between ``since`` and ``until``."""
-        d_low, d_high = np.minimum(since, until), np.full_like(t_low, until)
-        while (d_high - d_low).max() > precision:
+    def _least_d(self, t_low: Array, t_high: Array, ceiling: float) -> Array:
+        d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
+        for _ in range(24):
             d = (d_low + d_high) / 2.0
             possible = self._possible(t_low, t_high, d)
             d_low, d_high = np.where(possible, d_low, d), np.where(possible, d, d_high)
-        return d_low, d_high
+        return d_low
 
     def _possible(self, t_low: Array, t_high: Array, d: Array | float) -> Flags:
         top = self._compare.above(t_high, d)
