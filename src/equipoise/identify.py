@@ -177,6 +177,7 @@ def _unlimited(history: Past, question: Question) -> tuple[float, float]:
         bands_from_past(history, question.metric, None),
         within(dict.fromkeys(history.cells, (0.0, 1.0)), limits),
         compare=question.comparison,
+        tolerance=1e-4,
     )
 
 
