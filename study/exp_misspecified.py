@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import contextlib
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from bench.measure import table
@@ -15,10 +16,14 @@ import equipoise as eq
 from equipoise.errors import BadData
 from equipoise.mixture import Gaussian, HalfSpace, fit_model
 from equipoise.worlds import TableWorld
+from study import _resumed
+from study._resumed import Run, mean
 
-EPSILON, DELTA = 0.25, 0.05
+METRIC, EPSILON, DELTA = "equal_opportunity", 0.25, 0.05
 COSTS = eq.Costs(0.5, 3.0)
-PEOPLE, SEPARATION = 100_000, 6.0
+PEOPLE, SEPARATION, ROWS = 100_000, 6.0, 20_000
+WEIGHTS = ("auto", "map")
+ENDS = ("wrong", "no features bought", "inconclusive")
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -54,37 +59,52 @@ CASES: dict[str, tuple[Noise, str]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=500, help="half at either boundary")
-    parser.add_argument("--rows", type=int, default=20_000, help="past people the laws come from")
+    _resumed.add_options(parser, runs=500)
 
 
 def run(options: argparse.Namespace) -> Table:
+    made = _resumed.collect(options, list(CASES), one_run)
     out = table(
         f"epsilon={EPSILON}, delta={DELTA}, laws {SEPARATION:g} standard deviations apart, fitted "
-        f"to {options.rows:,} past people, {options.runs} runs a row: half at Delta = gamma, half "
-        "at gamma + epsilon",
+        f"to {ROWS:,} past people, {min(map(len, made.values()))} runs a row: half at Delta = "
+        "gamma, half at gamma + epsilon",
         "features, weights",
-        "wrong",
-        "no features bought",
-        "inconclusive",
+        *ENDS,
     )
-    for name, (noise, covariance) in CASES.items():
-        world, cuts = make_world(noise)
-        for weights in ("auto", "map"):
-            counts = np.zeros(3)
-            for run_number in range(options.runs):
-                try:
-                    sim = one_run(world, cuts, covariance, weights, run_number, options.rows)
-                except BadData:  # no model at all, and MAP counts were insisted on
-                    counts += (0, 0, 1)
-                    continue
-                counts += (sim.wrong[0], sim.features[0] == 0, sim.verdict[0] == "INCONCLUSIVE")
-            row = f"{name}, {weights}", *(f"{c:.3f}" for c in counts / options.runs)
-            print(*row, sep=" | ", file=sys.stderr, flush=True)
-            out.add_row(*row)
+    for name, runs in made.items():
+        for weights in WEIGHTS:
+            means = (mean(runs, f"{end}, {weights}") for end in ENDS)
+            out.add_row(f"{name}, {weights}", *(f"{m:.3f}" for m in means))
     return out
 
 
+def one_run(case: str, number: int) -> Run:
+    """Fit to a past of its own, ask a question whose answer is just settled, and run."""
+    noise, covariance = CASES[case]
+    world, cuts = make_world(noise)
+    drawn = np.random.default_rng([number, 1]).integers(len(world), size=ROWS)
+    drawn = drawn[world.decision[drawn] == 1]
+    names = np.array(world.groups)[world.group[drawn]]
+    assert world.features is not None
+    model = fit_model(
+        world.features[drawn], names, world.outcome[drawn], cuts, Gaussian(covariance)
+    )
+    truth = world.difference(METRIC)
+    gamma = truth + 1e-9 if number % 2 else truth - 1.001 * EPSILON
+    question = eq.Question(METRIC, gamma=gamma, epsilon=EPSILON, delta=DELTA)
+    made: Run = {}
+    for weights in WEIGHTS:
+        ends = 0.0, 1.0, 1.0  # where there is no model at all, and MAP counts were insisted on
+        with contextlib.suppress(BadData):
+            options = {"model": model, "weights": weights}
+            sim = eq.simulate("exp", world, question, COSTS, repeats=1, seed=number, **options)
+            silent = sim.verdict[0] == "INCONCLUSIVE"
+            ends = float(sim.wrong[0]), float(sim.features[0] == 0), float(silent)
+        made |= {f"{end}, {weights}": x for end, x in zip(ENDS, ends, strict=True)}
+    return made
+
+
+@cache
 def make_world(noise: Noise, seed: int = 0) -> tuple[TableWorld, dict[str, HalfSpace]]:
     """Return a table of people of two groups, and who is approved in each."""
     rng = np.random.default_rng(seed)
@@ -94,27 +114,3 @@ def make_world(noise: Noise, seed: int = 0) -> tuple[TableWorld, dict[str, HalfS
     cuts = {"A": HalfSpace([0.0, 1.0], -0.6), "B": HalfSpace([0.0, 1.0], 0.5)}
     decision = np.where(group == 0, cuts["A"](features), cuts["B"](features)).astype(np.int8)
     return TableWorld(("A", "B"), group, decision, outcome, features), cuts
-
-
-def one_run(
-    world: TableWorld,
-    cuts: dict[str, HalfSpace],
-    covariance: str,
-    weights: str,
-    run_number: int,
-    rows: int,
-) -> eq.simulation.Simulation:
-    """Fit to a past of its own, ask a question whose answer is just settled, and run."""
-    rng = np.random.default_rng([run_number, 1])
-    drawn = rng.integers(len(world), size=rows)
-    drawn = drawn[world.decision[drawn] == 1]
-    names = np.array(world.groups)[world.group[drawn]]
-    assert world.features is not None
-    model = fit_model(
-        world.features[drawn], names, world.outcome[drawn], cuts, Gaussian(covariance)
-    )
-    truth = world.difference("equalized_odds")
-    gamma = truth + 1e-9 if run_number % 2 else truth - 1.001 * EPSILON
-    question = eq.Question(gamma=gamma, epsilon=EPSILON, delta=DELTA)
-    options = {"model": model, "weights": weights}
-    return eq.simulate("exp", world, question, COSTS, repeats=1, seed=run_number, **options)

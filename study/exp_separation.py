@@ -1,105 +1,101 @@
-"""Exp-Audit over separations: error, cost, and the cheapest of the ways that were open to it."""
+"""Exp-Audit over separations: error, and cost against the cheapest way that was open to it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from bench.measure import table
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.mixture.exp_branches import ExpConstants, choose_branch
+from equipoise.mixture import MixtureModel
+from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
 from equipoise.mixture.weight_precision import map_error_bound
 from equipoise.planning.exp_forecast import exp_expectation
 from equipoise.worlds import CellWorld, MixtureWorld
+from study import _resumed
+from study._resumed import Run, mean
 
 GAMMA, EPSILON, DELTA = 0.05, 0.25, 0.05
 COSTS = eq.Costs(0.5, 3.0)
-PASTS = 5  # over which the prices of the ways are averaged, each past with its own valid ways
-SEPARATIONS = (0.5, 2.0, 4.0, 5.0, 7.0, 9.0, 12.0)
-CLASSIFIERS = {"all of 0": -np.pi / 2.0, "across": 0.0}
+QUESTION = eq.Question("equal_opportunity", gamma=GAMMA, epsilon=EPSILON, delta=DELTA)
+SEPARATIONS = (0.5, 3.0, 4.0, 5.0, 7.0, 12.0)
+CLASSIFIERS = {"all of outcome 0": -np.pi / 2.0, "across": 0.0}
+POINTS = {f"{name}, {s:g} sd": (t, s) for name, t in CLASSIFIERS.items() for s in SEPARATIONS}
+ROWS = 20_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=500, help="half at either boundary")
-    parser.add_argument("--rows", type=int, default=20_000, help="past people the laws come from")
+    _resumed.add_options(parser, runs=500)
 
 
 def run(options: argparse.Namespace) -> Table:
+    made = _resumed.collect(options, list(POINTS), one_run)
     out = table(
         f"gamma={GAMMA}, epsilon={EPSILON}, delta={DELTA}, c_feat=0.5, c_lab=3, laws estimated "
-        f"from {options.rows:,} past people, {options.runs} runs: half at Delta = gamma, half at "
-        "gamma + epsilon",
+        f"from {ROWS:,} past people, {min(map(len, made.values()))} runs: half at Delta = gamma, "
+        "half at gamma + epsilon. The cheapest way is that of each run's own past.",
         "classifier, separation",
         "wrong",
-        "inconclusive",
         "by labels",
         "cost",
         "/ cheapest",
-        "MAP counts",
-        "likelihood",
-        "labels",
     )
-    for name, tilt in CLASSIFIERS.items():
-        for separation in SEPARATIONS:
-            row = f"{name}, {separation} sd", *_row(tilt, separation, options)
-            print(*row, sep=" | ", file=sys.stderr, flush=True)
-            out.add_row(*row)
+    for point, runs in made.items():
+        numbers = [f"{mean(runs, key):.3f}" for key in ("wrong", "by labels")]
+        cost, cheapest = mean(runs, "cost"), mean(runs, "cheapest")
+        out.add_row(point, *numbers, f"{cost:,.0f}", f"{cost / cheapest:.3f}")
     return out
 
 
-def world_at(difference: float, separation: float, tilt: float, rows: int | None) -> MixtureWorld:
+def one_run(point: str, number: int) -> Run:
+    """Fit to a past of its own and run at one of the boundaries."""
+    tilt, separation = POINTS[point]
+    world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], separation, tilt)
+    model = world.with_feature_rows(ROWS).past(seed=[number, 1]).model
+    sim = eq.simulate("exp", world, QUESTION, COSTS, repeats=1, seed=number, model=model)
+    return {
+        "wrong": float(sim.wrong[0]),
+        "by labels": float(sim.features[0] == 0),
+        "cost": float(sim.cost[0]),
+        "cheapest": cheapest_way(world, model),
+    }
+
+
+@cache
+def world_at(difference: float, separation: float, tilt: float) -> MixtureWorld:
     """Return the synthetic world whose TPRs lie this far apart."""
     approval = {"1": 0.5 + difference / 2.0, "0": 0.5 - difference / 2.0}
-    return MixtureWorld.synthetic(2.0 * separation, approval=approval, tilt=tilt, feature_rows=rows)
+    return MixtureWorld.synthetic(2.0 * separation, approval=approval, tilt=tilt)
 
 
-def _row(tilt: float, separation: float, options: argparse.Namespace) -> list[str]:
-    question = eq.Question("equal_opportunity", gamma=GAMMA, epsilon=EPSILON, delta=DELTA)
-    wrong, silent, labels = 0, 0, 0
-    costs, cheapest, ways = [], [], []
-    for difference in (GAMMA - 1e-9, GAMMA + 1.001 * EPSILON):
-        world = world_at(difference, separation, tilt, options.rows)
-        sim = eq.simulate("exp", world, question, COSTS, repeats=options.runs // 2)
-        wrong += int(sim.wrong.sum())
-        silent += int((sim.verdict == "INCONCLUSIVE").sum())
-        labels += int((sim.features == 0).sum())
-        open_ways = [_prices(world, question, seed) for seed in range(PASTS)]
-        ways += open_ways
-        costs.append(float(sim.cost.mean()))
-        cheapest += [min(prices.values()) for prices in open_ways]
-    mean = {way: float(np.mean([w[way] for w in ways])) for way in ways[0]}
-    runs = 2 * (options.runs // 2)
-    return [
-        f"{wrong / runs:.3f}",
-        f"{silent / runs:.3f}",
-        f"{labels / runs:.3f}",
-        f"{np.mean(costs):,.0f}",
-        f"{np.mean(costs) / np.mean(cheapest):.2f}",
-        *(f"{c:,.0f}" if np.isfinite(c) else "not valid" for c in mean.values()),
-    ]
+def cheapest_way(world: MixtureWorld, model: MixtureModel) -> float:
+    """Return the least expected cost among the ways that this model allows."""
+    constants, cells = ExpConstants(EPSILON, DELTA / 2.0, 2), CellWorld(world.cells, world.r)
+    fits = {group: model.of(group) for group in world.mixtures}
+    coarse = {group: (1.0 - m.q, m.q) for group, m in world.mixtures.items()}
+
+    def price(weights: str) -> float:
+        ways = {
+            group: choose_branch(fits[group], coarse[group], constants, weights=weights)
+            for group in fits
+        }  # labels, where there is no way
+        return exp_expectation(cells, QUESTION, COSTS, ways).cost
+
+    def separated(group: str) -> bool:
+        zero, one = coarse[group]
+        error = map_error_bound(fits[group], one / zero, level=constants.level)
+        return error <= EPSILON * 0.9 * min(zero, one) / 36.0
+
+    best = min(price("likelihood"), by_labels(world))
+    counts = price("map")
+    return counts if counts < best and all(map(separated, fits)) else best
 
 
-def _prices(world: MixtureWorld, question: eq.Question, seed: int) -> dict[str, float]:
-    """Return the expected cost of every way, infinite where it is not valid, for one past."""
-    constants = ExpConstants(EPSILON, DELTA / 2.0, 2)
-    model, cells = world.past(seed=seed).model, CellWorld(world.cells, world.r)
-    prices = {}
-    for way in ("map", "likelihood"):
-        branches = {}
-        for group, mixture in world.mixtures.items():
-            fits, coarse = model.of(group), (1.0 - mixture.q, mixture.q)
-            branches[group] = choose_branch(fits, coarse, constants, weights=way)
-            limit = EPSILON * 0.9 * min(coarse) / 36.0
-            odds = coarse[1] / coarse[0]
-            if way == "map" and map_error_bound(fits, odds, level=constants.level) > limit:
-                branches[group] = replace(branches[group], way="fallback")
-        valid = all(b.way != "fallback" for b in branches.values())
-        price = exp_expectation(cells, question, COSTS, branches).cost
-        prices[way] = price if valid else float("inf")
-    nothing = {g: replace(b, way="fallback") for g, b in branches.items()}
-    prices["labels"] = exp_expectation(cells, question, COSTS, nothing).cost
-    return prices
+@cache
+def by_labels(world: MixtureWorld) -> float:
+    """Return the expected cost of the coarse look and then labels."""
+    nothing = dict.fromkeys(world.mixtures, Branch("fallback", ""))
+    return exp_expectation(CellWorld(world.cells, world.r), QUESTION, COSTS, nothing).cost

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from functools import cache
 
 import numpy as np
 from bench.measure import table
 from rich.table import Table
+from scipy.special import ndtri
 
 import equipoise as eq
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
+from study import _resumed
+from study._resumed import Run, mean
 
 GAMMA, EPSILON, DELTA = 0.05, 0.25, 0.05
 COSTS = eq.Costs(0.5, 3.0)
+QUESTION = eq.Question("equal_opportunity", gamma=GAMMA, epsilon=EPSILON, delta=DELTA)
 SIZES = (1_000, 10_000, 100_000)
 NORMALS = {"threshold": (0.0, 1.0), "half_space": (0.1, 1.0)}
+POINTS = {f"{rules}, {size:,}": (rules, size) for rules in NORMALS for size in SIZES}
+COARSE_LABELS = 40_000  # more than the coarse look ever takes here: the verdict was by labels
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=500, help="half at either boundary")
+    _resumed.add_options(parser, runs=500)
 
 
 def run(options: argparse.Namespace) -> Table:
+    made = _resumed.collect(options, list(POINTS), one_run)
     out = table(
         f"Two columns, laws 6 standard deviations apart, gamma={GAMMA}, epsilon={EPSILON}, "
-        f"delta={DELTA}, c_feat=0.5, c_lab=3, {options.runs} runs a row: half at Delta = gamma, "
-        "half at gamma + epsilon",
+        f"delta={DELTA}, c_feat=0.5, c_lab=3, {min(map(len, made.values()))} runs a row: half at "
+        "Delta = gamma, half at gamma + epsilon",
         "rule, past people",
         "wrong, learnt",
         "wrong, known",
@@ -37,40 +44,31 @@ def run(options: argparse.Namespace) -> Table:
         "cost, known",
         "ratio",
     )
-    question = eq.Question("equal_opportunity", gamma=GAMMA, epsilon=EPSILON, delta=DELTA)
-    half = options.runs // 2
-    for rules in NORMALS:
-        for size in SIZES:
-            cells = []
-            for learn in ({"accepts": "learn", "rules": rules}, {}):
-                sims = [
-                    eq.simulate(
-                        "exp", world_at(d, rules, size), question, COSTS, repeats=half, **learn
-                    )
-                    for d in (GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)
-                ]
-                wrong, labels, cost = (
-                    np.mean([f(s) for s in sims])
-                    for f in (
-                        lambda s: s.wrong.mean(),
-                        lambda s: (s.labels > 40_000).mean(),
-                        lambda s: s.cost.mean(),
-                    )
-                )
-                cells.append((wrong, labels, cost))
-            (w1, l1, c1), (w2, l2, c2) = cells
-            numbers = [f"{x:.3f}" for x in (w1, w2, l1, l2)]
-            prices = [f"{c1:,.0f}", f"{c2:,.0f}", f"{c1 / c2:.3f}"]
-            row = f"{rules}, {size:,}", *numbers, *prices
-            print(*row, sep=" | ", file=sys.stderr, flush=True)
-            out.add_row(*row)
+    for point, runs in made.items():
+        keys = [f"{what}, {how}" for what in ("wrong", "by labels") for how in ("learnt", "known")]
+        learnt, known = mean(runs, "cost, learnt"), mean(runs, "cost, known")
+        costs = f"{learnt:,.0f}", f"{known:,.0f}", f"{learnt / known:.3f}"
+        out.add_row(point, *(f"{mean(runs, key):.3f}" for key in keys), *costs)
     return out
 
 
-def world_at(difference: float, rules: str, size: int) -> MixtureWorld:
-    """Return a world whose TPRs lie this far apart, behind a rule of the class."""
-    from scipy.special import ndtri
+def one_run(point: str, number: int) -> Run:
+    """Run once with the classifier and once without it, on the same past people."""
+    rules, size = POINTS[point]
+    world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], rules)
+    past = world.with_feature_rows(size).past(seed=[number, 1])
+    made: Run = {}
+    for how, model in (("learnt", past.learned_model(rules)), ("known", past.model)):
+        sim = eq.simulate("exp", world, QUESTION, COSTS, repeats=1, seed=number, model=model)
+        made[f"wrong, {how}"] = float(sim.wrong[0])
+        made[f"by labels, {how}"] = float(sim.labels[0] > COARSE_LABELS)
+        made[f"cost, {how}"] = float(sim.cost[0])
+    return made
 
+
+@cache
+def world_at(difference: float, rules: str) -> MixtureWorld:
+    """Return a world whose TPRs lie this far apart, behind a rule of the class."""
     family, normal = Gaussian("full"), np.array(NORMALS[rules])
     good, mixtures = np.array([6.0, 0.0]), {}
     for group, share, q, side in (("1", 0.7, 0.7, 0.5), ("0", 0.3, 0.4, -0.5)):
@@ -79,4 +77,4 @@ def world_at(difference: float, rules: str, size: int) -> MixtureWorld:
         thetas = family.pack([0.0, 0.0], np.eye(2)), family.pack(good, np.eye(2))
         cut = HalfSpace(normal, offset)
         mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
-    return MixtureWorld(mixtures, feature_rows=size)
+    return MixtureWorld(mixtures)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
@@ -77,16 +77,17 @@ def _truncated_normal(y: Array) -> tuple[float, float]:
             f"(E[y²]/E[y]² = {ratio:.4f}, a Gaussian stays under 2): no Gaussian fits"
         )
     at = float(brentq(lambda a: _ratio(a) - ratio, -1e6, 20.0, xtol=1e-14, rtol=1e-14))
-    scale = first / (_hazard(at) - at)
+    scale = first / (float(_hazard(at)) - at)
     return -at * scale, scale
 
 
-def _hazard(at: float) -> float:
-    return float(np.exp(-0.5 * at * at - 0.5 * np.log(2.0 * np.pi) - log_ndtr(-at)))
+def _hazard(at: ArrayLike) -> Array:
+    at = np.asarray(at, dtype=float)
+    return np.asarray(np.exp(-0.5 * at * at - 0.5 * np.log(2.0 * np.pi) - log_ndtr(-at)))
 
 
 def _ratio(at: float) -> float:
-    excess = _hazard(at) - at
+    excess = float(_hazard(at)) - at
     return (1.0 - at * excess) / excess**2
 
 
@@ -105,24 +106,23 @@ class _HalfSpaceIntegral:
     def moments(self, theta: Array) -> tuple[Array, Array]:
         # The Hessian is the Jacobian of the mean: central differences are exact enough.
         step = 1e-5 * np.maximum(1.0, np.abs(theta))
-        columns = [
-            (self._mean(theta + h * e) - self._mean(theta - h * e)) / (2.0 * h)
-            for h, e in zip(step, np.eye(len(theta)), strict=True)
-        ]
-        jacobian = np.column_stack(columns)
+        more, less = self._mean(theta + np.diag(step)), self._mean(theta - np.diag(step))
+        jacobian = (more - less) / (2.0 * step[:, None])
         return self._mean(theta), (jacobian + jacobian.T) / 2.0
 
     def _mean(self, theta: Array) -> Array:
+        """Return ``E[T]`` under the truncated law; leading axes of theta broadcast."""
         mean, covariance, spread, at = self._standardise(theta)
-        hazard = _hazard(-at)
-        slope = covariance @ self.normal / spread
-        shrunk = covariance - np.outer(slope, slope) * hazard * (hazard + at)
+        hazard = _hazard(-at)[..., None]
+        slope = covariance @ self.normal / spread[..., None]
+        shrink = (hazard * (hazard + at[..., None]))[..., None]
+        shrunk = covariance - slope[..., :, None] * slope[..., None, :] * shrink
         return self.family.statistics_of_moments(mean + slope * hazard, shrunk)
 
-    def _standardise(self, theta: Array) -> tuple[Array, Array, float, float]:
+    def _standardise(self, theta: Array) -> tuple[Array, Array, Array, Array]:
         mean, covariance = self.family.unpack(theta)
-        spread = float(np.sqrt(self.normal @ covariance @ self.normal))
-        return mean, covariance, spread, (float(self.normal @ mean) - self.offset) / spread
+        spread = np.sqrt(covariance @ self.normal @ self.normal)
+        return mean, covariance, spread, (mean @ self.normal - self.offset) / spread
 
 
 # -- the line ------------------------------------------------------------------------------------

@@ -82,10 +82,10 @@ class Gaussian(Family):
         return self._flatten(precision @ mu, precision)
 
     def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
-        """Return (mean, covariance)."""
+        """Return (mean, covariance); leading axes of theta broadcast."""
         eta, precision = self.natural(np.asarray(theta, dtype=float))
         covariance = np.linalg.inv(precision)
-        return np.asarray(covariance @ eta), np.asarray(covariance)
+        return np.asarray((covariance @ eta[..., None])[..., 0]), np.asarray(covariance)
 
     def natural(self, theta: Array) -> tuple[Array, Array]:
         """Return ``(Sigma^-1 mu, Sigma^-1)``; leading axes of theta broadcast."""
@@ -157,16 +157,19 @@ class Gaussian(Family):
         return self.statistics_of_moments(*self.unpack(theta))
 
     def statistics_of_moments(self, mean: Array, covariance: Array) -> Array:
-        """Return ``E[T]`` of any law with this mean and covariance."""
+        """Return ``E[T]`` of any law with this mean and covariance; leading axes broadcast."""
         if self._known is not None:
             return mean
-        second = covariance + np.outer(mean, mean)
+        d = mean.shape[-1]
+        second = covariance + mean[..., :, None] * mean[..., None, :]
+        squares = np.diagonal(second, axis1=-2, axis2=-1)
         if self.structure == "spherical":
-            return np.append(mean, -0.5 * np.trace(second) / np.sqrt(len(mean)))
-        parts = [mean, -0.5 * np.diag(second)]
+            return np.concatenate([mean, -0.5 / np.sqrt(d) * squares.sum(-1)[..., None]], axis=-1)
+        parts = [mean, -0.5 * squares]
         if self.structure == "full":
-            parts.append(second[np.triu_indices(len(mean), 1)] / -_ROOT_2)
-        return np.concatenate(parts)
+            row, column = np.triu_indices(d, 1)
+            parts.append(second[..., row, column] / -_ROOT_2)
+        return np.concatenate(parts, axis=-1)
 
     def theta_from_mean(self, mean: Array) -> Array:
         """Match the first and second moments."""

@@ -18,7 +18,7 @@ from equipoise.mixture.sgd import ORACLE_LIMIT, fit_sgd
 
 __all__ = ["METHODS", "fit_truncated"]
 
-PROBES = (2**13, 2**15)  # draws of the fitted law that show its fit: on the line, and beyond
+FEWEST_PROBES, MOST_PROBES = 2**13, 2**15  # draws of the fitted law that show its fit
 METHODS = ("auto", "importance", "exact", "sgd")
 
 
@@ -78,7 +78,9 @@ def fit_truncated(
         solution, share = fit_half_space(frame, points, accepts)
     else:
         solution, share = fit_line(frame, points, oracle)
-    probe = qmc.Sobol(points.shape[1], seed=seed).random(PROBES[points.shape[1] > 1])
+    probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
+    probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
+    probe = qmc.Sobol(points.shape[1], seed=seed).random(probes)
     people = frame.family.from_uniforms(solution.theta, probe)
     accepted = people[oracle(frame.outside(people))]
     if share is None:

@@ -12,7 +12,7 @@ from equipoise.mixture.weights import information_at, log_ratio, slopes_in_theta
 
 __all__ = ["Foresight", "foresee_weight", "map_error_bound"]
 
-POINTS = 2**17
+PILOT, POINTS = 2**12, 2**17
 HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
 
 
@@ -37,11 +37,12 @@ def map_error_bound(
     draws = int(min(np.ceil(4.0 / level), 4000))
     worst = 0.0
     for outcome, fit in enumerate(fits):
-        people = fit.family.sample(fit.theta, POINTS, rng)
-        says_one = log_ratio(fits, people) > -np.log(odds)
-        wrong = people[says_one != bool(outcome)]
-        if len(wrong) > HOPELESS * POINTS:
-            return len(wrong) / POINTS
+        for size in (PILOT, POINTS):
+            people = fit.family.sample(fit.theta, size, rng)
+            says_one = log_ratio(fits, people) > -np.log(odds)
+            wrong = people[says_one != bool(outcome)]
+            if len(wrong) > HOPELESS * size * (2.0 if size == PILOT else 1.0):
+                return len(wrong) / size
         # Reweighted to a drawn theta, only those who are misjudged matter.
         thetas = fit.draw_thetas(draws if fit.theta_covariance.any() else 1, rng)
         shift = thetas - fit.theta
