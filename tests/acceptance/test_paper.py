@@ -43,7 +43,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
     assert "`equipoise paper --only blackbox --quick`" in docs
 
     again = json.loads(equipoise(*command, "--out", tmp_path, "--json").stdout)
-    assert again["kept_from_before"] == again["parts"] == 8
+    assert again["kept_from_before"] == again["parts"] == 6
     assert len(again["left_out"]) == 1
     assert (tmp_path / "paper.html").read_text() == page
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from equipoise.paper.kept_work import Record, Value
+from equipoise.paper.kept_work import Result, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,28 +30,29 @@ class Table:
         Names the CSV file, after the chapter.
     caption
         What it shows.
-    records
-        The rows; the CSV file holds all of their entries as they are.
+    rows
+        The CSV file holds all of their entries as they are.
     columns
         Entry -> heading of the columns that the page shows; empty: it shows none.
     """
 
     name: str
     caption: str
-    records: Sequence[Record]
+    rows: Sequence[Result]
     columns: dict[str, str]
 
     def shown(self) -> list[list[str]]:
         """Return the shown rows as text."""
-        return [[number(record.get(key)) for key in self.columns] for record in self.records]
+        return [[number(getattr(row, key, None)) for key in self.columns] for row in self.rows]
 
     def to_csv(self) -> str:
         """Return every entry of every row."""
-        names = list(dict.fromkeys(key for record in self.records for key in record))
+        rows = [row.values() for row in self.rows]
+        names = list(dict.fromkeys(key for row in rows for key in row))
         out = io.StringIO()
         writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(self.records)
+        writer.writerows(rows)
         return out.getvalue()
 
     def to_markdown(self) -> str:
@@ -106,7 +107,7 @@ def make_chapter(
     *,
     values: Mapping[str, object],
     found: Sequence[str],
-    records: Mapping[str, Sequence[Record]],
+    tables: Mapping[str, Sequence[Result]],
     pictures: Mapping[str, Callable[[], Figure]] | None = None,
     left_out: Sequence[str] = (),
 ) -> Chapter:
@@ -118,7 +119,7 @@ def make_chapter(
         What the setting and the differences name in braces.
     found
         What was measured, in full sentences.
-    records, pictures
+    tables, pictures
         By the names that the words give to tables and pictures.
     """
     words = words_of(name)
@@ -132,7 +133,7 @@ def make_chapter(
         differs=[line.format(**values) for line in words["differs"]],
         tables=[
             Table(table, words["tables"][table]["caption"], rows, words["tables"][table]["columns"])
-            for table, rows in records.items()
+            for table, rows in tables.items()
         ],
         pictures=[
             Picture(picture, words["pictures"][picture], draw)

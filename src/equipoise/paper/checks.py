@@ -26,25 +26,28 @@ from equipoise.mixture import (
     trunc_est_constants,
 )
 from equipoise.paper.classifiers import classify, decide, read_people
-from equipoise.paper.kept_work import Record
+from equipoise.paper.kept_work import Value
 from equipoise.paper.mixture_runs import DELTA
 from equipoise.paper.synthetic import (
     NEEDED_FEATURES,
     PROOF_FEATURES,
+    Expected,
     break_even,
-    expected,
 )
 from equipoise.paper.synthetic_world import VARIANCE, distance, find_world
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "Values"]
+
+Values = dict[str, Value]
+"""What a note's words name in braces."""
 
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.01)
 
 
-def threshold() -> Record:
+def threshold() -> Values:
     """Try Algorithm 3's printed threshold on a fair decision-maker."""
     world = CellWorld.from_shares({"A": (0.3, 0.2, 0.5, 0.4), "B": (0.25, 0.25, 0.5, 0.5)})
     question = Question(gamma=0.2, epsilon=0.05, delta=0.01)
@@ -56,7 +59,7 @@ def threshold() -> Record:
     }
 
 
-def restart() -> Record:
+def restart() -> Values:
     """Compute how much of the Baseline's cost comes from restarting its stream."""
     world = adult_world().as_cells
     rs, rs_kept = (
@@ -75,7 +78,7 @@ def restart() -> Record:
     }
 
 
-def dry() -> Record:
+def dry() -> Values:
     """Run RS-Audit as printed where a group is never approved."""
     people = read_people("adult")
     world = classify(people, decide(people, "sense_attr")).as_cells
@@ -86,53 +89,52 @@ def dry() -> Record:
     }
 
 
-def tau() -> Record:
+def tau() -> Values:
     """Find which epsilon tau = 1000 stands for."""
     return {"epsilon": paper_epsilon(1000, QUESTION, 2), "tau": paper_tau(QUESTION, 2)}
 
 
-def twelve() -> Record:
+def twelve() -> Values:
     """Add up the failures of R with log(12K/delta) instead of log(14K/delta)."""
     return {"total": 10 / 14 + 4 / 12}
 
 
-def features() -> Record:
+def features() -> Values:
     """Compute the constant of R that the proof needs."""
     return {"needed": NEEDED_FEATURES, "times": PROOF_FEATURES / NEEDED_FEATURES}
 
 
-def booking() -> Record:
+def booking() -> Values:
     """Compare the published bookkeeping with the right one."""
-    phases = expected(find_world()[0], "as run", 0.1)
-    (rs, failures), (coarse, coarse_failures) = phases["rs"], phases["coarse"]
+    at = Expected.of(find_world()[0], "as run", 0.1)
     return {
-        "rs_booked": 0.5 * phases["map of group 1"][0] + failures,
-        "exp_booked": 0.5 * coarse + coarse_failures,
-        "rs": 0.5 * rs + failures,
-        "exp": 0.5 * (coarse + phases["map"][0]) + coarse_failures,
+        "rs_booked": 0.5 * at.features_of_1 + at.rs_failures,
+        "exp_booked": 0.5 * at.coarse + at.coarse_failures,
+        "rs": 0.5 * at.rs + at.rs_failures,
+        "exp": 0.5 * (at.coarse + at.features) + at.coarse_failures,
     }
 
 
-def cheaper() -> Record:
+def cheaper() -> Values:
     """Find when Exp-Audit is the cheaper audit."""
     world, _ = find_world()
     large, small = (break_even(world, "without caps", e) for e in (0.1, 0.001))
     return {
-        "large": large["threshold"],
-        "small": small["threshold"],
-        "large_needed": large["threshold_needed"],
-        "small_needed": small["threshold_needed"],
+        "large": large.threshold,
+        "small": small.threshold,
+        "large_needed": large.threshold_needed,
+        "small_needed": small.threshold_needed,
     }
 
 
-def flat() -> Record:
+def flat() -> Values:
     """Follow Exp-Audit's features as epsilon shrinks."""
     world, _ = find_world()
-    large, small = (expected(world, "without caps", e)["map"][0] for e in (0.1, 0.01))
+    large, small = (Expected.of(world, "without caps", e).features for e in (0.1, 0.01))
     return {"slope": math.log(small / large) / math.log(0.01 / 0.1)}
 
 
-def truth() -> Record:
+def truth() -> Values:
     """Give the two readings of the correctness table."""
     eod = find_world()[0].difference("equalized_odds")
     question = Question(gamma=0.0, epsilon=0.25, delta=DELTA)
@@ -143,7 +145,7 @@ def truth() -> Record:
     }
 
 
-def separation() -> Record:
+def separation() -> Values:
     """Compare the separation condition with the separation used."""
     # (48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) is above 6 for kappa <= 1 and L, beta >= 1;
     # the group with q = 0.4 needs less than the other.
@@ -151,7 +153,7 @@ def separation() -> Record:
     return {"used": distance() / VARIANCE, "large": large, "small": small}
 
 
-def bias() -> Record:
+def bias() -> Values:
     """Compute the bias of MAP counts where the outcomes overlap."""
     here = distance() / math.sqrt(VARIANCE)
     names = {"one": 1.0, "two": 2.0, "three": 3.0, "here": here}
@@ -163,14 +165,14 @@ def _map_bias(q: float, d: float) -> float:
     return (q * float(ndtr(d - cut)) + (1.0 - q) * float(ndtr(-cut))) / q - 1.0
 
 
-def taylor() -> Record:
+def taylor() -> Values:
     """Try the Taylor lemma on W(theta) = theta^2/2 at theta_1 = 2, theta_2 = 0."""
     gap = (2.0**2 / 2.0 + 0.0) / 2.0 - 1.0**2 / 2.0
     size = 2.0**2 * 2.0  # |theta_1 - theta_2|^2 in the sum of the two Hessians
     return {"gap": gap, "lemma": size / 4.0, "proof": size / 8.0, "right": size / 16.0}
 
 
-def steps() -> Record:
+def steps() -> Values:
     """Compute TruncEst's step count for tame laws."""
     tame = Curvature(0.25, 4.0, 5.0)
     return {
@@ -180,7 +182,7 @@ def steps() -> Record:
     }
 
 
-def trunc_est() -> Record:
+def trunc_est() -> Values:
     """Fit the same truncated sample exactly, by TruncEst, and as if it were not truncated."""
     rng = np.random.default_rng(0)
     normal, family = rng.standard_normal(5), Gaussian("full")
@@ -197,7 +199,7 @@ def trunc_est() -> Record:
     }
 
 
-def majority() -> Record:
+def majority() -> Values:
     """Take the majority rule of TruncEst at its worst, with theta* = 0 and epsilon = 1."""
     good, far = math.sqrt(3.0), 3.0 * math.sqrt(3.0)
     candidates = [good] * 6 + [far] * 4
@@ -205,13 +207,13 @@ def majority() -> Record:
     return {"far": far, "near": near}
 
 
-def quarter() -> Record:
+def quarter() -> Values:
     """Evaluate Theorem 3 for large delta."""
     small, fifth, large = (family_bound(0.05, d, 0.2, 0.2).labels for d in (0.01, 0.2, 0.3))
     return {"small": small, "fifth": fifth, "large": large}
 
 
-def fair() -> Record:
+def fair() -> Values:
     """Compare the EOD of a classifier trained with and without the fairness constraint."""
     people = read_people("adult")
     plain, constrained = (
@@ -221,7 +223,7 @@ def fair() -> Record:
     return {"plain": plain, "fair": constrained}
 
 
-def scaling() -> Record:
+def scaling() -> Values:
     """Train on scaled and decide on unscaled features."""
     try:
         from sklearn.linear_model import LogisticRegression
@@ -253,10 +255,10 @@ def _numbers(column: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
-def delay() -> Record:
+def delay() -> Values:
     """Stop at tau labels that have arrived, with outcomes that show at different times."""
     rng = np.random.default_rng(0)
-    record: Record = {}
+    record: Values = {}
     for name, limit in (("short", 50), ("long", 500)):
         outcome = rng.random((400, 4000)) < 0.5
         wait = rng.exponential(np.where(outcome, 400.0, 20.0))
@@ -266,7 +268,7 @@ def delay() -> Record:
     return record
 
 
-CHECKS: Mapping[str, Callable[[], Record]] = {
+CHECKS: Mapping[str, Callable[[], Values]] = {
     "threshold": threshold,
     "restart": restart,
     "dry": dry,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class People:
         return len(self.outcome)
 
 
+@cache  # several parts of one process ask for the same table
 def read_people(dataset: str, law_path: str | None = None) -> People:
     """Return one of the tables, numbers scaled and words turned into indicators."""
     man: object
@@ -65,6 +67,7 @@ def read_people(dataset: str, law_path: str | None = None) -> People:
     )
 
 
+@cache
 def decide(people: People, classifier: str) -> Bits:
     """Train a classifier, freeze it, and return its decision on everybody."""
     rng = np.random.default_rng(CLASSIFIER_SEED)

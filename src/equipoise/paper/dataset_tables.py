@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.data import adult, law_school
-from equipoise.paper.classifiers import CLASSIFIERS, COMPLETE, classify, decide, read_people
-from equipoise.paper.kept_work import Record
+from equipoise.paper.classifiers import COMPLETE, classify, decide, read_people
+from equipoise.paper.kept_work import Result
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-__all__ = ["compare_rows", "describe_columns"]
+__all__ = ["Column", "CompleteRows", "compare_rows", "describe_columns"]
 
 ADULT = {
     "age": "[17 - 90]",
@@ -49,43 +51,62 @@ LAW = {
 """Column -> what the paper's table says: a range, or how many values."""
 
 
-def describe_columns(dataset: str, law_path: str | None, law_digest: str | None) -> list[Record]:
-    """Return a record per column; ``law_digest`` only says which file was read."""
+@dataclass(frozen=True)
+class Column(Result):
+    """What one column of a table holds, by the paper, in all rows and in the complete ones."""
+
+    dataset: str
+    column: str
+    paper: str
+    all: str
+    complete: str | None
+
+
+@dataclass(frozen=True)
+class CompleteRows(Result):
+    """A classifier on all rows of Adult and on the complete ones: EOD and exact cost ratio."""
+
+    classifier: str
+    all_rows: int
+    all_eod: float
+    all_ratio: float
+    complete_rows: int
+    complete_eod: float
+    complete_ratio: float
+
+
+def describe_columns(dataset: str, law_path: str | None, law_digest: str | None) -> list[Column]:
+    """Describe every column; ``law_digest`` only says which file was read."""
     table, said = (adult(), ADULT) if dataset == "adult" else (law_school(law_path), LAW)
     whole = table.filter(COMPLETE) if dataset == "adult" else None
     return [
-        {
-            "kind": "column",
-            "dataset": dataset,
-            "column": column,
-            "paper": paper,
-            "all": _holds(table, column, "[" in paper or " - " in paper),
-            "complete": None if whole is None else _holds(whole, column, " - " in paper),
-        }
+        Column(
+            dataset,
+            column,
+            paper,
+            _holds(table, column, "[" in paper or " - " in paper),
+            None if whole is None else _holds(whole, column, " - " in paper),
+        )
         for column, paper in said.items()
     ]
 
 
-def compare_rows() -> list[Record]:
-    """Compare all rows of Adult with the complete ones: EOD and exact cost ratio by classifier."""
-    costs, question = Costs(0.0, 1.0), Question(gamma=0.0, epsilon=0.05, delta=0.05)
-    records: list[Record] = []
-    for classifier in CLASSIFIERS:
-        record: Record = {"kind": "complete", "dataset": "adult", "classifier": classifier}
-        for name, dataset in (("all", "adult"), ("complete", "adult complete")):
-            people = read_people(dataset)
-            world = classify(people, decide(people, classifier)).as_cells
-            rs, base = (
-                price(world, question, costs, tau=1000).cost
-                for price in (rs_expectation, baseline_expectation)
-            )
-            record |= {
-                f"{name}_rows": len(people),
-                f"{name}_eod": world.difference("equalized_odds"),
-                f"{name}_ratio": rs / base,
-            }
-        records.append(record)
-    return records
+def compare_rows(classifiers: Sequence[str]) -> list[CompleteRows]:
+    """Compare all rows of Adult with the complete ones."""
+    return [
+        CompleteRows(c, *_figures("adult", c), *_figures("adult complete", c)) for c in classifiers
+    ]
+
+
+def _figures(dataset: str, classifier: str) -> tuple[int, float, float]:
+    people = read_people(dataset)
+    world = classify(people, decide(people, classifier)).as_cells
+    question = Question(gamma=0.0, epsilon=0.05, delta=0.05)
+    rs, base = (
+        price(world, question, Costs(0.0, 1.0), tau=1000).cost
+        for price in (rs_expectation, baseline_expectation)
+    )
+    return len(people), world.difference("equalized_odds"), rs / base
 
 
 def _holds(table: DuckDBPyRelation, column: str, numeric: bool) -> str:

@@ -3,92 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.embedded import COST_PAIRS, GAMMA_EPSILON, NAME, REGIMES
-from equipoise.paper.kept_work import Record, real
+from equipoise.paper.embedded import (
+    COST_PAIRS,
+    GAMMA_EPSILON,
+    NAME,
+    REGIMES,
+    Group,
+    Network,
+    Problem,
+)
+from equipoise.paper.kept_work import Result, of_kind
 from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, cost_of
+from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun
 from equipoise.paper.settings import Settings
 from equipoise.question import Question
 
 __all__ = ["tell"]
 
 
-def tell(records: Sequence[Record], settings: Settings) -> Chapter:
+@dataclass(frozen=True)
+class Row(Result):
+    """Both audits at one question: estimate and its spread, share right, costs by c_feat."""
+
+    regime: str
+    gamma: float
+    epsilon: float
+    truth: str
+    rs_estimate: float
+    rs_sd: float
+    rs_right: float
+    rs_cost: float
+    rs_free: float
+    exp_estimate: float
+    exp_sd: float
+    exp_right: float
+    exp_cost: float
+    exp_free: float
+    adaptive_cost: float | None
+
+
+def tell(results: Sequence[Result], settings: Settings) -> Chapter:
     """Return the chapter."""
-    world = next(r for r in records if r["kind"] == "world")
-    eod = real(world, "eod")
-    rows = [_row(records, regime, g, e, eod) for regime in REGIMES for g, e in GAMMA_EPSILON]
-    titles = ("as run, with caps", "without caps")
+    (network,) = of_kind(results, Network)
+    runs = of_kind(results, AuditRun)
+    adaptive = of_kind(results, AdaptiveRuns)
+    rows = [
+        _row(runs, adaptive, regime, Question(gamma=g, epsilon=e, delta=DELTA), network.eod)
+        for regime in REGIMES
+        for g, e in GAMMA_EPSILON
+    ]
     return make_chapter(
         NAME,
         values={
-            **world,
-            "runs": len({r["run"] for r in records if r["kind"] == "run"}),
+            **network.values(),
+            "runs": len({r.run for r in runs}),
             "seed": settings.seed,
             "delta": DELTA,
         },
-        found=_findings(records, rows, eod),
-        records={
+        found=_findings(runs, of_kind(results, Problem), rows, network.eod),
+        tables={
             "audits": rows,
-            "groups": [r for r in records if r["kind"] == "group"],
-            "runs": [r for r in records if r["kind"] in ("run", "adaptive")],
+            "groups": of_kind(results, Group),
+            "runs": [*runs, *adaptive],
         },
         pictures={
-            "costs": lambda: draw_costs(records, "as run", COST_PAIRS, published={}),
-            "without-caps": lambda: draw_costs(records, "without caps", COST_PAIRS, published={}),
-            "estimates": lambda: draw_estimates(records, REGIMES, eod, titles),
+            "costs": lambda: draw_costs(results, "as run", COST_PAIRS),
+            "without-caps": lambda: draw_costs(results, "without caps", COST_PAIRS),
+            "estimates": lambda: draw_estimates(results, network.eod),
         },
     )
 
 
 def _row(
-    records: Sequence[Record], regime: str, gamma: float, epsilon: float, eod: float
-) -> Record:
-    truth = Question(gamma=gamma, epsilon=epsilon, delta=DELTA).truth(eod)
-    row: Record = {"regime": regime, "gamma": gamma, "epsilon": epsilon}
-    row["truth"] = " or ".join(sorted(truth))
-    here = [r for r in records if r["kind"] == "run"]
-    here = [r for r in here if r["regime"] == regime and r["epsilon"] == epsilon]
-    for audit in ("rs", "exp"):
-        runs = [r for r in here if r["audit"] == audit]
-        estimates = [real(r, "estimate") for r in runs]
-        row |= {
-            f"{audit}_estimate": float(np.mean(estimates)),
-            f"{audit}_sd": float(np.std(estimates, ddof=1)),
-            f"{audit}_right": float(np.mean([r["verdict"] in truth for r in runs])),
-            f"{audit}_cost": float(np.mean([cost_of(r, 0.5, 1.0) for r in runs])),
-            f"{audit}_free": float(np.mean([cost_of(r, 0.0, 1.0) for r in runs])),
-        }
-    adaptive = [r for r in records if r["kind"] == "adaptive" and r["epsilon"] == epsilon]
-    for r in adaptive:
-        if (r["feature_cost"], r["label_cost"]) == (0.5, 1.0):
-            row["adaptive_cost"] = r["cost"]
-    return row
+    runs: Sequence[AuditRun],
+    adaptive: Sequence[AdaptiveRuns],
+    regime: str,
+    question: Question,
+    eod: float,
+) -> Row:
+    truth = question.truth(eod)
+    here = [r for r in runs if r.regime == regime and r.epsilon == question.epsilon]
+
+    def figures(audit: str) -> tuple[float, float, float, float, float]:
+        mine = [r for r in here if r.audit == audit]
+        estimates, right = [r.estimate for r in mine], [r.verdict in truth for r in mine]
+        paid, free = (np.mean([r.cost(feature, 1.0) for r in mine]) for feature in (0.5, 0.0))
+        found = np.mean(estimates), np.std(estimates, ddof=1), np.mean(right), paid, free
+        a, b, c, d, e = map(float, found)
+        return a, b, c, d, e
+
+    ours = {(a.epsilon, a.feature_cost, a.label_cost): a.cost for a in adaptive}
+    words = " or ".join(sorted(truth))
+    asked, spent = (question.gamma, question.epsilon), ours.get((question.epsilon, 0.5, 1.0))
+    return Row(regime, *asked, words, *figures("rs"), *figures("exp"), spent)
 
 
-def _findings(records: Sequence[Record], rows: Sequence[Record], eod: float) -> list[str]:
+def _findings(
+    runs: Sequence[AuditRun], problems: Sequence[Problem], rows: Sequence[Row], eod: float
+) -> list[str]:
     frames = words_of(NAME)["found"]
-    exp = [r for r in records if r["kind"] == "run" and r["audit"] == "exp"]
-    guesses = [real(r, "estimate") for r in exp if r["regime"] == "without caps"]
-    refused = [str(r["test"]) for r in exp if r["test"] is not None]
-    problems = [str(r["why"]) for r in records if r["kind"] == "problem"]
-    (small,) = (r for r in rows if r["regime"] == "as run" and r["epsilon"] == 0.01)
+    exp = [r for r in runs if r.audit == "exp"]
+    guesses = [r.estimate for r in exp if r.regime == "without caps"]
+    refused = [r.test for r in exp if r.test is not None]
+    (small,) = (r for r in rows if r.regime == "as run" and r.epsilon == 0.01)
     lines = [
         frames["estimates"].format(
             low=min(guesses),
             high=max(guesses),
             eod=eod,
-            exp_right=min(real(r, "exp_right") for r in rows),
-            rs_right=min(real(r, "rs_right") for r in rows),
+            exp_right=min(r.exp_right for r in rows),
+            rs_right=min(r.rs_right for r in rows),
         ),
-        frames["cost"].format(**small),
+        frames["cost"].format(**small.values()),
     ]
     if refused:
         lines.append(frames["tests"].format(refused=len(refused), all=len(exp), why=refused[0]))
     if problems:
-        lines.append(frames["problems"].format(problems=len(problems), why=problems[0]))
+        lines.append(frames["problems"].format(problems=len(problems), why=problems[0].why))
     return lines

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
 from equipoise.errors import UnknownName
 from equipoise.paper.chapter import Chapter
-from equipoise.paper.kept_work import Part, Record, do_parts
+from equipoise.paper.kept_work import Part, Result, do_parts
 from equipoise.paper.settings import Settings
+from equipoise.paper.style import to_svg
 from equipoise.progress import Progress, silent
 
 __all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
 
 EXPERIMENTS = {
-    "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox"),
+    "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox_chapter"),
     "synthetic": ("equipoise.paper.synthetic", "equipoise.paper.synthetic_chapter"),
     "embedded": ("equipoise.paper.embedded", "equipoise.paper.embedded_chapter"),
     "theorems": ("equipoise.paper.bounds_chapter", "equipoise.paper.bounds_chapter"),
@@ -31,15 +33,24 @@ LONGEST_FIRST = ("embedded", "theorems", "synthetic", "blackbox", "notes", "fami
 
 @dataclass(frozen=True)
 class Edition:
-    """All chapters, the records behind them, and the processor seconds that each took."""
+    """All chapters, the results behind them, and the processor seconds that each took."""
 
     chapters: Sequence[Chapter]
-    records: dict[str, list[Record]]
+    results: dict[str, list[Result]]
     seconds: dict[str, float]
     wall: float
     kept: int
     parts: int
     settings: Settings
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """Every picture as SVG text, by the names of chapter and picture."""
+        return {
+            f"{chapter.name}-{picture.name}": to_svg(picture.draw)
+            for chapter in self.chapters
+            for picture in chapter.pictures
+        }
 
 
 def run_paper(
@@ -56,14 +67,14 @@ def run_paper(
     work = work_of(settings, chosen)
     order = [part for name in LONGEST_FIRST for part in work.get(name, [])]
     done = do_parts(order, store, n_jobs=n_jobs, progress=progress)
-    records = {
-        name: [record for part in parts for record in done[part.name].records]
+    results = {
+        name: [result for part in parts for result in done[part.name].results]
         for name, parts in work.items()
     }
-    chapters = [import_module(EXPERIMENTS[n][1]).tell(records[n], settings) for n in chosen]
+    chapters = [import_module(EXPERIMENTS[n][1]).tell(results[n], settings) for n in chosen]
     return Edition(
         chapters=chapters,
-        records=records,
+        results=results,
         seconds={n: sum(done[p.name].seconds for p in parts) for n, parts in work.items()},
         wall=time.perf_counter() - start,
         kept=sum(d.kept for d in done.values()),

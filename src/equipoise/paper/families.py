@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.kept_work import Part, Record
+from equipoise.paper.kept_work import Part, Result, of_kind
 from equipoise.paper.settings import Settings
 
-__all__ = ["check_rows", "parts", "tell"]
+__all__ = ["Checked", "check_rows", "parts", "tell"]
 
 NAME = "families"
 TOLERANCE = 1e-6
@@ -23,9 +23,25 @@ TOLERANCE = 1e-6
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Checked(Result):
+    """A family at one theta: what the table says, and what integrals give."""
+
+    family: str
+    theta: float | None
+    W_table: float | None
+    W: float | None
+    mean_table: float
+    mean: float
+    variance_table: float
+    variance: float
+    formulas: str
+    log_concave: bool
+
+
 def parts(settings: Settings) -> list[Part]:
     """Return one part."""
-    return [Part(f"{NAME}/rows", check_rows, {})]
+    return [Part(f"{NAME}/rows", check_rows, {}, (Checked,))]
 
 
 @dataclass(frozen=True)
@@ -81,13 +97,12 @@ _ROWS = (
 )
 
 
-def check_rows() -> list[Record]:
+def check_rows() -> list[Checked]:
     """Compare each row's W, W' and W'' with integrals, and look for log-concavity."""
-    records = [_check(row, theta) for row, thetas in _ROWS for theta in thetas]
-    return [*records, _check_gaussian()]
+    return [*(_check(row, theta) for row, thetas in _ROWS for theta in thetas), _check_gaussian()]
 
 
-def _check(row: _Row, theta: float) -> Record:
+def _check(row: _Row, theta: float) -> Checked:
     def integral(power: int, centre: float = 0.0) -> float:
         def weight(x: float) -> float:
             if x <= 0.0:
@@ -106,18 +121,10 @@ def _check(row: _Row, theta: float) -> Record:
     said = (row.partition(theta), row.mean(theta), row.variance(theta))
     measured = (math.log(total), mean, variance)
     error = max(abs(a - b) for a, b in zip(said, measured, strict=True))
-    return {
-        "family": row.name,
-        "theta": theta,
-        "W_table": said[0],
-        "W": measured[0],
-        "mean_table": said[1],
-        "mean": measured[1],
-        "variance_table": said[2],
-        "variance": measured[2],
-        "formulas": "hold" if error < TOLERANCE else "do not hold",
-        "log_concave": _log_concave(row, theta),
-    }
+    (w, m, v), (w_said, m_said, v_said) = measured, said
+    holds = "hold" if error < TOLERANCE else "do not hold"
+    concave = _log_concave(row, theta)
+    return Checked(row.name, theta, w_said, w, m_said, m, v_said, v, holds, concave)
 
 
 def _log_concave(row: _Row, theta: float) -> bool:
@@ -126,7 +133,7 @@ def _log_concave(row: _Row, theta: float) -> bool:
     return bool(np.all(np.diff(log_density, 2) <= 1e-12))
 
 
-def _check_gaussian() -> Record:
+def _check_gaussian() -> Checked:
     """Compare the gradient of W in (Sigma^-1 mu, Sigma^-1) with (mu, -(Sigma + mu mu')/2)."""
     mean, sigma = np.array([0.5, -1.0]), np.array([[2.0, 0.6], [0.6, 1.0]])
     precision = np.linalg.inv(sigma)
@@ -152,29 +159,32 @@ def _check_gaussian() -> Record:
     target = -0.5 * (sigma + np.outer(mean, mean))
     errors = np.abs(np.array(first) - mean), np.abs((second + second.T) / 2.0 - target)
     error = max(float(part.max()) for part in errors)
-    return {
-        "family": "Multivariate Gaussian",
-        "mean_table": float(mean[0]),
-        "mean": float(first[0]),
-        "variance_table": float(target[0, 0]),
-        "variance": float(second[0, 0]),
-        "formulas": "hold" if error < 1e-6 else "do not hold",
-        "log_concave": True,
-    }
+    return Checked(
+        "Multivariate Gaussian",
+        theta=None,
+        W_table=None,
+        W=None,
+        mean_table=float(mean[0]),
+        mean=float(first[0]),
+        variance_table=float(target[0, 0]),
+        variance=float(second[0, 0]),
+        formulas="hold" if error < 1e-6 else "do not hold",
+        log_concave=True,
+    )
 
 
-def tell(records: Sequence[Record], settings: Settings) -> Chapter:
+def tell(results: Sequence[Result], settings: Settings) -> Chapter:
     """Return the chapter."""
-    frames = words_of(NAME)["found"]
-    poisson = next(r for r in records if r["family"] == "Continuous Poisson" and r["theta"] == 0.0)
-    wrong = sorted({str(r["family"]) for r in records if r["formulas"] != "hold"})
-    rough = sorted({str(r["family"]) for r in records if not r["log_concave"]})
+    frames, rows = words_of(NAME)["found"], of_kind(results, Checked)
+    poisson = next(r for r in rows if r.family == "Continuous Poisson" and r.theta == 0.0)
+    wrong = sorted({r.family for r in rows if r.formulas != "hold"})
+    rough = sorted({r.family for r in rows if not r.log_concave})
     return make_chapter(
         NAME,
         values={},
         found=[
-            frames["poisson"].format(wrong=", ".join(wrong), **poisson),
+            frames["poisson"].format(wrong=", ".join(wrong), **poisson.values()),
             frames["rough"].format(rough=", ".join(rough)),
         ],
-        records={"rows": records},
+        tables={"rows": rows},
     )

@@ -7,20 +7,19 @@ import inspect
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import equipoise
 from equipoise.errors import require_n_jobs
 from equipoise.progress import Progress, silent
 
-__all__ = ["Done", "Part", "Record", "Value", "do_parts", "real"]
+__all__ = ["Done", "Part", "Result", "Value", "do_parts", "of_kind"]
 
 Value: TypeAlias = str | float | int | bool | None
-Record: TypeAlias = dict[str, Value]
 
 # What no result depends on: how things are shown, and audits of real people.
 ABOVE = ("cli", "ledger", "paper", "planning", "report", "service")
@@ -28,15 +27,28 @@ SHOWN = ("chapter", "settings", "style")
 
 
 @dataclass(frozen=True)
+class Result:
+    """What parts return, and tables show: each kind is a frozen dataclass of plain values."""
+
+    def values(self) -> dict[str, object]:
+        """Return the entries by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+Kind = TypeVar("Kind", bound=Result)
+
+
+@dataclass(frozen=True)
 class Part:
-    """A function of plain values that returns records.
+    """A function of plain values that returns results of some kinds.
 
     ``run`` is a function at the top of its module, so that another process can find it.
     """
 
     name: str
-    run: Callable[..., list[Record]]
+    run: Callable[..., Sequence[Result]]
     arguments: Mapping[str, object]
+    kinds: tuple[type[Result], ...]
 
     def key(self) -> str:
         """Return what the result depends on, in short: the arguments and the code."""
@@ -47,24 +59,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """A part's records, the processor seconds they took, and whether they were kept from before."""
+    """A part's results, the processor seconds they took, and whether they were kept from before."""
 
     part: Part
-    records: list[Record]
+    results: Sequence[Result]
     seconds: float
     kept: bool
 
 
-def real(record: Record, key: str) -> float:
-    """Return an entry as a number, NaN where it is missing.
-
-    Examples
-    --------
-    >>> real({"tau": 5}, "tau"), real({"tau": None}, "tau")
-    (5.0, nan)
-    """
-    value = record.get(key)
-    return float("nan") if value is None else float(value)
+def of_kind(results: Iterable[Result], kind: type[Kind]) -> list[Kind]:
+    """Return the results of one kind."""
+    return [result for result in results if isinstance(result, kind)]
 
 
 @cache
@@ -131,8 +136,8 @@ def do_parts(
 
 def _do(part: Part) -> Done:
     start = time.process_time()
-    records = part.run(**part.arguments)
-    return Done(part, records, time.process_time() - start, kept=False)
+    results = part.run(**part.arguments)
+    return Done(part, results, time.process_time() - start, kept=False)
 
 
 def _place(part: Part, store: Path) -> Path:
@@ -147,13 +152,16 @@ def _read(part: Part, store: Path) -> Done | None:
         content = json.loads(place.read_text(encoding="utf-8"))
         if content["key"] != part.key():
             return None
-        return Done(part, content["records"], content["seconds"], kept=True)
+        kinds = {kind.__name__: kind for kind in part.kinds}
+        results = [kinds[name](**values) for name, values in content["results"]]
+        return Done(part, results, content["seconds"], kept=True)
     except (ValueError, KeyError, TypeError):  # cut off or not ours: make it anew
         return None
 
 
 def _write(done: Done, store: Path) -> None:
-    content = {"key": done.part.key(), "seconds": done.seconds, "records": done.records}
+    results = [[type(result).__name__, result.values()] for result in done.results]
+    content = {"key": done.part.key(), "seconds": done.seconds, "results": results}
     place = _place(done.part, store)
     draft = place.with_suffix(".part")
     draft.write_text(json.dumps(content), encoding="utf-8")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equipoise.bounds import paper_tau
 from equipoise.mixture.exp_branches import ExpConstants
 from equipoise.mixture.model import MixtureModel
-from equipoise.paper.kept_work import Record
+from equipoise.paper.kept_work import Result
 from equipoise.paper.label_phases import run_phases
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
@@ -19,13 +19,12 @@ from equipoise.worlds import CellWorld, World
 
 __all__ = [
     "DELTA",
+    "AdaptiveRuns",
+    "AuditRun",
     "Constants",
-    "cost_of",
-    "decide",
     "run_adaptive",
     "run_exp",
     "run_published",
-    "run_rs",
 ]
 
 DELTA = 0.01
@@ -61,7 +60,45 @@ class Constants:
         return {"tau": WHOLE_PAST, "coarse_tau": self.coarse, "features": self.features}
 
 
+@dataclass(frozen=True)
+class AuditRun(Result):
+    """One run: requests to denied people (labels and features), failures among the labels.
+
+    ``test`` says why Exp-Audit's own tests would have refused its model, if they would have.
+    """
+
+    run: int
+    regime: str
+    gamma: float
+    epsilon: float
+    audit: str
+    requests: int
+    failures: int
+    estimate: float
+    verdict: str
+    test: str | None = None
+
+    def cost(self, feature: float, label: float) -> float:
+        """Return its price: every request at ``feature``, every failure ``label`` more."""
+        return feature * self.requests + label * self.failures
+
+
+@dataclass(frozen=True)
+class AdaptiveRuns(Result):
+    """Runs of the adaptive audit at one pair of costs, which its choice of groups depends on."""
+
+    gamma: float
+    epsilon: float
+    feature_cost: float
+    label_cost: float
+    repeats: int
+    cost: float
+    cost_sd: float
+    wrong: int
+
+
 def run_published(
+    run: int,
     world: World,
     cells: CellWorld,
     model: MixtureModel,
@@ -71,83 +108,72 @@ def run_published(
     *,
     seed: int,
     rng: np.random.Generator,
-) -> list[Record]:
+) -> list[AuditRun]:
     """Run RS-Audit and Exp-Audit as published on every question, with one model of the past."""
-    records: list[Record] = []
-    capped: dict[Constants, Record] = {}  # one run serves every question alike
+    made: list[AuditRun] = []
+    capped: dict[Constants, AuditRun] = {}  # one run serves every question alike
     for question in questions:
         for regime in regimes:
             constants = Constants.of(regime, question.epsilon, smaller)
-            at: Record = {"regime": regime, "gamma": question.gamma, "epsilon": question.epsilon}
-            records.append({**at, **run_rs(cells, question, constants.tau, rng)})
-            if regime == "without caps":
-                found = run_exp(world, question, model, seed, weights="map")
-            elif constants in capped:
-                found = capped[constants]
-            else:
-                options = constants.options()
-                found = run_exp(world, question, model, seed, weights="map", **options)
-                capped[constants] = found
-            records.append({**at, **found, "verdict": decide(found, question)})
-    return records
-
-
-def run_rs(cells: CellWorld, question: Question, tau: int, rng: np.random.Generator) -> Record:
-    """Run RS-Audit once: requests to denied people, failures among the labels, estimate."""
-    phases = run_phases("rs", cells, tau, repeats=1, rng=rng)
-    record: Record = {
-        "kind": "run",
-        "audit": "rs",
-        "requests": int(phases.labels[0]),
-        "failures": int(phases.failures[0]),
-        "estimate": float(phases.estimate[0]),
-    }
-    return {**record, "verdict": decide(record, question)}
+            phases = run_phases("rs", cells, constants.tau, repeats=1, rng=rng)
+            guess = float(phases.estimate[0])
+            requests, failures = int(phases.labels[0]), int(phases.failures[0])
+            asked = run, regime, question.gamma, question.epsilon
+            made.append(AuditRun(*asked, "rs", requests, failures, guess, decide(guess, question)))
+            options = {} if regime == "without caps" else constants.options()
+            if not options or constants not in capped:
+                capped[constants] = run_exp(
+                    run, regime, world, question, model, seed, weights="map", **options
+                )
+            found = replace(capped[constants], regime=regime, gamma=asked[2], epsilon=asked[3])
+            made.append(replace(found, verdict=decide(found.estimate, question)))
+    return made
 
 
 def run_exp(
-    world: World, question: Question, model: MixtureModel, seed: int, **options: object
-) -> Record:
-    """Run Exp-Audit once; requests are labels and feature vectors."""
+    run: int,
+    regime: str,
+    world: World,
+    question: Question,
+    model: MixtureModel,
+    seed: int,
+    **options: object,
+) -> AuditRun:
+    """Run Exp-Audit once."""
     sim = simulate(
         "exp", world, question, Costs(0.0, 1.0), repeats=1, seed=seed,
         **{"model": model, "trust_model": True, **options},  # type: ignore[arg-type]
     )  # fmt: skip
-    return {
-        "kind": "run",
-        "audit": "exp",
-        "requests": int(sim.labels[0] + sim.features[0]),
-        "failures": int(sim.cost[0]),
-        "estimate": float(sim.estimate[0]),
-        "verdict": str(sim.verdict[0]),
-    }
+    return AuditRun(
+        run,
+        regime,
+        question.gamma,
+        question.epsilon,
+        "exp",
+        requests=int(sim.labels[0] + sim.features[0]),
+        failures=int(sim.cost[0]),
+        estimate=float(sim.estimate[0]),
+        verdict=str(sim.verdict[0]),
+    )
 
 
 def run_adaptive(
     cells: CellWorld, question: Question, costs: Costs, repeats: int, seed: int
-) -> Record:
-    """Run the adaptive audit at one pair of costs, which its choice of groups depends on."""
+) -> AdaptiveRuns:
+    """Run the adaptive audit at one pair of costs."""
     sim = simulate("adaptive", cells, question, costs, repeats=repeats, seed=seed)
-    return {
-        "kind": "adaptive",
-        "audit": "adaptive",
-        "gamma": question.gamma,
-        "epsilon": question.epsilon,
-        "feature_cost": costs.feature,
-        "label_cost": costs.label,
-        "repeats": repeats,
-        "cost": float(sim.cost.mean()),
-        "cost_sd": float(sim.cost.std(ddof=1)),
-        "wrong": int(sim.wrong.sum()),
-    }
+    return AdaptiveRuns(
+        question.gamma,
+        question.epsilon,
+        costs.feature,
+        costs.label,
+        repeats,
+        cost=float(sim.cost.mean()),
+        cost_sd=float(sim.cost.std(ddof=1)),
+        wrong=int(sim.wrong.sum()),
+    )
 
 
-def decide(record: Record, question: Question) -> str:
+def decide(estimate: float, question: Question) -> str:
     """Return the paper's verdict on an estimate."""
-    limit = question.gamma + question.epsilon / 2.0
-    return "UNFAIR" if float(record["estimate"] or 0.0) > limit else "FAIR"
-
-
-def cost_of(record: Record, feature: float, label: float) -> float:
-    """Return the price of a run: every request at ``feature``, every failure ``label`` more."""
-    return feature * float(record["requests"] or 0) + label * float(record["failures"] or 0)
+    return "UNFAIR" if estimate > question.gamma + question.epsilon / 2.0 else "FAIR"

@@ -6,17 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.checks import CHECKS
-from equipoise.paper.kept_work import Part, Record
+from equipoise.paper.checks import CHECKS, Values
+from equipoise.paper.kept_work import Part, Result, of_kind
 from equipoise.paper.settings import Settings
 
-__all__ = ["Note", "notes", "parts", "run_check", "tell"]
+__all__ = ["Measured", "Note", "notes", "parts", "run_check", "tell"]
 
 NAME = "notes"
 
 
 @dataclass(frozen=True)
-class Note:
+class Measured(Result):
+    """What a check measured."""
+
+    check: str
+    found: Values
+
+
+@dataclass(frozen=True)
+class Note(Result):
     """One place in the paper: what it says, what is the case, and how to see it.
 
     Attributes
@@ -40,17 +48,17 @@ class Note:
 
 def parts(settings: Settings) -> list[Part]:
     """Return one part per check."""
-    return [Part(f"{NAME}/{name}", run_check, {"name": name}) for name in CHECKS]
+    return [Part(f"{NAME}/{name}", run_check, {"name": name}, (Measured,)) for name in CHECKS]
 
 
-def run_check(name: str) -> list[Record]:
+def run_check(name: str) -> list[Measured]:
     """Run one check."""
-    return [{"check": name, **CHECKS[name]()}]
+    return [Measured(name, CHECKS[name]())]
 
 
-def notes(records: Sequence[Record]) -> list[Note]:
+def notes(results: Sequence[Result]) -> list[Note]:
     """Return every note with what its check measured."""
-    found = {r["check"]: r for r in records}
+    found = {measured.check: measured.found for measured in of_kind(results, Measured)}
     made = []
     for entry in words_of(NAME)["notes"]:
         note = dict(entry)
@@ -60,23 +68,12 @@ def notes(records: Sequence[Record]) -> list[Note]:
     return made
 
 
-def tell(records: Sequence[Record], settings: Settings) -> Chapter:
+def tell(results: Sequence[Result], settings: Settings) -> Chapter:
     """Return the chapter."""
-    made = notes(records)
-    rows: list[Record] = [
-        {
-            "topic": note.topic,
-            "where": note.where,
-            "says": note.says,
-            "holds": note.holds,
-            "measured": note.measured,
-            "command": note.command,
-        }
-        for note in made
-    ]
+    made = notes(results)
     return make_chapter(
         NAME,
         values={},
         found=[f"{note.topic}: {note.measured}." for note in made if note.measured is not None],
-        records={"places": rows},
+        tables={"places": made},
     )

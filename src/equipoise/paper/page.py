@@ -10,54 +10,36 @@ from markupsafe import Markup
 from equipoise import __version__
 from equipoise.paper.experiments import Edition
 from equipoise.paper.notes import notes
-from equipoise.paper.style import to_svg
 
 __all__ = ["write_docs", "write_results"]
 
 
 def write_results(edition: Edition, out: Path) -> list[Path]:
     """Write tables, pictures and pages under ``out``; return the files."""
-    pictures = _draw(edition)
     files: dict[str, str] = {
         f"{name}.csv": table.to_csv()
         for chapter in edition.chapters
         for table in chapter.tables
         for name in [f"{chapter.name}-{table.name}"]
     }
-    files |= {f"{name}.svg": svg for name, svg in pictures.items()}
-    files["paper.html"] = _render("paper.html.j2", edition, pictures, autoescape=True)
-    files["paper.md"] = _render("paper.md.j2", edition, pictures, folder="")
-    if "notes" in edition.records:
-        files["paper-notes.md"] = _render("notes.md.j2", edition, pictures)
+    files |= {f"{name}.svg": svg for name, svg in edition.pictures.items()}
+    files["paper.html"] = _render("paper.html.j2", edition, autoescape=True)
+    files["paper.md"] = _render("paper.md.j2", edition, folder="")
+    if "notes" in edition.results:
+        files["paper-notes.md"] = _render("notes.md.j2", edition)
     return _write(files, out)
 
 
 def write_docs(edition: Edition, folder: Path) -> list[Path]:
     """Write ``paper.md``, ``paper-notes.md`` and the pictures they show under ``folder``."""
-    pictures = _draw(edition)
-    files = {f"paper/{name}.svg": svg for name, svg in pictures.items()}
-    files["paper.md"] = _render("paper.md.j2", edition, pictures, folder="paper/")
-    if "notes" in edition.records:
-        files["paper-notes.md"] = _render("notes.md.j2", edition, pictures)
+    files = {f"paper/{name}.svg": svg for name, svg in edition.pictures.items()}
+    files["paper.md"] = _render("paper.md.j2", edition, folder="paper/")
+    if "notes" in edition.results:
+        files["paper-notes.md"] = _render("notes.md.j2", edition)
     return _write(files, folder)
 
 
-def _draw(edition: Edition) -> dict[str, str]:
-    return {
-        f"{chapter.name}-{picture.name}": to_svg(picture.draw)
-        for chapter in edition.chapters
-        for picture in chapter.pictures
-    }
-
-
-def _render(
-    template: str,
-    edition: Edition,
-    pictures: dict[str, str],
-    *,
-    autoescape: bool = False,
-    folder: str = "",
-) -> str:
+def _render(template: str, edition: Edition, *, autoescape: bool = False, folder: str = "") -> str:
     environment = Environment(
         loader=PackageLoader("equipoise.paper", "templates"),
         autoescape=autoescape,
@@ -73,8 +55,8 @@ def _render(
     return environment.get_template(template).render(
         edition=edition,
         # Made by matplotlib from numbers and our own words.
-        pictures={name: Markup(svg) for name, svg in pictures.items()},
-        notes=notes(edition.records["notes"]) if "notes" in edition.records else [],
+        pictures={name: Markup(svg) for name, svg in edition.pictures.items()},
+        notes=notes(edition.results["notes"]) if "notes" in edition.results else [],
         command=lambda name: f"equipoise paper --only {name}{flags}",
         whole=f"equipoise paper{flags}",
         folder=folder,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from equipoise.bounds import Price, rs_expectation
+from equipoise.bounds import rs_expectation
 from equipoise.mixture.model import MixtureModel, fit_model
-from equipoise.paper.kept_work import Part, Record
-from equipoise.paper.mixture_runs import DELTA, Constants, run_adaptive, run_exp, run_published
+from equipoise.paper.kept_work import Part, Result
+from equipoise.paper.mixture_runs import (
+    DELTA,
+    AdaptiveRuns,
+    AuditRun,
+    Constants,
+    run_adaptive,
+    run_exp,
+    run_published,
+)
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic_world import find_world
 from equipoise.question import Costs, Question
@@ -22,10 +32,11 @@ __all__ = [
     "NEEDED_FEATURES",
     "PROOF_FEATURES",
     "REGIMES",
+    "BreakEven",
     "Constants",
+    "Expected",
     "break_even",
     "constants_of",
-    "expected",
     "parts",
     "past_rows",
 ]
@@ -55,6 +66,7 @@ def parts(settings: Settings) -> list[Part]:
                 "past_rows": past_rows(settings),
                 "tested": batch == 0,
             },
+            (AuditRun,),
         )
         for batch in range(batches)
     ]
@@ -68,10 +80,11 @@ def parts(settings: Settings) -> list[Part]:
                 "seed": settings.seed,
                 "repeats": 2 if settings.quick else 20,
             },
+            (AdaptiveRuns,),
         )
         for feature, label in COST_PAIRS
     ]
-    return [*made, Part(f"{NAME}/world", describe_world, {})]
+    return made
 
 
 def past_rows(settings: Settings) -> int:
@@ -84,7 +97,7 @@ def constants_of(regime: str, epsilon: float) -> dict[str, Constants]:
     return {"1": Constants.of(regime, epsilon, 0.3), "0": Constants.of(regime, epsilon, 0.4)}
 
 
-def run_batch(first: int, size: int, seed: int, past_rows: int, tested: bool) -> list[Record]:
+def run_batch(first: int, size: int, seed: int, past_rows: int, tested: bool) -> list[AuditRun]:
     """Run RS-Audit and Exp-Audit as published, each run with a past of its own.
 
     ``tested``: also Exp-Audit with its tests, and with laws by TruncEst in place of exact fits.
@@ -92,24 +105,28 @@ def run_batch(first: int, size: int, seed: int, past_rows: int, tested: bool) ->
     world, _ = find_world()
     cells = CellWorld(world.cells, world.r)
     questions = [Question(gamma=0.0, epsilon=e, delta=DELTA) for e in EPSILONS]
-    records: list[Record] = []
+    made: list[AuditRun] = []
     for run in range(first, first + size):
         rng = np.random.default_rng([seed, run])
         past = world.with_feature_rows(past_rows).past(None, rng)
-        made = run_published(
-            world, cells, past.model, questions, REGIMES, 0.3, seed=seed + run, rng=rng
-        )
+
+        def published(
+            model: MixtureModel, run: int = run, rng: np.random.Generator = rng
+        ) -> list[AuditRun]:
+            return run_published(
+                run, world, cells, model, questions, REGIMES, 0.3, seed=seed + run, rng=rng
+            )
+
+        made += published(past.model)
         if tested:
             for question in questions:
-                auto = run_exp(world, question, past.model, seed + run, weights="auto")
-                at: Record = {"regime": "without caps", "epsilon": question.epsilon}
-                made.append({**at, **auto, "audit": "exp auto"})
-            rough = run_published(
-                world, cells, _by_trunc_est(past), questions, REGIMES, 0.3, seed=seed + run, rng=rng
-            )
-            made += [{**r, "audit": "exp sgd"} for r in rough if r["audit"] == "exp"]
-        records += [{**record, "run": run} for record in made]
-    return records
+                auto = run_exp(
+                    run, "without caps", world, question, past.model, seed + run, weights="auto"
+                )
+                made.append(replace(auto, audit="exp auto"))
+            rough = published(_by_trunc_est(past))
+            made += [replace(r, audit="exp sgd") for r in rough if r.audit == "exp"]
+    return made
 
 
 def _by_trunc_est(past: MixturePast) -> MixtureModel:
@@ -125,7 +142,7 @@ def _by_trunc_est(past: MixturePast) -> MixtureModel:
     return fit_model(features, names, outcomes, accepts, family, method="sgd")
 
 
-def run_costs(feature: float, label: float, seed: int, repeats: int) -> list[Record]:
+def run_costs(feature: float, label: float, seed: int, repeats: int) -> list[AdaptiveRuns]:
     """Run the adaptive audit at every epsilon."""
     world, _ = find_world()
     cells, costs = CellWorld(world.cells, world.r), Costs(feature, label)
@@ -135,69 +152,71 @@ def run_costs(feature: float, label: float, seed: int, repeats: int) -> list[Rec
     ]
 
 
-def describe_world() -> list[Record]:
-    """Return the population's figures."""
-    world, seed = find_world()
-    rows: list[Record] = [
-        {"kind": "world", "seed": seed, "eod": world.difference("equalized_odds")}
-    ]
-    for group, mixture in world.mixtures.items():
-        rows.append(
-            {
-                "kind": "group",
-                "group": group,
-                "share": mixture.share,
-                "q": mixture.q,
-                "fpr": mixture.laws[0].acceptance,
-                "tpr": mixture.laws[1].acceptance,
-                "denied": world.cells[group].shares[2],
-                "r": world.r[group],
-            }
-        )
-    return rows
+@dataclass(frozen=True)
+class Expected:
+    """Expected requests and failures of the phases: what any pair of costs is paid for.
 
-
-def expected(world: MixtureWorld, regime: str, epsilon: float) -> dict[str, tuple[float, float]]:
-    """Return expected requests and failures of the phases: what any pair of costs is paid for.
-
-    Keys: "rs", "coarse" (Exp-Audit's labels), "map" and "map of group 1" (its features).
+    ``coarse`` are Exp-Audit's labels; ``features`` and ``features_of_1`` what it looks at in both
+    groups and in group 1.
     """
-    cells = CellWorld(world.cells, world.r)
-    question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
-    per_group = constants_of(regime, epsilon)
 
-    def labels(tau: int) -> tuple[float, float]:
-        price: Price = rs_expectation(cells, question, Costs(0.0, 1.0), tau=tau)
-        return price.labels, price.cost
+    rs: float
+    rs_failures: float
+    coarse: float
+    coarse_failures: float
+    features: float
+    features_of_1: float
 
-    denied = {g: world.cells[g].shares[2] * per_group[g].features for g in per_group}
-    return {
-        "rs": labels(per_group["1"].tau),
-        "coarse": labels(per_group["1"].coarse),
-        "map": (sum(denied.values()), 0.0),
-        "map of group 1": (denied["1"], 0.0),
-    }
+    @classmethod
+    def of(cls, world: MixtureWorld, regime: str, epsilon: float) -> Expected:
+        """Return them for one regime."""
+        cells = CellWorld(world.cells, world.r)
+        question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
+        per_group = constants_of(regime, epsilon)
+        rs, coarse = (
+            rs_expectation(cells, question, Costs(0.0, 1.0), tau=tau)
+            for tau in (per_group["1"].tau, per_group["1"].coarse)
+        )
+        seen = {g: world.cells[g].shares[2] * c.features for g, c in per_group.items()}
+        return cls(rs.labels, rs.cost, coarse.labels, coarse.cost, sum(seen.values()), seen["1"])
 
 
-def break_even(world: MixtureWorld, regime: str, epsilon: float) -> Record:
-    """Return how dear labels must be for Exp-Audit to be the cheaper audit."""
-    phases = expected(world, regime, epsilon)
-    (rs, rs_failures), (coarse, failures) = phases["rs"], phases["coarse"]
-    features = phases["map"][0]
+@dataclass(frozen=True)
+class BreakEven(Result):
+    """How dear labels must be for Exp-Audit to be the cheaper audit, None if it never is."""
 
-    def threshold(asked: float) -> float | None:
-        saved = rs_failures - failures
-        return None if saved <= 0 else max(0.0, (coarse + asked - rs) / saved * rs_failures / rs)
+    regime: str
+    epsilon: float
+    requests_rs: float
+    requests_exp: float
+    failures_rs: float
+    failures_exp: float
+    threshold: float | None
+    threshold_needed: float | None
 
-    shown = threshold(features)
-    needed = threshold(features * NEEDED_FEATURES / PROOF_FEATURES)
-    return {
-        "regime": regime,
-        "epsilon": epsilon,
-        "requests_rs": rs,
-        "requests_exp": coarse + features,
-        "failures_rs": rs_failures,
-        "failures_exp": failures,
-        "threshold": "never" if shown is None else shown,
-        "threshold_needed": needed if regime == "without caps" else None,
-    }
+    @property
+    def cheaper_above(self) -> float | str:
+        """The threshold, or a word."""
+        return "never" if self.threshold is None else self.threshold
+
+
+def break_even(world: MixtureWorld, regime: str, epsilon: float) -> BreakEven:
+    """Compare the expected costs of RS-Audit and Exp-Audit."""
+    at = Expected.of(world, regime, epsilon)
+
+    def threshold(features: float) -> float | None:
+        saved = at.rs_failures - at.coarse_failures
+        more = at.coarse + features - at.rs
+        return None if saved <= 0 else max(0.0, more / saved * at.rs_failures / at.rs)
+
+    needed = threshold(at.features * NEEDED_FEATURES / PROOF_FEATURES)
+    return BreakEven(
+        regime,
+        epsilon,
+        requests_rs=at.rs,
+        requests_exp=at.coarse + at.features,
+        failures_rs=at.rs_failures,
+        failures_exp=at.coarse_failures,
+        threshold=threshold(at.features),
+        threshold_needed=needed if regime == "without caps" else None,
+    )

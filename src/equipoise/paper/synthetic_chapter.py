@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from equipoise.bounds import lower_bound
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.kept_work import Record, real
-from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, cost_of
+from equipoise.paper.kept_work import Result, of_kind
+from equipoise.paper.mixture_pictures import Line, Pair, draw_costs, draw_estimates
+from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import (
     COST_PAIRS,
     EPSILONS,
     NAME,
     REGIMES,
+    BreakEven,
+    Expected,
     break_even,
-    expected,
     past_rows,
 )
 from equipoise.paper.synthetic_world import distance, find_world
@@ -29,16 +32,73 @@ from equipoise.worlds.mixture import MixtureWorld
 __all__ = ["correctness", "tell"]
 
 
-def tell(records: Sequence[Record], settings: Settings) -> Chapter:
+@dataclass(frozen=True)
+class Group(Result):
+    """One group of the population."""
+
+    group: str
+    share: float
+    q: float
+    tpr: float
+    fpr: float
+    denied: float
+    r: float
+
+
+@dataclass(frozen=True)
+class CostRow(Result):
+    """Mean costs, rightly booked and as published."""
+
+    regime: str
+    epsilon: float
+    feature_cost: float
+    label_cost: float
+    rs: float
+    exp: float
+    exp_over_rs: float
+    rs_published: float
+    exp_published: float
+    adaptive: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Correctness(Result):
+    """Shares of right verdicts under both definitions of the truth."""
+
+    regime: str
+    epsilon: float
+    truth_paper: str
+    exp_paper: float
+    rs_paper: float
+    truth_definition: str
+    exp_definition: float
+    rs_definition: float
+
+
+@dataclass(frozen=True)
+class Fits(Result):
+    """Exp-Audit's estimates by how its laws were fitted."""
+
+    regime: str
+    epsilon: float
+    exact: float
+    exact_sd: float
+    sgd: float
+    sgd_sd: float
+    sgd_runs: int
+
+
+def tell(results: Sequence[Result], settings: Settings) -> Chapter:
     """Return the chapter."""
     world, seed = find_world()
     eod = world.difference("equalized_odds")
-    runs = [r for r in records if r["kind"] == "run"]
-    bounds = _bounds(world)
-    costs = _cost_rows(records, world, bounds)
+    runs, adaptive = of_kind(results, AuditRun), of_kind(results, AdaptiveRuns)
+    bounds = {pair: _bounds(world, pair) for pair in COST_PAIRS}
+    costs = _cost_rows(runs, adaptive, world, bounds)
     even = [break_even(world, regime, epsilon) for regime in REGIMES for epsilon in EPSILONS]
     past = past_rows(settings)
-    titles = ("as run, with caps", "without caps")
+    published = {pair: _published(world, "as run", pair) for pair in COST_PAIRS}
     return make_chapter(
         NAME,
         values={
@@ -46,184 +106,153 @@ def tell(records: Sequence[Record], settings: Settings) -> Chapter:
             "world_seed": seed,
             "eod": eod,
             "delta": DELTA,
-            "runs": len({r["run"] for r in runs}),
+            "runs": len({r.run for r in runs}),
             "seed": settings.seed,
             "past": past,
         },
         found=_findings(world, even, costs, runs, past),
-        records={
-            "costs": [r for r in costs if r["epsilon"] in (0.5, 0.1, 0.01)],
+        tables={
+            "costs": [r for r in costs if r.epsilon in (0.5, 0.1, 0.01)],
             "break-even": even,
             "correctness": correctness(runs, eod),
-            "fits": _fits(runs),
-            "world": [r for r in records if r["kind"] == "group"],
+            "fits": [_fits(runs, g, e) for g in ("as run", "without caps") for e in EPSILONS],
+            "world": [_group(world, group) for group in world.groups],
             "all-costs": costs,
-            "runs": [r for r in records if r["kind"] in ("run", "adaptive")],
+            "runs": [*runs, *adaptive],
         },
         pictures={
             "as-run": lambda: draw_costs(
-                records, "as run", COST_PAIRS, published=_published(world, "as run"), bounds=bounds
+                results, "as run", COST_PAIRS, published=published, bounds=bounds
             ),
-            "without-caps": lambda: draw_costs(
-                records, "without caps", COST_PAIRS, published={}, bounds=bounds
-            ),
-            "estimates": lambda: draw_estimates(records, ("as run", "without caps"), eod, titles),
+            "without-caps": lambda: draw_costs(results, "without caps", COST_PAIRS, bounds=bounds),
+            "estimates": lambda: draw_estimates(results, eod),
         },
     )
 
 
-def correctness(runs: Sequence[Record], eod: float) -> list[Record]:
+def correctness(runs: Sequence[AuditRun], eod: float) -> list[Correctness]:
     """Return the paper's correctness table under both definitions of the truth."""
-    rows: list[Record] = []
+    rows = []
     for regime in REGIMES:
         for epsilon in EPSILONS:
             truth = Question(gamma=0.0, epsilon=epsilon, delta=DELTA).truth(eod)
             table = "FAIR" if eod <= epsilon else "UNFAIR"
-            row: Record = {"regime": regime, "epsilon": epsilon, "truth_paper": table}
-            row["truth_definition"] = " or ".join(sorted(truth))
-            for audit in ("exp", "rs"):
-                said = [r["verdict"] for r in _at(runs, regime, epsilon) if r["audit"] == audit]
-                row[f"{audit}_paper"] = float(np.mean([v == table for v in said]))
-                row[f"{audit}_definition"] = float(np.mean([v in truth for v in said]))
-            rows.append(row)
+            exp, rs = ([r.verdict for r in _at(runs, regime, epsilon, a)] for a in ("exp", "rs"))
+            rows.append(
+                Correctness(
+                    regime,
+                    epsilon,
+                    truth_paper=table,
+                    exp_paper=float(np.mean([v == table for v in exp])),
+                    rs_paper=float(np.mean([v == table for v in rs])),
+                    truth_definition=" or ".join(sorted(truth)),
+                    exp_definition=float(np.mean([v in truth for v in exp])),
+                    rs_definition=float(np.mean([v in truth for v in rs])),
+                )
+            )
     return rows
+
+
+def _group(world: MixtureWorld, group: str) -> Group:
+    mixture = world.mixtures[group]
+    fpr, tpr = (law.acceptance for law in mixture.laws)
+    denied = world.cells[group].shares[2]
+    return Group(group, mixture.share, mixture.q, tpr, fpr, denied, world.r[group])
 
 
 def _cost_rows(
-    records: Sequence[Record], world: MixtureWorld, bounds: Sequence[Record]
-) -> list[Record]:
-    rows: list[Record] = []
-    runs = [r for r in records if r["kind"] == "run"]
+    runs: Sequence[AuditRun],
+    adaptive: Sequence[AdaptiveRuns],
+    world: MixtureWorld,
+    bounds: dict[Pair, Line],
+) -> list[CostRow]:
+    ours = {((a.feature_cost, a.label_cost), a.epsilon): a.cost for a in adaptive}
+    rows = []
     for regime in ("as run", "without caps"):
-        published = _published(world, regime)
         for pair in COST_PAIRS:
+            published = _published(world, regime, pair)
             for at, epsilon in enumerate(EPSILONS):
-                mean = {
-                    audit: float(np.mean([cost_of(r, *pair) for r in here]))
+                rs, exp = (
+                    float(np.mean([r.cost(*pair) for r in _at(runs, regime, epsilon, audit)]))
                     for audit in ("rs", "exp")
-                    for here in [[r for r in _at(runs, regime, epsilon) if r["audit"] == audit]]
-                }
-                adaptive = [r for r in records if r["kind"] == "adaptive"]
-                rows.append(
-                    {
-                        "regime": regime,
-                        "epsilon": epsilon,
-                        "feature_cost": pair[0],
-                        "label_cost": pair[1],
-                        **mean,
-                        "exp_over_rs": mean["exp"] / mean["rs"],
-                        "rs_published": published[pair]["rs"][at][1],
-                        "exp_published": published[pair]["exp"][at][1],
-                        "adaptive": _priced(adaptive, pair, epsilon)["cost"],
-                        "bound": _priced(bounds, pair, epsilon)["bound"],
-                    }
                 )
+                booked = published["rs"][at][1], published["exp"][at][1]
+                ends = ours[pair, epsilon], bounds[pair][at][1]
+                rows.append(CostRow(regime, epsilon, *pair, rs, exp, exp / rs, *booked, *ends))
     return rows
 
 
-def _published(
-    world: MixtureWorld, regime: str
-) -> dict[tuple[float, float], dict[str, list[tuple[float, float]]]]:
+def _published(world: MixtureWorld, regime: str, pair: Pair) -> dict[str, Line]:
     """Return the expected costs as the authors' code books them."""
-    made = {}
-    for feature, label in COST_PAIRS:
-        lines: dict[str, list[tuple[float, float]]] = {"rs": [], "exp": []}
-        for epsilon in EPSILONS:
-            phases = expected(world, regime, epsilon)
-            (coarse, coarse_failures), (_, failures) = phases["coarse"], phases["rs"]
-            misplaced = phases["map of group 1"][0]
-            lines["rs"].append((epsilon, feature * misplaced + label * failures))
-            lines["exp"].append((epsilon, feature * coarse + label * coarse_failures))
-        made[feature, label] = lines
-    return made
+    feature, label = pair
+    all_of = [(epsilon, Expected.of(world, regime, epsilon)) for epsilon in EPSILONS]
+    return {
+        "rs": [(e, feature * x.features_of_1 + label * x.rs_failures) for e, x in all_of],
+        "exp": [(e, feature * x.coarse + label * x.coarse_failures) for e, x in all_of],
+    }
 
 
-def _bounds(world: MixtureWorld) -> list[Record]:
-    cells = CellWorld(world.cells, world.r)
-    made: list[Record] = []
-    for feature, label in COST_PAIRS:
-        for epsilon in EPSILONS:
-            question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
-            bound = float(lower_bound(cells, question, Costs(feature, label)))
-            made.append(
-                {"feature_cost": feature, "label_cost": label, "epsilon": epsilon, "bound": bound}
-            )
-    return made
+def _bounds(world: MixtureWorld, pair: Pair) -> Line:
+    cells, costs = CellWorld(world.cells, world.r), Costs(*pair)
+    questions = [Question(gamma=0.0, epsilon=epsilon, delta=DELTA) for epsilon in EPSILONS]
+    return [(q.epsilon, float(lower_bound(cells, q, costs))) for q in questions]
 
 
 def _findings(
     world: MixtureWorld,
-    even: Sequence[Record],
-    costs: Sequence[Record],
-    runs: Sequence[Record],
+    even: Sequence[BreakEven],
+    costs: Sequence[CostRow],
+    runs: Sequence[AuditRun],
     past: int,
 ) -> list[str]:
-    frames = words_of(NAME)["found"]
-    ratios = {
-        regime: ", ".join(
-            f"{real(r, 'exp_over_rs'):.2f} at c_lab = {real(r, 'label_cost'):g}"
-            for r in _at(costs, regime, 0.1)
-            if r["feature_cost"] == 0.5
+    frames, ratios, free = words_of(NAME)["found"], {}, {}
+    for regime in ("as run", "without caps"):
+        here = [r for r in costs if r.regime == regime and r.epsilon == 0.1]
+        priced = [r for r in here if r.feature_cost == 0.5]
+        free[regime] = next(r.exp_over_rs for r in here if r.feature_cost == 0.0)
+        ratios[regime] = ", ".join(
+            f"{r.exp_over_rs:.2f} at c_lab = {r.label_cost:g}" for r in priced
         )
-        for regime in ("as run", "without caps")
-    }
-    free = {
-        regime: next(r for r in _at(costs, regime, 0.1) if r["feature_cost"] == 0.0)
-        for regime in ratios
-    }
-    (last,) = _at(even, "without caps", EPSILONS[-1])
-    lines = [
-        frames["free"].format(
-            as_run=real(free["as run"], "exp_over_rs"),
-            without=real(free["without caps"], "exp_over_rs"),
-        ),
+    last = next(r for r in even if r.regime == "without caps" and r.epsilon == EPSILONS[-1])
+    return [
+        frames["free"].format(as_run=free["as run"], without=free["without caps"]),
         frames["costs"].format(without=ratios["without caps"], as_run=ratios["as run"]),
         frames["sentence"].format(
-            factor=real(last, "threshold"),
-            needed=real(last, "threshold_needed"),
+            factor=last.threshold,
+            needed=last.threshold_needed,
             bad=" and ".join(f"{1.0 - r:.2f}" for r in world.r.values()),
         ),
+        *_tests(runs, past),
     ]
-    return [*lines, *_tests(runs, past)]
 
 
-def _tests(runs: Sequence[Record], past: int) -> list[str]:
+def _tests(runs: Sequence[AuditRun], past: int) -> list[str]:
     """Say what Exp-Audit does that tests its assumptions, if it is what the words say."""
 
-    def mean(audit: str, epsilon: float, key: str) -> float:
-        here = [r for r in _at(runs, "without caps", epsilon) if r["audit"] == audit]
-        return float(np.mean([real(r, key) for r in here]))
+    def requests(audit: str) -> float:
+        return float(np.mean([r.requests for r in _at(runs, "without caps", 0.25, audit)]))
 
-    fewer = mean("exp auto", 0.25, "requests") < mean("exp", 0.25, "requests")
-    labels = mean("exp auto", 0.001, "failures") > mean("rs", 0.001, "failures")
-    if not fewer or not labels:
+    def failures(audit: str) -> float:
+        return float(np.mean([r.failures for r in _at(runs, "without caps", 0.001, audit)]))
+
+    auto, counts = requests("exp auto"), requests("exp")
+    if auto >= counts or failures("exp auto") <= failures("rs"):
         return []
-    asked = {a: mean(a, 0.25, "requests") for a in ("exp", "exp auto")}
-    frame = words_of(NAME)["found"]["tests"]
-    return [frame.format(auto=asked["exp auto"], map=asked["exp"], past=past)]
+    return [words_of(NAME)["found"]["tests"].format(auto=auto, map=counts, past=past)]
 
 
-def _fits(runs: Sequence[Record]) -> list[Record]:
+def _fits(runs: Sequence[AuditRun], regime: str, epsilon: float) -> Fits:
     """Compare Exp-Audit's estimates by how its laws were fitted."""
-    rows: list[Record] = []
-    for regime in ("as run", "without caps"):
-        for epsilon in EPSILONS:
-            row: Record = {"regime": regime, "epsilon": epsilon}
-            for audit in ("exp", "exp sgd"):
-                here = [r for r in _at(runs, regime, epsilon) if r["audit"] == audit]
-                found = [real(r, "estimate") for r in here]
-                row[f"{audit}_runs"] = len(found)
-                row[audit] = float(np.mean(found)) if found else None
-                row[f"{audit}_sd"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
-            rows.append(row)
-    return rows
-
-
-def _at(rows: Sequence[Record], regime: str, epsilon: float) -> list[Record]:
-    return [r for r in rows if r["regime"] == regime and r["epsilon"] == epsilon]
-
-
-def _priced(rows: Sequence[Record], pair: tuple[float, float], epsilon: float) -> Record:
-    return next(
-        r for r in rows if (r["feature_cost"], r["label_cost"]) == pair and r["epsilon"] == epsilon
+    exact, sgd = (
+        [r.estimate for r in _at(runs, regime, epsilon, audit)] for audit in ("exp", "exp sgd")
     )
+    (mean, spread), (mean_sgd, spread_sgd) = (
+        (float(np.mean(x)), float(np.std(x, ddof=1))) if len(x) > 1 else (math.nan, math.nan)
+        for x in (exact, sgd)
+    )
+    return Fits(regime, epsilon, mean, spread, mean_sgd, spread_sgd, len(sgd))
+
+
+def _at(runs: Sequence[AuditRun], regime: str, epsilon: float, audit: str) -> list[AuditRun]:
+    here = [r for r in runs if r.regime == regime and r.epsilon == epsilon]
+    return [r for r in here if r.audit == audit]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import string
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,14 +13,27 @@ import pytest
 from equipoise.paper import EXPERIMENTS
 from equipoise.paper.chapter import Table, number, words_of
 from equipoise.paper.checks import CHECKS
+from equipoise.paper.kept_work import Result
+
+
+@dataclass(frozen=True)
+class Noted(Result):
+    audit: str
+    cost: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Hidden(Result):
+    audit: str
+    cost: float | None
+    hidden: float
+
 
 TABLE = Table(
     "costs",
     "What it costs.",
-    [
-        {"audit": "rs", "cost": 1234567.8, "note": "a|b"},
-        {"audit": "adaptive", "cost": None, "hidden": 0.1234567},
-    ],
+    [Noted("rs", 1234567.8, "a|b"), Hidden("adaptive", None, 0.1234567)],
     {"audit": "audit", "cost": "cost", "note": "note"},
 )
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from equipoise.paper import kept_work as module
-from equipoise.paper.kept_work import Done, Part, Record, code_of, do_parts
+from equipoise.paper.kept_work import Done, Part, Result, code_of, do_parts, of_kind
 
 
-def square(number: int) -> list[Record]:
-    return [{"number": number, "square": number * number}]
+@dataclass(frozen=True)
+class Square(Result):
+    number: int
+    square: int
+
+
+def square(number: int) -> list[Square]:
+    return [Square(number, number * number)]
 
 
 def part(number: int, name: str = "squares/one") -> Part:
-    return Part(name, square, {"number": number})
+    return Part(name, square, {"number": number}, (Square,))
 
 
 @pytest.fixture(autouse=True)
@@ -32,16 +39,16 @@ def kept(done: dict[str, Done]) -> list[bool]:
 def test_a_second_run_redoes_only_what_changed(tmp_path: Path, jobs: int) -> None:
     first = [part(3), part(4, "squares/two")]
     done = do_parts(first, tmp_path, n_jobs=jobs)
-    assert {name: d.records[0]["square"] for name, d in done.items()} == {
+    assert {name: of_kind(d.results, Square)[0].square for name, d in done.items()} == {
         "squares/one": 9,
         "squares/two": 16,
     }
     assert not any(kept(done))
-    assert all(kept(do_parts(first, tmp_path, n_jobs=jobs)))
-    changed = do_parts([part(3), part(5, "squares/two")], tmp_path, n_jobs=jobs)
+    assert all(kept(do_parts(first, tmp_path)))
+    changed = do_parts([part(3), part(5, "squares/two")], tmp_path)
     assert changed["squares/one"].kept
     assert not changed["squares/two"].kept
-    assert changed["squares/two"].records == [{"number": 5, "square": 25}]
+    assert changed["squares/two"].results == [Square(5, 25)]
 
 
 def test_other_code_makes_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,13 +57,24 @@ def test_other_code_makes_other_results(tmp_path: Path, monkeypatch: pytest.Monk
     assert kept(do_parts([part(3)], tmp_path)) == [False]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"key": 1}', "null"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"key": 1}',
+        "null",
+        '{"key": "KEY", "seconds": 1, "results": [["Path", {}]]}',  # no kind of this part's
+        '{"key": "KEY", "seconds": 1, "results": [["Square", {"number": 3}]]}',
+    ],
+)
 def test_a_damaged_result_is_made_anew(tmp_path: Path, content: str) -> None:
     do_parts([part(3)], tmp_path)
     (place,) = tmp_path.glob("*.json")
-    place.write_text(content)
+    place.write_text(content.replace("KEY", part(3).key()))
     done = do_parts([part(3)], tmp_path)
-    assert done["squares/one"].records == [{"number": 3, "square": 9}]
+    assert done["squares/one"].results == [Square(3, 9)]
     assert kept(done) == [False]
 
 
