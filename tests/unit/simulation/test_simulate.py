@@ -169,7 +169,7 @@ def test_bad_settings_are_refused() -> None:
     with pytest.raises(UnknownName, match="unknown option of the audit 'rs': 'taau'"):
         simulate("rs", WORLD, QUESTION, Costs(), taau=5)
     for audit in (None, int, ["rs"]):
-        with pytest.raises(UnknownName, match="unknown audit"):
+        with pytest.raises(InvalidInput, match="'audit' must be the name of an audit"):
             simulate(audit, WORLD, QUESTION, Costs())  # type: ignore[arg-type]
     for name in ("repeats", "history_size", "people"):
         for value in (0, -5, 1.5, "5"):
