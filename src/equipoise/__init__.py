@@ -13,6 +13,7 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, data as data, mixture as mixture, worlds as worlds
+    from equipoise.assist import Assist as Assist
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from equipoise.progress import Progress as Progress
     from equipoise.question import (
         Costs as Costs,
+        Look as Look,
         Question as Question,
         Ticket as Ticket,
         Verdict as Verdict,
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from equipoise.worlds import World as World
 
 _NAMES = {
+    "assist": "Assist",
     "assume": "Assume",
     "audits.base": "Audit",
     "bounds": "LowerBound Price lower_bound",
@@ -85,7 +88,7 @@ _NAMES = {
     "ledger": "Checkpoint LiveAudit Reply Status list_audits",
     "planning": "Affordable Forecast Plan Rehearsal Scenario Variation plan what_if",
     "progress": "Progress",
-    "question": "Costs Question Ticket Verdict Want",
+    "question": "Costs Look Question Ticket Verdict Want",
     "report": "Report write_report",
     "simulation": "Simulation Summary run simulate",
     "worlds": "World",

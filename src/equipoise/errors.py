@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from math import isfinite
 from numbers import Real
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "UnknownName",
     "UnknownPerson",
     "few_of",
+    "require_finite",
     "require_in_open_unit",
     "require_in_unit",
     "require_kind",
@@ -174,6 +176,13 @@ def require_whole(name: str, value: int | None, least: int = 1) -> None:
     """Raise unless ``value`` is a whole number of at least ``least``, or None."""
     if value is not None and (not _is_whole(value) or value < least):
         raise InvalidInput(f"{name!r} must be a whole number of at least {least}; got {value!r}")
+
+
+def require_finite(name: str, value: object) -> None:
+    """Raise unless ``value`` is None or a finite number."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if value is not None and not (number and isfinite(value)):  # type: ignore[arg-type]
+        raise InvalidInput(f"{name!r} must be a finite number; got {value!r}")
 
 
 def require_in_unit(name: str, value: float) -> None:

@@ -19,7 +19,7 @@ from equipoise.errors import (
 )
 from equipoise.metrics import METRICS
 
-__all__ = ["Costs", "Question", "Ticket", "Verdict", "Want", "require_asked"]
+__all__ = ["Costs", "Look", "Question", "Ticket", "Verdict", "Want", "require_asked"]
 
 LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
 
@@ -41,6 +41,8 @@ class Verdict(StrEnum):
 class Want(StrEnum):
     """What an audit wants to know about one person.
 
+    OBSERVED: the person counts as seen, and nothing more is wanted; NOTHING: does not count.
+
     Examples
     --------
     >>> [want.value for want in Want][-1]
@@ -48,6 +50,7 @@ class Want(StrEnum):
     """
 
     NOTHING = "NOTHING"
+    OBSERVED = "OBSERVED"
     FEATURES = "FEATURES"
     LABEL = "LABEL"
 
@@ -232,11 +235,48 @@ class Costs(JsonValue):
 
 
 @dataclass(frozen=True)
+class Look(JsonValue):
+    """What an audit saw of a person before it asked, and how it was decided whether to ask.
+
+    Attributes
+    ----------
+    score, version, price
+        As given; ``price`` is what this person's label costs if it is 0.
+    m, pi
+        The guess of the outcome, and the chance of asking.
+    low, high
+        The declared range of ``m + (Y - m)/pi`` for people like this one's group.
+    draw
+        A number of [0, 1); the label is asked for if it is below ``pi``.
+
+    Examples
+    --------
+    >>> look = Look(0.7, "1", price=1.0, m=0.6, pi=0.25, low=-2.0, high=3.0, draw=0.3)
+    >>> look.asked
+    False
+    """
+
+    score: float | None
+    version: str
+    price: float
+    m: float
+    pi: float
+    low: float
+    high: float
+    draw: float
+
+    @property
+    def asked(self) -> bool:
+        """Whether the label is asked for."""
+        return self.draw < self.pi
+
+
+@dataclass(frozen=True)
 class Ticket(JsonValue):
     """What an audit answers when a person arrives.
 
     ``number`` is the person's place in request order; ``hold`` is the most that the request can
-    cost, reserved until the outcome is told.
+    cost, reserved until the outcome is told; ``look`` what was seen before, where an audit looks.
 
     Examples
     --------
@@ -252,6 +292,7 @@ class Ticket(JsonValue):
     decision: int
     want: Want
     hold: float = 0.0
+    look: Look | None = None
 
     def __str__(self) -> str:
         return f"#{self.number} {self.group}: {self.want.lower()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from typing import ClassVar
@@ -9,12 +10,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.assist.desk import Desk, Looked
+from equipoise.assist.options import Assist
 from equipoise.assumed import Box, assumed_limits, contradiction, within
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
-from equipoise.errors import InvalidInput, ProtocolError
+from equipoise.errors import InvalidInput, ProtocolError, require_finite
 from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Levels, Weighing
 from equipoise.finding import Finding, Interval, separation
@@ -29,7 +33,7 @@ from equipoise.identify import (
     simultaneous,
 )
 from equipoise.metrics import RATES
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.question import Costs, Look, Question, Ticket, Verdict, Want
 
 __all__ = ["AdaptiveAudit"]
 
@@ -60,6 +64,9 @@ class AdaptiveAudit(Audit):
         As for every audit. Past data without end (``history.exact``) or finite ones.
     free_share
         Share of the error level spent on finite past data.
+    assist
+        Look before asking: everybody welcome counts as an observation, and scores or prices, given
+        to :meth:`ask`, say whose label is asked for. The guarantee is the same for every score.
 
     Examples
     --------
@@ -73,7 +80,7 @@ class AdaptiveAudit(Audit):
 
     name: ClassVar[str] = "adaptive"
     looks_at_approved: ClassVar[bool] = False
-    correctable: ClassVar[bool] = True
+    correctable = True
     takes_unknown: ClassVar[bool] = True
 
     def __init__(
@@ -84,6 +91,7 @@ class AdaptiveAudit(Audit):
         *,
         budget: float | None = None,
         free_share: float = FREE_SHARE,
+        assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
         if not 0.0 < free_share < 1.0 - INTERVAL_SHARE:
@@ -102,6 +110,14 @@ class AdaptiveAudit(Audit):
         )
         self._bands = bands_from_past(history, question.metric, alpha)
         self._limits = self._assumed(alpha)
+        self.assist = assist
+        # With prices of people: going on when money comes back would prefer the cheap.
+        self.closes_for_good = assist is not None and assist.max_price is not None
+        self._desk: Desk | None = None
+        if assist is not None:
+            self._require_max_price(assist)
+            self._desk = Desk(assist, [costs.of(group).feature for group in self._groups])
+            self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._weighing: Weighing | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
@@ -154,10 +170,17 @@ class AdaptiveAudit(Audit):
         number = self._numbers.get(ticket.number)
         if number is None or ticket.number in self._open:
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
+        if ticket.want is Want.OBSERVED:
+            raise ProtocolError(f"ticket {ticket} was not asked for its label")
         outcome = binary("outcome", outcome)
         weighing, spending = self._evidence(), self._spending[ticket.group]
-        spending.failures += (outcome == 0) - (weighing.outcome(number) == 0)
+        more = (outcome == 0) - (weighing.outcome(number) == 0)
+        spending.failures += more
+        spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
+        if self._desk is not None and ticket.look is not None:
+            index, score = self._index[ticket.group], _as_number(ticket.look.score)
+            self._desk.relearn(index, number, score, outcome)
         weighing.note(number, outcome)
         if not self._weighs_later:
             self._after_corrections()
@@ -210,15 +233,46 @@ class AdaptiveAudit(Audit):
         count = min(weighing.labels_until_change, until_doubt)
         return weighing.choose(arrivals, count if most is None else min(count, most), rng)
 
-    def count_block(self, groups: Ints, outcomes: Ints) -> int:
-        """Count the outcomes of chosen people; return how many were needed for the finding."""
-        taken = self._evidence().count_block(groups, outcomes)
-        groups, outcomes = groups[:taken], outcomes[:taken]
+    def count_block(
+        self,
+        groups: Ints,
+        outcomes: Ints,
+        scores: Array | None = None,
+        prices: Array | None = None,
+        draws: Array | None = None,
+    ) -> int:
+        """Count the outcomes of chosen people; return how many were needed for the finding.
+
+        An audit that looks wants everybody's score, price and draw as well, NaN for none; outcomes
+        of people who turn out not to be asked are not read.
+        """
+        weighing = self._evidence()
+        if self._desk is None:
+            asked, extra = np.ones(len(groups), dtype=bool), np.zeros(len(groups))
+            taken = weighing.count_block(groups, outcomes)
+        else:
+            if scores is None or prices is None or draws is None:
+                raise InvalidInput("an audit that looks needs 'scores', 'prices' and 'draws'")
+            if not np.isnan(prices).all():
+                self._require_price(float(np.nanmin(prices)))
+                self._require_price(float(np.nanmax(prices)))
+            labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
+            prices = np.where(np.isnan(prices), labels, prices)
+            looked = self._desk.look_at_all(groups, scores, prices, draws)
+            asked, extra = looked.asked, prices - labels
+            outcomes = np.where(asked, outcomes, 0)
+            self._desk.learn_all(groups, weighing.next_number, looked, outcomes)
+            taken = weighing.count_block(groups, outcomes, looked.ends())
+        groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self._spending.items():
-            mine = outcomes[groups == self._index[group]]
-            spending.labels += len(mine)
-            spending.failures += int((mine == 0).sum())
-        self._finding = self._after_labels()
+            mine = groups == self._index[group]
+            failed = mine & asked & (outcomes == 0)
+            spending.labels += int((mine & asked).sum())
+            spending.features += int((mine & ~asked).sum())
+            spending.failures += int(failed.sum())
+            spending.adjustment += float(extra[:taken][failed].sum())
+        if taken and asked[-1]:
+            self._finding = self._after_labels()
         return taken
 
     # -- a replay -------------------------------------------------------------------------------
@@ -261,16 +315,29 @@ class AdaptiveAudit(Audit):
         if decision == 1 or self._weighing is None:
             return Want.NOTHING
         index = self._index[group]
-        return Want.LABEL if self._weighing.eligible()[index] else Want.NOTHING
+        welcome = self._weighing.eligible()[index] and group not in self._closed
+        return Want.LABEL if welcome else Want.NOTHING
 
-    def _book_request(self, group: str, want: Want) -> None:
-        super()._book_request(group, want)
-        self._numbers[self._issued - 1] = self._evidence().request(self._index[group])
+    def _book_request(self, ticket: Ticket) -> None:
+        super()._book_request(ticket)
+        index, look = self._index[ticket.group], ticket.look
+        observation = COIN
+        if self._desk is not None and look is not None:
+            looked = _looked(look)
+            if look.pi < 1.0:
+                observation = looked.observation()
+            self._desk.remember(index, looked)
+        self._numbers[ticket.number] = self._evidence().request(index, observation)
 
     def _take_in(self, answer: Answer) -> None:
         while self._order and self._order[0].number not in self._open:
             self._order.popleft()
         weighing, number = self._evidence(), self._numbers[answer.ticket.number]
+        look = answer.ticket.look
+        if self._desk is not None and look is not None and answer.outcome is not None:
+            index, score = self._index[answer.ticket.group], _as_number(look.score)
+            z = _looked(look).observation().at(answer.outcome)
+            self._desk.learn(index, number, score, answer.outcome, z)
         weighing.note(number, OUT if answer.outcome is None else answer.outcome)
         if self._weighs_later:
             return
@@ -311,8 +378,80 @@ class AdaptiveAudit(Audit):
     def _least_hold(self) -> float:
         if self._weighing is None:
             return super()._least_hold()
-        welcome = self._weighing.eligible()
-        return min(self.costs.of(g).worst for g, w in zip(self._groups, welcome, strict=True) if w)
+        welcome = [
+            self._worst_cost(group, 0, Want.LABEL)
+            for group, eligible in zip(self._groups, self._weighing.eligible(), strict=True)
+            if eligible and group not in self._closed
+        ]
+        return min(welcome, default=np.inf)
+
+    # -- looking before asking ------------------------------------------------------------------
+
+    def _require_max_price(self, assist: Assist) -> None:
+        dearest = max(self.costs.of(group).label for group in self._groups)
+        if assist.max_price is not None and assist.max_price < dearest:
+            raise InvalidInput(
+                f"'max_price' must be at least the label cost, {dearest:g}, which people without a "
+                f"price of their own cost; got {assist.max_price!r}"
+            )
+
+    def _check_seen(
+        self, group: str, score: float | None, price: float | None, draw: float | None
+    ) -> None:
+        if self.assist is None:
+            super()._check_seen(group, score, price, draw)
+            return
+        require_finite("score", score)
+        require_finite("price", price)
+        if price is not None:
+            self._require_price(float(price))
+        if draw is not None and not 0.0 <= draw < 1.0:
+            raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
+
+    def _require_price(self, price: float) -> None:
+        most = None if self.assist is None else self.assist.max_price
+        if most is None:
+            raise InvalidInput(
+                "'price' needs a largest price, declared before any is read: "
+                f"Assist(max_price=...); got {price!r}"
+            )
+        if not 0.0 <= price <= most:
+            raise InvalidInput(
+                f"'price' must be between 0 and the declared 'max_price', {most:g}; got {price!r}"
+            )
+
+    def _look(
+        self,
+        group: str,
+        number: int,
+        score: float | None,
+        price: float | None,
+        version: str,
+        draw: float | None,
+    ) -> Look | None:
+        if self._desk is None:
+            return None
+        index = self._index[group]
+        cost = self.costs.of(group).label if price is None else float(price)
+        if draw is None:  # by the number, so that a replayed audit does not draw it again
+            draw = np.random.default_rng([self._seed, number]).random()
+        drawn = float(draw)
+        looked = self._desk.look(
+            index, np.array([_as_number(score)]), np.array([cost]), np.array([drawn])
+        )
+        sizing = self._evidence().sizings[index]
+        low, high = (0.0, 1.0) if sizing is None else (sizing.low, sizing.high)
+        given = None if score is None else float(score)
+        m, pi = float(looked.m[0]), float(looked.pi[0])
+        return Look(given, version, cost, m, pi, low, high, drawn)
+
+    def _worst_cost(self, group: str, decision: int, want: Want, look: Look | None = None) -> float:
+        """Return the most that a request may cost; before anything is read, the largest price."""
+        cost = super()._worst_cost(group, decision, want, look)
+        if look is not None or want is not Want.LABEL or decision == 1:
+            return cost
+        most = None if self.assist is None else self.assist.max_price
+        return cost if most is None else self.costs.of(group).feature + most
 
     def _conclude(self, why: str) -> Finding:
         doubted = self._doubted()
@@ -346,6 +485,7 @@ class AdaptiveAudit(Audit):
             np.array([self._is_reachable(group) for group in self._groups]),
             compare=question.comparison,
             limits=(limits[0], limits[1]),
+            sizer=self._desk,
         )
 
     def _take_explored(self) -> None:
@@ -544,3 +684,13 @@ class AdaptiveAudit(Audit):
 
     def _assumptions(self) -> tuple[str, ...]:
         return (*assumptions_of(self.history), ASSUMES_STREAM, *lines_of(self.question))
+
+
+def _as_number(score: float | None) -> float:
+    return np.nan if score is None else float(score)
+
+
+def _looked(look: Look) -> Looked:
+    """Return one person as the desk knows people."""
+    score, price = np.array([_as_number(look.score)]), np.array([look.price])
+    return Looked(score, price, np.array([look.m]), np.array([look.pi]), np.array([look.asked]))

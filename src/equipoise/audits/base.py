@@ -28,7 +28,7 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.history.past import Past, require_past
-from equipoise.question import Costs, Question, Ticket, Want, require_asked
+from equipoise.question import Costs, Look, Question, Ticket, Want, require_asked
 
 __all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
 
@@ -41,7 +41,8 @@ class Spending:
 
     ``labels`` and ``features`` count requests, ``failures`` the labels that came back 0,
     ``pending`` the labels that have not come back. ``adjustment`` is money that withdrawn
-    requests cost on top of (or below) the feature price.
+    requests cost on top of (or below) the feature price, and failures of people with a price of
+    their own on top of the label price; ``held`` is what the latter may still be.
     """
 
     labels: int = 0
@@ -49,6 +50,7 @@ class Spending:
     features: int = 0
     pending: int = 0
     adjustment: float = 0.0
+    held: float = 0.0
 
     def cost(self, costs: Costs) -> float:
         """Return the money spent at these prices."""
@@ -57,7 +59,7 @@ class Spending:
 
     def reserved(self, costs: Costs) -> float:
         """Return the money that the pending labels may still cost."""
-        return costs.label * self.pending
+        return costs.label * self.pending + self.held
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,11 @@ class Audit(ABC):
     name: ClassVar[str]
     looks_at_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
-    correctable: ClassVar[bool] = False
+    correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit replays the log."""
+
+    closes_for_good: bool = False
+    """Whether a group whose dearest request the budget could not hold once is never asked again."""
 
     takes_unknown: ClassVar[bool] = False
     """Whether outcomes of approved people may be unknown."""
@@ -155,6 +160,7 @@ class Audit(ABC):
         self._open: dict[int, Ticket] = {}  # requests without an answer
         self._waiting: dict[int, Answer] = {}  # answers that wait for an earlier one
         self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
+        self._closed: set[str] = set()  # groups that the budget closed for good
         self._finding: Finding | None = None
 
     # -- the protocol ---------------------------------------------------------------------------
@@ -164,32 +170,57 @@ class Audit(ABC):
         group: str,
         decision: int,
         *,
+        score: float | None = None,
+        price: float | None = None,
+        version: str = "",
+        draw: float | None = None,
         decided: Want | None = None,
         number: int | None = None,
+        look: Look | None = None,
     ) -> Ticket:
         """Say what is wanted of the person who just arrived.
 
-        ``decided`` and ``number`` are for a replay: what was wanted then stands, under the number
-        that it had, whatever the audit would want now.
+        Parameters
+        ----------
+        score, version
+            What a model, of some version, says about this person's outcome: any number, in any
+            unit, the higher or the lower the better. Audits that look before they ask use it.
+        price
+            What this person's label costs if it is 0, instead of the audit's costs.
+        draw
+            A number of [0, 1) that nobody who gave score and price could foresee; the audit draws
+            one itself if it is left out.
+        decided, number, look
+            For a replay: what was wanted then stands, under the number that it had, whatever the
+            audit would want now.
         """
         if not isinstance(group, str) or group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         decision = binary("decision", decision)
+        self._check_seen(group, score, price, draw)
         want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
-            want, hold = Want.NOTHING, 0.0
+            want = Want.NOTHING
+            if self.closes_for_good:
+                self._closed.add(group)
         if want is Want.NOTHING and self._finding is None:
             self._give_up_if_broke()
-        if decided is not None and decided is not want:
-            want, hold = decided, self._worst_cost(group, decision, decided)
-        ticket = Ticket(self._issued if number is None else number, group, decision, want, hold)
+        number = self._issued if number is None else number
+        if decided is not None:
+            want = decided
+        elif want is Want.LABEL and decision == 0:
+            look = self._look(group, number, score, price, version, draw)
+            want = Want.LABEL if look is None or look.asked else Want.OBSERVED
+        hold = self._worst_cost(group, decision, want, look)
+        ticket = Ticket(number, group, decision, want, hold, look)
         self._issued = ticket.number + 1
         if want is not Want.NOTHING:
-            self._order.append(ticket)
-            self._open[ticket.number] = ticket
+            if want is not Want.OBSERVED:
+                self._order.append(ticket)
+                self._open[ticket.number] = ticket
             if decision == 0:
-                self._book_request(group, want)
+                self._book_request(ticket)
         return ticket
 
     def tell(
@@ -236,7 +267,12 @@ class Audit(ABC):
         for step in log if self.correctable else as_corrected(log):
             ticket = step.ticket
             if step.kind == "asked":
-                self.ask(ticket.group, ticket.decision, decided=ticket.want, number=ticket.number)
+                self.ask(
+                    *(ticket.group, ticket.decision),
+                    decided=ticket.want,
+                    number=ticket.number,
+                    look=ticket.look,
+                )
             elif step.kind == "told":
                 self.tell(ticket, step.outcome, step.features)
             elif step.kind == "withdrawn":
@@ -344,8 +380,11 @@ class Audit(ABC):
         ticket = answer.ticket
         del self._open[ticket.number]
         if ticket.decision == 0 and ticket.want is Want.LABEL:
-            self._spending[ticket.group].pending -= 1
-            self._spending[ticket.group].failures += answer.outcome == 0
+            spending, extra = self._spending[ticket.group], self._extra(ticket)
+            spending.pending -= 1
+            spending.held -= extra
+            spending.failures += answer.outcome == 0
+            spending.adjustment += extra * (answer.outcome == 0)
         self._take_in(answer)
         if self._finding is None:
             self._give_up_if_broke()
@@ -358,19 +397,49 @@ class Audit(ABC):
             if self._finding is None:
                 self._finding = self._learn(settled)
 
-    def _book_request(self, group: str, want: Want) -> None:
-        spending = self._spending[group]
-        if want is Want.LABEL:
+    def _book_request(self, ticket: Ticket) -> None:
+        spending = self._spending[ticket.group]
+        if ticket.want is Want.LABEL:
             spending.labels += 1
             spending.pending += 1
+            spending.held += self._extra(ticket)
         else:
             spending.features += 1
 
-    def _worst_cost(self, group: str, decision: int, want: Want) -> float:
+    def _extra(self, ticket: Ticket) -> float:
+        """Return what a failure of this person costs beyond the label price."""
+        return 0.0 if ticket.look is None else ticket.look.price - self.costs.of(ticket.group).label
+
+    def _worst_cost(self, group: str, decision: int, want: Want, look: Look | None = None) -> float:
         if decision == 1 or want is Want.NOTHING:
             return 0.0
         costs = self.costs.of(group)
-        return costs.worst if want is Want.LABEL else costs.feature
+        if want is not Want.LABEL:
+            return costs.feature
+        return costs.worst if look is None else costs.feature + look.price
+
+    def _check_seen(
+        self, group: str, score: float | None, price: float | None, draw: float | None
+    ) -> None:
+        """Refuse scores and prices that this audit cannot use, before anything is decided."""
+        if score is not None or price is not None:
+            given = "score" if score is not None else "price"
+            raise InvalidInput(
+                f"{given!r} is for audits that look before they ask: the adaptive one, made with "
+                "assist=equipoise.Assist(...)"
+            )
+
+    def _look(
+        self,
+        group: str,
+        number: int,
+        score: float | None,
+        price: float | None,
+        version: str,
+        draw: float | None,
+    ) -> Look | None:
+        """Look at somebody whose label is welcome; None for audits that do not look."""
+        return None
 
     def _give_up_if_broke(self) -> None:
         if self.budget is not None and not self._open and self._least_hold() > self.available:

@@ -25,7 +25,7 @@ from equipoise.mixture.feature_counts import FeatureCounts
 from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
 from equipoise.mixture.self_checks import ModelChecks
 from equipoise.mixture.weights import Weight
-from equipoise.question import Costs, Question, Ticket, Want
+from equipoise.question import Costs, Look, Question, Ticket, Want
 from equipoise.worlds import CellWorld
 
 __all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
@@ -174,12 +174,19 @@ class ExpAudit(Audit):
         group: str,
         decision: int,
         *,
+        score: float | None = None,
+        price: float | None = None,
+        version: str = "",
+        draw: float | None = None,
         decided: Want | None = None,
         number: int | None = None,
+        look: Look | None = None,
     ) -> Ticket:
         """Say what is wanted of the person who just arrived."""
         stage = self.stage
-        ticket = super().ask(group, decision, decided=decided, number=number)
+        ticket = super().ask(
+            *(group, decision), score=score, price=price, decided=decided, number=number
+        )
         if ticket.want is not Want.NOTHING:
             self.books.request(ticket, stage)
             self._asked[group] += ticket.want is Want.FEATURES

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["Allocation", "Outlook", "allocate", "information"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 DOUBT = 0.5  # nats that a group's labels must have gathered for half the hope in more of them
 FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
@@ -79,13 +80,20 @@ def allocate(
     return Allocation(shares, bool(pursues_fair), (1.0 - FLOOR) * speed)
 
 
-def information(low: Array, high: Array, estimates: Array) -> Array:
-    """Return what a label of each group tells against boxes, in nats, shape (cells, groups)."""
+def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Array:
+    """Return what a coin of each group tells against boxes, in nats, shape (cells, groups).
+
+    Observations that bets are ``sized`` for tell what a mean tells: unlike a coin's, their
+    variance does not vanish where r would be near 0 or 1.
+    """
     nearest = np.clip(np.clip(estimates, low, high), 1e-12, 1.0 - 1e-12)
-    return np.asarray(
-        estimates * np.log(estimates / nearest)
-        + (1.0 - estimates) * np.log((1.0 - estimates) / (1.0 - nearest))
+    coin = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
+        (1.0 - estimates) / (1.0 - nearest)
     )
+    if not sized.any():
+        return np.asarray(coin)
+    mean = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
+    return np.where(sized, np.minimum(mean, coin), coin)
 
 
 def _refute_all(cells: Outlook, costs: Array) -> tuple[Array, float]:

@@ -331,6 +331,11 @@ class Weighing:
         return np.asarray(self.ones + self.zeros)
 
     @property
+    def next_number(self) -> int:
+        """The number that the next request will have."""
+        return len(self._groups)
+
+    @property
     def sizings(self) -> list[Sizing | None]:
         """How bets on each group are sized from now on; None: its observations are coins."""
         return self._sizings[next(reversed(self._sizings))]
@@ -566,7 +571,8 @@ class Weighing:
     def _outlook(self, staircase: Staircase, doubt: bool) -> Outlook:
         most = _LOOKED_AT if len(self._reachable) == 2 else _LOOKED_AT // 8
         low, high, missing = staircase.standing(most)
-        outlook = Outlook(information(low, high, self.estimates), missing)
+        sized = np.array([sizing is not None for sizing in self.sizings])
+        outlook = Outlook(information(low, high, self.estimates, sized), missing)
         return outlook.doubted(self.told) if doubt else outlook
 
     def _costs(self) -> Array:

@@ -10,6 +10,7 @@ that can say whom they would label until their plan changes and count these labe
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features
-from equipoise.errors import require_kind
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Want
 from equipoise.simulation.setting import Delay
-from equipoise.worlds import CellWorld, World
-from equipoise.worlds.base import Seed, require_world
+from equipoise.worlds import CellWorld, TableWorld, World
+from equipoise.worlds.base import People, Seed, require_world
 
 __all__ = ["Crowd", "InBlocks", "PersonByPerson", "let_come", "run"]
 
@@ -98,11 +99,19 @@ class InBlocks:
         How often a denied person of each group comes, in the order of the audit's groups.
     r
         The share of outcome 1 among the denied of each group.
+    looks
+        The denied of each group as people to look at, for an audit that does.
     """
 
     def __init__(
-        self, audit: AdaptiveAudit, denied: Floats, r: Floats, rng: np.random.Generator
+        self,
+        audit: AdaptiveAudit,
+        denied: Floats,
+        r: Floats,
+        rng: np.random.Generator,
+        looks: Sequence[Looks] = (),
     ) -> None:
+        self._looks = looks
         self._audit = audit
         self._denied = denied
         self._r = r
@@ -114,7 +123,8 @@ class InBlocks:
         cells = CellWorld(world.cells, world.r)
         order = [cells.groups.index(group) for group in audit.cells.groups]
         r = np.array([world.r[group] for group in audit.cells.groups])
-        return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng)
+        looks = [Looks.of(world, g) for g in audit.cells.groups] if audit.assist else []
+        return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng, looks)
 
     @property
     def finding(self) -> Finding | None:
@@ -124,8 +134,43 @@ class InBlocks:
     def come(self, most: int | None) -> int:
         """Label the people up to the audit's next change of plan; return how many were."""
         groups = self._audit.choose_block(self._denied, most, self._rng)
+        if self._looks:
+            return self._count_looks(groups)
         outcomes = (self._rng.random(len(groups)) < self._r[groups]).astype(np.intp)
         return self._audit.count_block(groups, outcomes)
+
+    def _count_looks(self, groups: NDArray[np.intp]) -> int:
+        outcomes, scores, prices = np.zeros((3, len(groups)))
+        for group, looks in enumerate(self._looks):
+            own = np.flatnonzero(groups == group)
+            if len(own):
+                rows = self._rng.integers(len(looks.outcome), size=len(own))
+                outcomes[own], scores[own] = looks.outcome[rows], looks.score[rows]
+                prices[own] = looks.price[rows]
+        draws = self._rng.random(len(groups))
+        return self._audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The denied of one group: outcomes, scores and prices, NaN where there is none."""
+
+    outcome: Floats
+    score: Floats
+    price: Floats
+
+    @classmethod
+    def of(cls, world: World, group: str) -> Self:
+        """Return a group's denied people of a world that is a table."""
+        if not isinstance(world, TableWorld):
+            raise InvalidInput(
+                "an audit that looks before it asks needs a world with people to look at: "
+                f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
+            )
+        rows = np.flatnonzero((world.group == world.groups.index(group)) & (world.decision == 0))
+        nothing = np.full(len(rows), np.nan)
+        columns = (nothing if c is None else c[rows] for c in (world.score, world.price))
+        return cls(world.outcome[rows].astype(np.float64), *columns)
 
 
 class PersonByPerson:
@@ -151,18 +196,30 @@ class PersonByPerson:
         size = self._batch if most is None else min(self._batch, most)
         people = self._world.draw(size, self._rng)
         groups, decisions = people.group.tolist(), people.decision.tolist()
+        seen = self._seen(people)
         for i in range(size):
             if decisions[i] and not self._audit.looks_at_approved:
                 continue
             self.tell_until(self._clock + i)
-            ticket = self._audit.ask(people.groups[groups[i]], decisions[i])
-            if ticket.want is not Want.NOTHING:
+            score, price, draw = seen[i]
+            ticket = self._audit.ask(
+                *(people.groups[groups[i]], decisions[i]), score=score, price=price, draw=draw
+            )
+            if ticket.want in (Want.LABEL, Want.FEATURES):
                 features = None if people.features is None else people.features[i]
                 self._answer(_Letter(ticket, int(people.outcome[i]), features), self._clock + i)
             elif self._audit.finding is not None:
                 break
         self._clock, self._batch = self._clock + size, min(2 * self._batch, 65_536)
         return size
+
+    def _seen(self, people: People) -> list[tuple[float | None, float | None, float | None]]:
+        """Return score, price and a draw that nobody could foresee, for an audit that looks."""
+        n = len(people)
+        if getattr(self._audit, "assist", None) is None:
+            return [(None, None, None)] * n
+        columns = (people.score, people.price, self._rng.random(n))
+        return list(zip(*([None] * n if c is None else c.tolist() for c in columns), strict=True))
 
     def tell_until(self, now: int | None) -> None:
         """Tell the outcomes that are due before ``now``, all of them if it is None."""

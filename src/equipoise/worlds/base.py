@@ -33,11 +33,15 @@ class Person:
     decision: int
     outcome: int
     features: NDArray[np.float64] | None = None
+    score: float | None = None
+    price: float | None = None
 
 
 @dataclass(frozen=True)
 class People:
     """People in order of arrival, as arrays; ``group`` indexes ``groups``.
+
+    ``score`` and ``price`` are for audits that look before they ask.
 
     Examples
     --------
@@ -53,6 +57,8 @@ class People:
     decision: NDArray[np.int8]
     outcome: NDArray[np.int8]
     features: NDArray[np.float64] | None = None
+    score: NDArray[np.float64] | None = None
+    price: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.group)
@@ -61,7 +67,8 @@ class People:
         rows = zip(self.group.tolist(), self.decision.tolist(), self.outcome.tolist(), strict=True)
         for i, (group, decision, outcome) in enumerate(rows):
             features = None if self.features is None else self.features[i]
-            yield Person(self.groups[group], decision, outcome, features)
+            score, price = (None if x is None else float(x[i]) for x in (self.score, self.price))
+            yield Person(self.groups[group], decision, outcome, features, score, price)
 
 
 @runtime_checkable

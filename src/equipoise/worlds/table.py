@@ -44,6 +44,8 @@ class TableWorld:
     decision: Bits
     outcome: Bits
     features: Floats | None = None
+    score: Floats | None = None
+    price: Floats | None = None
 
     @classmethod
     def from_frame(
@@ -54,6 +56,8 @@ class TableWorld:
         outcome: str,
         decision: str | Callable[[object], ArrayLike],
         features: Sequence[str] = (),
+        score: str | None = None,
+        price: str | None = None,
         positive: Meaning = None,
     ) -> TableWorld:
         """Build a world from a table (pandas, polars, pyarrow, or a mapping of arrays).
@@ -69,6 +73,9 @@ class TableWorld:
             decision (0 or 1) per row.
         features
             Numeric columns that an audit may ask for.
+        score, price
+            Columns of what a model says about everybody's outcome, and of what a label of outcome
+            0 costs, for audits that look before they ask.
         positive
             The value that means 1, as in :meth:`equipoise.History.read`.
 
@@ -100,12 +107,17 @@ class TableWorld:
                 f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
             )
         table = [np.asarray(_column(frame, name), dtype=np.float64) for name in features]
+        looks = [
+            None if name is None else _numbers(name, _column(frame, name))
+            for name in (score, price)
+        ]
         return cls(
             tuple(str(name) for name in groups),
             codes.astype(np.intp),
             decided,
             _bits("outcome", outcome, _column(frame, outcome), positive),
             np.column_stack(table) if table else None,
+            *looks,
         )
 
     def __len__(self) -> int:
@@ -148,9 +160,10 @@ class TableWorld:
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
         rows = np.random.default_rng(seed).integers(len(self), size=size)
-        features = None if self.features is None else self.features[rows]
+        seen = (self.features, self.score, self.price)
         return People(
-            self.groups, self.group[rows], self.decision[rows], self.outcome[rows], features
+            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
+            *(None if column is None else column[rows] for column in seen),
         )
 
     def past(self, size: int | None = None, seed: Seed = 0) -> TablePast:
@@ -216,6 +229,17 @@ def _column(frame: object, name: str) -> NDArray[np.generic]:
     if name not in table.columns:
         raise UnknownName("column", name, table.columns)
     return np.asarray(table[name].to_numpy())
+
+
+def _numbers(name: str, values: NDArray[np.generic]) -> Floats:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadData(f"column {name!r} must hold numbers: {error}") from error
+    if not np.isfinite(numbers).all():
+        count = int((~np.isfinite(numbers)).sum())
+        raise BadData(f"column {name!r} must hold a finite number for everybody; {count:,} do not")
+    return numbers
 
 
 def _require_complete(name: str, values: NDArray[np.generic]) -> None:

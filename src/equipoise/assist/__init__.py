@@ -1,0 +1,5 @@
+"""Looking before asking: scores and prices decide who is asked, a draw keeps it honest."""
+
+from equipoise.assist.options import Assist
+
+__all__ = ["Assist"]

@@ -1,0 +1,63 @@
+"""What an audit that looks before it asks is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from equipoise._json import JsonValue
+from equipoise.errors import InvalidInput
+
+__all__ = ["Assist"]
+
+
+@dataclass(frozen=True)
+class Assist(JsonValue):
+    """Let an audit look at a score, or a price, before it asks for a label.
+
+    Everybody welcome is looked at, some are asked; nothing is assumed about the score. A score
+    that turns out useless is not used.
+
+    Parameters
+    ----------
+    looks_per_label
+        At most so many people are looked at per label: the price in calendar time.
+    gate
+        A group is assisted only while its projected cost is below this share of the uniform
+        audit's.
+    max_price
+        The most that a label of outcome 0 may cost, where people have prices of their own; None
+        if they all cost what the audit's costs say.
+    seed
+        Where the draws start. None: nobody can foresee them, which the guarantee needs if whoever
+        gives scores and prices could.
+
+    Examples
+    --------
+    >>> Assist(max_price=20.0).looks_per_label
+    8.0
+    >>> Assist(gate=1.5)
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: 'gate' must be in (0, 1]; got 1.5
+    """
+
+    looks_per_label: float = 8.0
+    gate: float = 0.85
+    max_price: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _number(self.looks_per_label) or not self.looks_per_label >= 1.0:
+            raise InvalidInput(
+                f"'looks_per_label' must be a number >= 1; got {self.looks_per_label!r}"
+            )
+        if not _number(self.gate) or not 0.0 < self.gate <= 1.0:
+            raise InvalidInput(f"'gate' must be in (0, 1]; got {self.gate!r}")
+        if self.max_price is not None and not (_number(self.max_price) and self.max_price > 0.0):
+            raise InvalidInput(f"'max_price' must be a number > 0; got {self.max_price!r}")
+        if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
+            raise InvalidInput(f"'seed' must be a whole number >= 0, or None; got {self.seed!r}")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
