@@ -224,8 +224,7 @@ class RemoteAudit:
     @property
     def finding(self) -> Finding | None:
         """The answer, None while the audit goes on."""
-        found = self._call("GET", "/finding")["finding"]
-        return None if found is None else Finding.from_dict(found)
+        return self.status().finding
 
     def so_far(self) -> Finding:
         """Return what the evidence would support if nobody else came; the audit goes on."""

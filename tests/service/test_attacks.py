@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -463,3 +464,10 @@ def test_changed_rows_are_found(served: Served) -> None:
     assert kind(answer) == "ledger-broken"
     assert "broken" in log_in(served).get("/audits/forged").text
     live.close_ledger()
+
+
+def test_the_table_of_attacks_names_these_tests() -> None:
+    page = Path(__file__).parents[2] / "docs" / "service.md"
+    named = set(re.findall(r"`(test_[a-z_]+)`", page.read_text(encoding="utf-8")))
+    here = {name for name in globals() if name.startswith("test_")}
+    assert named == here - {"test_the_table_of_attacks_names_these_tests"}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import runpy
 import threading
 import time
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -109,3 +111,12 @@ def test_it_waits_for_a_server_that_starts_again() -> None:
             impatient.status()
         impatient.close()
         audit.close()
+
+
+def test_the_lender_of_the_documents_is_audited(served: Served) -> None:
+    place = Path(__file__).parents[2] / "docs" / "tutorials" / "lender_by_service.py"
+    program = runpy.run_path(str(place))
+    served.as_("auditor")
+    finding = program["main"](served.url, served.tokens["auditor of all"])
+    assert finding.verdict == "UNFAIR"
+    assert finding.decided_by is not None

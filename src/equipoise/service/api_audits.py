@@ -25,7 +25,6 @@ from equipoise.service.tokens import READERS, Role
 from equipoise.service.visit import (
     Approving,
     Auditing,
-    AuditName,
     Reading,
     Rejecting,
     Visit,
@@ -39,9 +38,9 @@ router = APIRouter(prefix="/v1/audits", responses=problems(), tags=["audits"])
 ProposalNumber = Annotated[int, Path(ge=0, lt=2**53)]
 
 
-async def may_create(request: Request, audit: AuditName) -> Caller:
+async def may_create(request: Request) -> Caller:
     """Let in auditors whose scope holds the new name."""
-    caller, name = caller_of(request), decoded(audit)
+    caller, name = caller_of(request), decoded(request.path_params["audit"])
     if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
         raise Problem("forbidden")
     return caller
@@ -61,12 +60,10 @@ async def audits(request: Request) -> JSONResponse:
 
 
 @router.put("/{audit}", response_model=models.AuditModel)
-async def create(
-    caller: Creating, request: Request, audit: AuditName, body: models.NewAudit
-) -> JSONResponse:
+async def create(caller: Creating, request: Request, body: models.NewAudit) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
     desk: Desk = request.app.state.desk
-    name = decoded(audit)
+    name = decoded(request.path_params["audit"])
     row = await desk.in_writer(lambda: create_audit(desk, name, body, caller.name))
     return JSONResponse(_listed(row))
 

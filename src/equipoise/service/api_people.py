@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from equipoise.errors import EquipoiseError, LedgerError
@@ -13,9 +13,17 @@ from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.schema import PersonRow
 from equipoise.service import models
-from equipoise.service.access import decoded
 from equipoise.service.problems import Problem
-from equipoise.service.visit import Auditing, PersonName, Reading, Visit, Writing, problems
+from equipoise.service.visit import (
+    Auditing,
+    Reading,
+    Visit,
+    Writing,
+    problems,
+    read_body,
+    takes,
+    write,
+)
 
 __all__ = ["router"]
 
@@ -28,53 +36,55 @@ State = Literal[
 ]  # fmt: skip
 
 
-@router.put("/people/{person}", response_model=Reply)
-async def ask(visit: Writing, person: PersonName, body: models.Arrival) -> JSONResponse:
+@router.put("/people/{person}", response_model=Reply, openapi_extra=takes(models.Arrival))
+async def ask(request: Request) -> JSONResponse:
     """Say what is wanted of somebody who arrived; the same for ever after."""
-    return await _one(visit, do.Ask(decoded(person), body.group, body.decision))
+    visit, body = await write(request), await read_body(request, models.Arrival)
+    return await _one(visit, do.Ask(visit.person, body.group, body.decision))
 
 
 @router.put("/people/{person}/execution", response_model=Reply)
-async def executed(visit: Writing, person: PersonName) -> JSONResponse:
+async def executed(visit: Writing) -> JSONResponse:
     """Say that the override was carried out."""
-    return await _one(visit, do.Execute(decoded(person)))
+    return await _one(visit, do.Execute(visit.person))
 
 
 @router.put("/people/{person}/withdrawal", response_model=Reply)
-async def withdraw(visit: Writing, person: PersonName) -> JSONResponse:
+async def withdraw(visit: Writing) -> JSONResponse:
     """Say that the person refused: the hold is released, the outcome stays unknown."""
-    return await _one(visit, do.Withdraw(decoded(person)))
+    return await _one(visit, do.Withdraw(visit.person))
 
 
-@router.put("/people/{person}/outcome", response_model=Reply)
-async def tell(visit: Writing, person: PersonName, body: models.Outcome) -> JSONResponse:
+@router.put("/people/{person}/outcome", response_model=Reply, openapi_extra=takes(models.Outcome))
+async def tell(request: Request) -> JSONResponse:
     """Bring an outcome (or features, where those were wanted), in any order, at any time."""
-    return await _one(visit, _tell(decoded(person), body))
+    visit, body = await write(request), await read_body(request, models.Outcome)
+    return await _one(visit, _tell(visit.person, body))
 
 
 @router.put("/people/{person}/correction", response_model=models.FullReply)
-async def correct(visit: Auditing, person: PersonName, body: models.Correction) -> JSONResponse:
+async def correct(visit: Auditing, body: models.Correction) -> JSONResponse:
     """Replace a known outcome by the right one; the old event stays."""
-    return await _one(visit, do.Correct(decoded(person), body.outcome, body.why))
+    return await _one(visit, do.Correct(visit.person, body.outcome, body.why))
 
 
 @router.put("/people/{person}/overdue", response_model=models.FullReply)
-async def overdue(visit: Auditing, person: PersonName) -> JSONResponse:
+async def overdue(visit: Auditing) -> JSONResponse:
     """Mark a request whose outcome should have come by now."""
-    return await _one(visit, do.MarkOverdue(decoded(person)))
+    return await _one(visit, do.MarkOverdue(visit.person))
 
 
 @router.put("/people/{person}/write-off", response_model=models.FullReply)
-async def write_off(visit: Auditing, person: PersonName) -> JSONResponse:
+async def write_off(visit: Auditing) -> JSONResponse:
     """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
-    return await _one(visit, do.WriteOff(decoded(person)))
+    return await _one(visit, do.WriteOff(visit.person))
 
 
 @router.delete("/people/{person}", response_model=models.FullReply)
-async def erase(visit: Auditing, person: PersonName) -> JSONResponse:
+async def erase(visit: Auditing) -> JSONResponse:
     """Forget a person: pseudonym and key are gone, chain and money stay provable."""
     live = visit.desk.as_actor(visit.caller.name)
-    return JSONResponse(visit.reply(await visit.desk.write(lambda: live.erase(decoded(person)))))
+    return JSONResponse(visit.reply(await visit.desk.write(lambda: live.erase(visit.person))))
 
 
 @router.post("/people", response_model=models.Results)
@@ -122,9 +132,9 @@ async def people(
 
 
 @router.get("/people/{person}", response_model=models.PersonModel)
-async def person_(visit: Reading, person: PersonName) -> JSONResponse:
+async def person_(visit: Reading) -> JSONResponse:
     """Return what is stored about a person."""
-    row = await visit.desk.read(lambda live: live.person(decoded(person)))
+    row = await visit.desk.read(lambda live: live.person(visit.person))
     if row is None:
         raise Problem("unknown-person")
     return JSONResponse(_shown(row))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import Reply, inputs
@@ -18,28 +20,33 @@ from equipoise.service.problems import MEDIA, Problem, problem_of
 from equipoise.service.tokens import READERS, Role
 
 __all__ = [
+    "NAMES",
     "Approving",
-    "AuditName",
     "Auditing",
-    "PersonName",
     "Reading",
     "Rejecting",
     "Visit",
     "Writing",
     "enter",
     "problems",
+    "read_body",
+    "takes",
+    "write",
 ]
 
-AuditName = Annotated[str, Path(description="The audit's name or id.", max_length=1800)]
-PersonName = Annotated[str, Path(description="A pseudonym.", max_length=1800)]
+M = TypeVar("M", bound=BaseModel)
+
+NAMES = {"audit": "The audit's name or id.", "person": "A pseudonym."}
+"""Parts of a path that are read here, as they were sent, rather than by the framework."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One caller at one audit."""
+    """One caller at one audit; ``person`` is the one whom the path names."""
 
     caller: Caller
     desk: AuditDesk
+    person: str = ""
 
     @property
     def writes_only(self) -> bool:
@@ -92,20 +99,38 @@ async def enter(desk: Desk, caller: Caller, name: str) -> AuditDesk:
 def visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
     """Return a dependency that lets these roles in, and says the same to everybody else."""
 
-    async def let_in(request: Request, audit: AuditName) -> Visit:
-        caller = caller_of(request)
+    async def let_in(request: Request) -> Visit:
+        caller, names = caller_of(request), request.path_params
         if caller.role not in roles:
             raise Problem("forbidden")
         try:
-            name = inputs.name("audit", decoded(audit))
+            name = inputs.name("audit", decoded(names["audit"]))
         except EquipoiseError:
             raise Problem("unknown-audit" if caller.audit is None else "forbidden") from None
-        return Visit(caller, await enter(request.app.state.desk, caller, name))
+        audit = await enter(request.app.state.desk, caller, name)
+        return Visit(caller, audit, decoded(names.get("person", "")))
 
     return let_in
 
 
-Writing = Annotated[Visit, Depends(visit(Role.WRITER, Role.AUDITOR))]
+async def read_body(request: Request, model: type[M]) -> M:
+    """Return what was sent, as the framework would, in a fraction of its time."""
+    if "json" not in request.headers.get("content-type", ""):
+        raise Problem("invalid-input", "the content type must be application/json")
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False)) from None
+
+
+def takes(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the part of the OpenAPI document that says what :func:`read_body` takes."""
+    place = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+    return {"requestBody": {"required": True, "content": {"application/json": place}}}
+
+
+write = visit(Role.WRITER, Role.AUDITOR)
+Writing = Annotated[Visit, Depends(write)]
 Auditing = Annotated[Visit, Depends(visit(Role.AUDITOR))]
 Approving = Annotated[Visit, Depends(visit(Role.APPROVER))]
 Rejecting = Annotated[Visit, Depends(visit(Role.APPROVER, Role.AUDITOR))]

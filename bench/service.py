@@ -1,0 +1,222 @@
+"""The service: durable asks against an empty endpoint, workers, and pages of a million people."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from rich.table import Table
+from study.postgres import new_database, postgres
+from study.serving import PAST
+
+from bench.ledger_million import fill
+from bench.measure import CACHE, table
+from equipoise.service import Role, TokenStore
+from equipoise.service.settings import tokens_beside
+
+CONNECTIONS = 32
+PAGES = (
+    "/",
+    "/audits/million",
+    "/audits/million/live",
+    "/audits/million/people",
+    "/audits/million/people?state=REVEALED",
+    "/audits/million/people?state=WITHDRAWN",
+    "/audits/million/people?conflicted=true",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--people", type=int, default=1_000_000)
+    parser.add_argument("--outcomes", type=int, default=10_000, help="of denied people, told")
+    parser.add_argument("--requests", type=int, default=2000, help="per round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--directory", type=Path, default=CACHE, help="where the disk is measured")
+
+
+def run(options: argparse.Namespace) -> Table:
+    """Measure everything in turns, so that a busy machine is busy for all of them."""
+    options.directory.mkdir(parents=True, exist_ok=True)
+    out = table("The service", "what", "result")
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        _durable_asks(directory, options, out)
+        _many_people(directory, options, out)
+        with postgres() as server:
+            _workers(server, directory, options, out)
+    return out
+
+
+def _durable_asks(directory: str, options: argparse.Namespace, out: Table) -> None:
+    with _serve(f"{directory}/small.db") as server:
+        server.create("loans")
+        empty, asks, cpu, p99 = [], [], [], []
+        for round_ in range(options.rounds + 1):
+            start = server.cpu()
+            rate, _ = server.load([server.request("GET", "/livez")] * options.requests)
+            of_empty, start = server.cpu() - start, server.cpu()
+            found, latencies = server.load(server.asks("loans", f"r{round_}", options.requests))
+            if round_:  # the first one warms up
+                empty.append(rate)
+                asks.append(found)
+                cpu.append(of_empty / max(server.cpu() - start, 1e-9))
+                p99.append(sorted(latencies)[int(0.99 * len(latencies))] * 1000)
+    ratio = statistics.median(a / e for a, e in zip(asks, empty, strict=True))
+    out.add_row(f"durable asks, {CONNECTIONS} connections", f"{ratio:.2f} of an empty endpoint")
+    out.add_row("… by processor time of the server", f"{statistics.median(cpu):.2f}")
+    out.add_row("… asks per second", f"{statistics.median(asks):,.0f}")
+    out.add_row("… p99", f"{statistics.median(p99):.0f} ms")
+
+
+def _many_people(directory: str, options: argparse.Namespace, out: Table) -> None:
+    for size in (10_000, options.people):
+        fill(f"{directory}/{size}.db", size, options.outcomes * size // options.people)
+    with _serve(f"{directory}/10000.db") as few, _serve(f"{directory}/{options.people}.db") as many:
+        rates = []
+        for round_ in range(options.rounds + 1):
+            own = [
+                s.load(s.asks("million", f"r{round_}", options.requests))[0] for s in (few, many)
+            ]
+            if round_:
+                rates.append(own[0] / own[1])
+        words = f"{statistics.median(rates):.2f} times those at 10,000"
+        out.add_row(f"asks at {options.people:,} people cost", words)
+        worst = many.pages(PAGES)
+    for path, milliseconds in worst.items():
+        out.add_row(f"{path} at {options.people:,} people", f"{milliseconds:.0f} ms of server time")
+
+
+def _workers(server: str, directory: str, options: argparse.Namespace, out: Table) -> None:
+    ledger, rates = new_database(server), {}
+    for workers in (1, 4):
+        with _serve(ledger, f"{directory}/pg.tokens", workers) as running:
+            for number in range(4):
+                running.create(f"audit {workers}{number}")
+            batches = [
+                running.asks(f"audit {workers}{number}", "r", options.requests // 2)
+                for number in range(4)
+            ]
+            mixed = [one for group in zip(*batches, strict=True) for one in group]
+            running.load(mixed[:200])
+            rates[workers], _ = running.load(mixed[200:])
+    words = f"{rates[4] / rates[1]:.2f} of 1 worker's rate ({os.cpu_count()} cores)"
+    out.add_row("4 workers on PostgreSQL, separate audits", words)
+
+
+@dataclass
+class _Server:
+    """A server in a process of its own, with an auditor's and a writer's token."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    tokens: dict[str, str]
+    log: Path
+
+    def request(self, method: str, path: str, body: bytes = b"", role: str = "writer") -> bytes:
+        more = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body)
+        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self.tokens[role]}"
+        return head.encode() + b"\r\n" + (more if body else b"") + b"\r\n" + body
+
+    def asks(self, audit: str, name: str, number: int) -> list[bytes]:
+        path = f"/v1/audits/{audit.replace(' ', '%20')}/people/{name}-"
+        body = b'{"group":"B","decision":0}'
+        return [self.request("PUT", f"{path}{i}", body) for i in range(number)]
+
+    def create(self, audit: str) -> None:
+        headers = {"authorization": f"Bearer {self.tokens['auditor']}"}
+        body = {
+            "past": PAST,
+            "question": {"gamma": 0.2656, "epsilon": 0.02},
+            "max_in_flight": 500,
+        }
+        url = f"http://127.0.0.1:{self.port}/v1/audits/{audit}"
+        assert httpx.put(url, json=body, headers=headers).status_code == 200
+
+    def load(self, requests: list[bytes]) -> tuple[float, list[float]]:
+        """Send requests over 32 connections; return requests per second and each one's time."""
+        start = time.perf_counter()
+        latencies = asyncio.run(_send(self.port, requests))
+        return len(requests) / (time.perf_counter() - start), latencies
+
+    def cpu(self) -> float:
+        """Return the processor seconds of the server so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def pages(self, paths: tuple[str, ...]) -> dict[str, float]:
+        """Return the server's own time for each page, the median of three after the first."""
+        url = f"http://127.0.0.1:{self.port}"
+        with httpx.Client(base_url=url, headers={"origin": url}, timeout=120.0) as browser:
+            browser.post("/login", data={"token": self.tokens["auditor"]})
+            for path in paths:
+                assert browser.get(path).status_code == 200
+            before = len(self.log.read_text().splitlines())
+            for path in paths:
+                for _ in range(3):
+                    browser.get(path)
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()[before:]]
+        times = [line["ms"] for line in lines if line["event"] == "request"]
+        return {path: statistics.median(times[3 * i : 3 * i + 3]) for i, path in enumerate(paths)}
+
+
+async def _send(port: int, requests: list[bytes]) -> list[float]:
+    queue, latencies = iter(requests), list[float]()
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for request in queue:
+            start = time.perf_counter()
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200"), head
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            latencies.append(time.perf_counter() - start)
+        writer.close()
+
+    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    return latencies
+
+
+@contextmanager
+def _serve(ledger: str, tokens: str = "", workers: int = 1) -> Iterator[_Server]:
+    place = tokens or tokens_beside(ledger)
+    store = TokenStore(place)
+    made = {
+        role: store.new(f"{role} {time.time_ns()}", Role(role)) for role in ("writer", "auditor")
+    }
+    store.close()
+    with socket.socket() as free, tempfile.NamedTemporaryFile() as log:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        program = "from equipoise.cli import app; app()"
+        line = ["serve", "--ledger", ledger, "--tokens", place, "--port", str(port)]
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *line, "--workers", str(workers)],
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+        try:
+            for _ in range(1200):
+                try:
+                    httpx.get(f"http://127.0.0.1:{port}/readyz").raise_for_status()
+                    break
+                except httpx.HTTPError:
+                    time.sleep(0.05)
+            yield _Server(port, process, made, Path(log.name))
+        finally:
+            process.terminate()
+            process.wait()
