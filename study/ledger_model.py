@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from equipoise.errors import Conflict, EquipoiseError, InvalidInput
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger import commands as do
-from equipoise.ledger.database import Connection
+from equipoise.ledger.connection import Connection
 from equipoise.ledger.memory import Memory
 from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want

@@ -15,7 +15,7 @@ from typing import Any
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.database import Connection, connect
+from equipoise.ledger.connection import Connection, connect
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.store import Store
 from equipoise.ledger.verify import Broken, verify

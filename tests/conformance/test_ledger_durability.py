@@ -16,7 +16,7 @@ import pytest
 from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.database import Connection, connect
+from equipoise.ledger.connection import Connection, connect
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.store import Store
 from equipoise.question import Want
@@ -75,6 +75,7 @@ def test_a_newer_schema_is_refused(either: str) -> None:
 
 
 def test_a_ledger_from_before_the_first_release_is_refused(ledger: str) -> None:
+    Path(ledger).touch()
     execute(ledger, "CREATE TABLE alembic_version (version_num TEXT)")
     with pytest.raises(LedgerError, match="before the first release"):
         create(ledger)

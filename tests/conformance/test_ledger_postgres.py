@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.database import connect
+from equipoise.ledger.connection import connect
 from tests.conformance.ledgers import create, run
 from tests.conformance.test_ledger_durability import execute
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from equipoise.errors import LedgerError
-from equipoise.ledger.database import Connection
+from equipoise.ledger.connection import Connection
 from equipoise.ledger.schema import (
     VERSION,
     PersonRow,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from equipoise._json import JsonValue
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
@@ -191,6 +192,8 @@ def checked(command: Command) -> Command:
     InvalidInput
         Here, in the caller's own thread: nobody who shares the transaction hears of it.
     """
+    if not isinstance(command, Command):
+        raise InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
     if isinstance(command, ABOUT_PEOPLE):
         command = replace(command, person=inputs.name("person", command.person))
     if isinstance(command, Ask):
@@ -205,6 +208,10 @@ def checked(command: Command) -> Command:
         command = replace(command, outcome=inputs.binary("outcome", command.outcome))
     if isinstance(command, SetBudget) and command.budget is not None:
         command = replace(command, budget=inputs.whole("budget", command.budget))
+    if isinstance(command, Approve | Reject):
+        command = replace(command, proposal=inputs.count("proposal", command.proposal))
+    if isinstance(command, SetLimits):
+        require_kind("max_in_flight_groups", command.max_in_flight_groups, Mapping, "GROUP: N")
     if isinstance(command, Correct | Conclude | Pause | Resume | SetBudget | SetLimits | Reject):
         command = replace(command, why=inputs.text("why", command.why))
     return command

@@ -1,29 +1,24 @@
 """One handle on a ledger database: SQLite or PostgreSQL, durable, and clean over a fork.
 
-Statements are written once, with ``?`` for values, and run on the drivers themselves. A handle has
-one connection, opened when it is needed. Nothing is ever open at a fork: SQLite keeps a process's
-locks in memory that a child would inherit and believe in, and two processes on one PostgreSQL
-socket garble each other. So Python's fork hooks wait for what is under way, close every handle,
-and let parent and child open their own again; a fork that passed the hooks by is found by its
-process number, and refused.
+A handle has one connection, opened when it is needed. Nothing is ever open at a fork: SQLite keeps
+a process's locks in memory that a child would inherit and believe in, and two processes on one
+PostgreSQL socket garble each other. So Python's fork hooks wait for what is under way, close every
+handle, and let parent and child open their own again; a fork that passed the hooks by is found by
+its process number, and refused.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
-import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from equipoise.errors import InvalidInput, LedgerError, MissingExtra, require_kind
+from equipoise.errors import LedgerError, require_non_negative
+from equipoise.ledger.connection import Connection, connect, kind_and_path, shown
 from equipoise.ledger.failures import Explainer, driver_errors
 from equipoise.ledger.schema import statements
 
@@ -31,75 +26,10 @@ __all__ = ["Connection", "Database", "connect"]
 
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 FORK_PATIENCE = 60.0  # seconds that a fork waits for other threads' transactions
-STREAMED = 2000  # rows fetched at once
-
-Row = tuple[Any, ...]
 
 _handles: weakref.WeakSet[Database] = weakref.WeakSet()
 _fork_gate = threading.RLock()
 _spoilt: set[Path] = set()  # SQLite files that were in use when this process was forked
-
-
-class Connection:
-    """A driver's connection with one way to run a statement."""
-
-    def __init__(self, raw: Any, kind: str) -> None:
-        self.raw = raw
-        self.kind = kind
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement and return its cursor."""
-        return self.raw.execute(self._own(sql), values)
-
-    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once per row."""
-        if len(rows) == 1:
-            self.run(sql, rows[0])
-        elif rows:
-            self.raw.cursor().executemany(self._own(sql), rows)
-
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows; PostgreSQL takes many in one stream, which is several times quicker."""
-        names = ", ".join(columns)
-        if self.kind == "postgresql" and len(rows) > 1:
-            with self.raw.cursor().copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        else:
-            marks = ", ".join("?" * len(columns))
-            self.run_many(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """Yield rows without holding all of them; inside a transaction."""
-        name = {} if self.kind == "sqlite" else {"name": "ledger_stream"}
-        cursor = self.raw.cursor(**name)
-        try:
-            cursor.execute(self._own(sql), values)
-            while rows := cursor.fetchmany(STREAMED):
-                yield from rows
-        finally:
-            with suppress(*driver_errors()):  # whoever stopped early may have closed everything
-                cursor.close()
-
-    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
-        """Return a condition that a column is one of the values, and what to pass for it."""
-        if self.kind == "sqlite":
-            return f"{column} IN ({','.join('?' * len(values))})", list(values)
-        return f"{column} = ANY(?)", [list(values)]
-
-    def clock(self) -> datetime:
-        """Return the time by the clock of the machine that has the database."""
-        if self.kind == "sqlite":
-            return datetime.now(UTC)
-        now: datetime = self.run("SELECT clock_timestamp()").fetchone()[0]
-        return now.astimezone(UTC)
-
-    def close(self) -> None:
-        """Let go."""
-        self.raw.close()
-
-    def _own(self, sql: str) -> str:
-        return sql if self.kind == "sqlite" else sql.replace("?", "%s")
 
 
 class Database:
@@ -116,9 +46,13 @@ class Database:
     """
 
     def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
-        self.url, self.timeout = url, timeout
-        self.kind, self.path = _kind_and_path(url)
-        self.shown = _shown(url)
+        require_non_negative("timeout", timeout)
+        self.kind, self.path = kind_and_path(url)
+        self.shown, self.url, self.timeout = shown(url), url, timeout
+        if self.path is not None:  # the same file wherever the program goes
+            self.path = self.path.absolute()
+            self.url = str(self.path)
+        self._file: tuple[int, int] | None = None  # device and number of the file in use
         self.turn = threading.RLock()  # held by a thread from catching up to the commit
         self.after_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         self._lock = threading.RLock()  # held while the connection is in use
@@ -148,7 +82,8 @@ class Database:
         self._require_own_process()
         with self._lock, self._explain:
             if not self._held:
-                self._held.append(connect(self.url, self.timeout))
+                self._connect()
+            self._require_same_file()
             self._busy += 1
             try:
                 yield self._held[0]
@@ -218,18 +153,38 @@ class Database:
     def _prepare(self, create: bool) -> None:
         if self.kind == "sqlite" and self.path is not None and not self.path.exists():
             if not create:
-                raise LedgerError(f"no ledger at {self.path}; make one with: equipoise audit new")
+                raise LedgerError(f"no ledger at {self.shown}; make one with: equipoise audit new")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # The seed is in it. SQLite gives its journal files the rights of the file.
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._require_own_process()
-        self._held.append(connect(self.url, self.timeout))
-        connection = self._held[0]
+        connection = self._connect()
         if _version(connection) == 0 and not create:
             raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
         if statements(_version(connection), self.kind):
             self._upgrade(connection)
+
+    def _connect(self) -> Connection:
+        self._held.append(connect(self.url, self.timeout))
+        self._file = self._file_now()
+        return self._held[0]
+
+    def _file_now(self) -> tuple[int, int] | None:
+        try:
+            found = None if self.path is None else os.stat(self.path)
+        except FileNotFoundError:
+            found = None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _require_same_file(self) -> None:
+        """Refuse a file that was removed or replaced: SQLite would go on writing to the old one."""
+        if self._file_now() != self._file:
+            self.close()
+            raise LedgerError(
+                f"{self.shown} was removed or replaced while it was open; nothing was stored, "
+                "repeat the call to use the file that is there now"
+            )
 
     def _upgrade(self, connection: Connection) -> None:
         connection.run("BEGIN IMMEDIATE" if self.kind == "sqlite" else "BEGIN")
@@ -331,80 +286,6 @@ def _let_go(held: list[Connection], pid: int) -> None:
                 held.pop().close()
     else:
         _abandoned.extend(held)
-
-
-def connect(url: str, timeout: float = 60.0) -> Connection:
-    """Open a connection on which what is committed is durable."""
-    kind, path = _kind_and_path(url)
-    return _connect_sqlite(path, timeout) if kind == "sqlite" else _connect_postgres(url, timeout)
-
-
-def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
-    raw = sqlite3.connect(
-        ":memory:" if path is None else path,
-        timeout=timeout,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "secure_delete=ON",
-        "trusted_schema=OFF",
-        "cache_size=-32768",
-        "wal_autocheckpoint=4000",
-    ):
-        raw.execute(f"PRAGMA {pragma}")
-    return Connection(raw, "sqlite")
-
-
-def _connect_postgres(url: str, timeout: float) -> Connection:
-    import psycopg
-
-    raw = psycopg.connect(url, autocommit=True, connect_timeout=30, keepalives_idle=30)
-    connection, wait = Connection(raw, "postgresql"), max(1, int(timeout * 1000))
-    try:
-        waits = connection.run("SHOW synchronous_commit").fetchone()[0]
-        if waits not in ("on", "remote_apply"):
-            connection.run("SET synchronous_commit = on")
-        for setting in ("fsync", "full_page_writes"):
-            if connection.run(f"SHOW {setting}").fetchone()[0] != "on":
-                raise LedgerError(
-                    f"the server of {_shown(url)} runs with {setting}=off: what it acknowledges "
-                    f"may be lost; set {setting}=on there"
-                )
-        connection.run(f"SET lock_timeout = {wait}")
-        connection.run(f"SET statement_timeout = {wait + 60_000}")
-        connection.run(f"SET idle_in_transaction_session_timeout = {wait + 60_000}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _shown(url: str) -> str:
-    """Return the address without its password."""
-    secret = urlsplit(url).password if url.startswith("postgres") else None
-    return url if secret is None else url.replace(f":{secret}@", ":***@", 1)
-
-
-def _kind_and_path(url: str) -> tuple[str, Path | None]:
-    require_kind("ledger", url, str, "a file name or an address, as text")
-    if url in ("sqlite://", "sqlite:///:memory:", ":memory:"):
-        return "sqlite", None
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        return "sqlite", Path(url)
-    if scheme == "sqlite":
-        return "sqlite", Path(rest.removeprefix("/"))
-    if scheme in ("postgres", "postgresql"):
-        if importlib.util.find_spec("psycopg") is None:
-            raise MissingExtra("psycopg", extra="postgres", purpose="ledgers in PostgreSQL")
-        return "postgresql", None
-    raise InvalidInput(
-        f"a ledger lives in SQLite (a file name) or PostgreSQL (postgresql://…); got {url!r}"
-    )
 
 
 def _version(connection: Connection) -> int:

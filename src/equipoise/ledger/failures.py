@@ -13,8 +13,8 @@ __all__ = ["Explainer", "driver_errors"]
 
 def driver_errors() -> tuple[type[Exception], ...]:
     """Return the base errors of the drivers in use."""
-    psycopg = sys.modules.get("psycopg")
-    return (sqlite3.Error,) if psycopg is None else (sqlite3.Error, psycopg.Error)
+    theirs = getattr(sys.modules.get("psycopg"), "Error", None)  # None while it is being imported
+    return (sqlite3.Error,) if theirs is None else (sqlite3.Error, theirs)
 
 
 class Explainer:

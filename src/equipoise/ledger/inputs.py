@@ -16,7 +16,17 @@ import numpy as np
 
 from equipoise.errors import InvalidInput
 
-__all__ = ["binary", "group_names", "name", "system_user", "text", "vector", "whole"]
+__all__ = [
+    "LIMIT",
+    "binary",
+    "count",
+    "group_names",
+    "name",
+    "system_user",
+    "text",
+    "vector",
+    "whole",
+]
 
 LIMIT = 2**53
 LONGEST = 200
@@ -70,6 +80,13 @@ def whole(what: str, amount: object) -> int:
             f"so that no rounding can exceed a cap; got {_shown(amount)}"
         )
     return int(amount)  # type: ignore[call-overload, no-any-return]
+
+
+def count(what: str, value: object) -> int:
+    """Return a number of something, at least 1."""
+    if type(value) is not int or not 1 <= value < LIMIT:
+        raise InvalidInput(f"{what!r} must be a whole number >= 1; got {_shown(value)}")
+    return value
 
 
 def vector(person: object, features: Sequence[float] | None) -> tuple[float, ...] | None:

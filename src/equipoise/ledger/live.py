@@ -34,6 +34,7 @@ from equipoise.question import Costs, Question, require_asked
 __all__ = ["LiveAudit", "list_audits"]
 
 AT_ONCE = 1000  # commands per transaction in a long batch
+LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Clock = Callable[[], datetime]
 
@@ -218,7 +219,7 @@ class LiveAudit:
 
     def ask_many(self, people: Iterable[tuple[str, str, int]]) -> list[Reply]:
         """Ask about many; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(do.Ask(*row) for row in people)
+        return self._many(_made(do.Ask, row, "person, group, decision") for row in people)
 
     def tell(
         self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
@@ -228,7 +229,7 @@ class LiveAudit:
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(do.Tell(person, outcome) for person, outcome in outcomes)
+        return self._many(_made(do.Tell, row, "person, outcome") for row in outcomes)
 
     def executed(self, person: str) -> Reply:
         """Say that the override was carried out."""
@@ -244,7 +245,7 @@ class LiveAudit:
         if limit is None:
             raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
-        before = stamp(self._clock() - timedelta(days=limit))
+        before = stamp(self._clock() - timedelta(days=min(limit, LONG_AGO)))
         open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
         late = [
             do.MarkOverdue(row.person)
@@ -299,7 +300,7 @@ class LiveAudit:
         why: str,
     ) -> Reply:
         """Change how many requests may be without an outcome at once."""
-        return self._one(do.SetLimits(max_in_flight, dict(max_in_flight_groups or {}), why))
+        return self._one(do.SetLimits(max_in_flight, max_in_flight_groups or {}, why))
 
     def approve(self, proposal: int) -> Reply:
         """Carry out what somebody else proposed, where the audit asks for a second person."""
@@ -387,6 +388,7 @@ class LiveAudit:
 
         ``after`` and ``limit`` give them page by page: those with larger numbers, so many.
         """
+        states = (states,) if isinstance(states, str) else states
         return self._store.people(
             self.row.id, states=states, conflicted=conflicted, after=after, limit=limit
         )
@@ -451,7 +453,7 @@ class LiveAudit:
             raise result
         return result
 
-    def _many(self, commands: Iterable[Command]) -> list[Reply]:
+    def _many(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
         everything, replies = list(commands), []
         for start in range(0, len(everything), AT_ONCE):
             part = [_checked(command) for command in everything[start : start + AT_ONCE]]
@@ -459,7 +461,7 @@ class LiveAudit:
             for given, command in zip(everything[start : start + AT_ONCE], part, strict=True):
                 result = command if isinstance(command, EquipoiseError) else next(results)
                 if isinstance(result, EquipoiseError):
-                    result = Reply(_shown(given.person), problem=str(result))
+                    result = Reply(_shown(getattr(given, "person", "")), problem=str(result))
                 replies.append(result)
         return replies
 
@@ -476,9 +478,18 @@ class LiveAudit:
             after = rows[-1].number
 
 
-def _checked(command: Command) -> Command | EquipoiseError:
+def _made(kind: type[do.Ask | do.Tell], row: Any, names: str) -> Command | EquipoiseError:
     try:
-        return do.checked(command)
+        if len(row) == len(names.split(", ")):
+            return kind(*row)
+    except TypeError:
+        pass
+    return InvalidInput(f"a row must be ({names}); got {row!a}")
+
+
+def _checked(command: Command | EquipoiseError) -> Command | EquipoiseError:
+    try:
+        return command if isinstance(command, EquipoiseError) else do.checked(command)
     except EquipoiseError as error:
         return error
 
@@ -498,7 +509,7 @@ def _canonical(event: dict[str, Any]) -> str:
 def _checked_seed(seed: str) -> str:
     try:
         raw = bytes.fromhex(seed)
-    except ValueError:
+    except (TypeError, ValueError):
         raw = b""
     if len(raw) != 32:
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")

@@ -86,7 +86,7 @@ class Memory:
         """Return how the evidence grew, at about so many moments."""
         steps, audit = as_corrected(list(self._steps())), build(self.settings, self.cap)
         answered = sum(step.kind != "asked" for step in steps)
-        every, answers, start, found = max(1, answered // points), 0, 0, [_look(audit, 0)]
+        every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
         for end, step in enumerate(steps, start=1):
             answers += step.kind != "asked"
             if step.kind != "asked" and (answers % every == 0 or answers == answered):

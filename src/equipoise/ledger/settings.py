@@ -165,7 +165,7 @@ class Settings:
             raise InvalidInput(
                 f"'overdue_after' must be a number of days > 0; got {self.overdue_after!r}"
             )
-        if not isinstance(self.decimals, int) or not 0 <= self.decimals <= 9:
+        if type(self.decimals) is not int or not 0 <= self.decimals <= 9:
             raise InvalidInput(f"'decimals' must be a whole number, 0 to 9; got {self.decimals!r}")
         require_non_negative("clock_skew", self.clock_skew)
         for kind in self.approvals:
@@ -228,7 +228,7 @@ def rehearse(settings: Settings) -> None:
 
 def build(settings: Settings, budget: int | None) -> Audit:
     """Make the audit that the settings describe, with the cap as it is now."""
-    cap = None if budget is None else float(budget)
+    cap = float(inputs.LIMIT - 1 if budget is None else budget)  # beyond it money is not exact
     return audit_class(settings.audit)(
         settings.past, settings.question, settings.costs, budget=cap, **settings.options
     )

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from equipoise.errors import InvalidInput, LedgerError, UnknownName
-from equipoise.ledger.database import Connection, Database
+from equipoise.ledger.connection import Connection
+from equipoise.ledger.database import Database
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.inputs import name as stored_form
 from equipoise.ledger.schema import Head, PersonRow, columns

@@ -1,0 +1,122 @@
+"""What careless and hostile callers do to a ledger: one clear line, and nobody else is harmed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import types
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.errors import InvalidInput, LedgerError
+from equipoise.ledger import LiveAudit
+from equipoise.ledger.commands import Ask
+from equipoise.ledger.failures import driver_errors
+from equipoise.question import Costs, Want
+from tests.conformance.ledgers import QUESTION, WORLD, create, people, run
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(ledger: str, how: str) -> None:
+    live = create(ledger)
+    live.ask("a", "A", 0)
+    live.close_ledger()
+    shutil.copy(ledger, f"{ledger}.kept")
+    live.ask("b", "A", 0)
+    for end in ("", "-wal", "-shm"):
+        Path(ledger + end).unlink(missing_ok=True)
+    if how == "replaced":
+        os.replace(f"{ledger}.kept", ledger)
+    with pytest.raises(LedgerError, match="was removed or replaced while it was open"):
+        live.ask("c", "A", 0)
+    if how == "removed":
+        with pytest.raises(LedgerError, match="cannot open the ledger"):
+            live.ask("c", "A", 0)
+        assert not Path(ledger).exists()
+    else:
+        assert not live.ask("b", "A", 0).repeated  # the file that is there now never heard of them
+        live.verify()
+
+
+def test_a_ledger_named_by_a_relative_path_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    live = create("ledger.db")
+    live.close_ledger()
+    monkeypatch.chdir("/")
+    live.ask("a", "A", 0)
+    assert LiveAudit.open(f"{tmp_path}/ledger.db", "loans").person("a") is not None
+    assert not Path("/ledger.db").exists()
+
+
+def test_money_beyond_what_can_be_counted_exactly_is_never_held(ledger: str) -> None:
+    costs = Costs(feature=1, label=2**52 + 1)
+    past = WORLD.past(None, 0)
+    live = LiveAudit.create(ledger, "h", past, QUESTION, costs, audit="rs", options={"tau": 100})
+    replies = {}
+    for person, group, decision, _ in people(12):
+        replies[person] = live.ask(person, group, decision)
+        if replies[person].want is Want.LABEL:
+            live.tell(person, 0)
+    assert live.status().spent == 2**52 + 2
+    assert {r.why for r in replies.values() if r.want is Want.NOTHING} <= {"approved", "budget"}
+    live.verify()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda live: live.approve([1]),
+        lambda live: live.reject({"a": 1}, "no"),
+        lambda live: live.set_limits(5, [1, 2], why="fewer"),
+        lambda live: live.acting_as(None),
+        lambda live: create("sqlite://", seed=5),
+        lambda live: create("sqlite://", decimals=True),
+        lambda live: LiveAudit.open("sqlite://", "loans", timeout="x"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(call: Any) -> None:
+    with pytest.raises(InvalidInput, match="must be"):
+        call(create("sqlite://"))
+
+
+def test_rows_of_the_wrong_length_and_things_that_are_no_command_are_refused_alone() -> None:
+    live = create("sqlite://")
+    asked = live.ask_many([("a", "A", 0), ("b", "A"), None, ("c", "A", 0)])  # type: ignore[list-item]
+    assert [reply.problem is None for reply in asked] == [True, False, False, True]
+    assert asked[1].problem == "a row must be (person, group, decision); got ('b', 'A')"
+    told = live.tell_many([("a", 1), ("c", 1, (0.5,))])  # type: ignore[list-item]
+    assert [reply.problem is None for reply in told] == [True, False]
+    ran = live.run([object(), Ask("d", "A", 0)])  # type: ignore[list-item]
+    assert "a command is needed" in str(ran[0].problem)
+    assert ran[1].state == "RESERVED"
+
+
+def test_days_without_end_and_no_points_at_all_are_survived() -> None:
+    live = create("sqlite://")
+    run(live, 10)
+    assert live.overdue(days=1e300) == []
+    assert len(live.trace(0)) == 2
+    assert live.people(states="REVEALED") == live.people(states=("REVEALED",))
+
+
+def test_a_clock_of_2099_dates_nothing(either: str) -> None:
+    live = create(either)
+    ahead = LiveAudit.open(either, "loans", clock=lambda: datetime(2099, 1, 1, tzinfo=UTC))
+    with pytest.raises(LedgerError, match=r"ahead of the database's, and 300 s are allowed"):
+        ahead.ask("a", "A", 0)
+    assert ahead.person("a") is None
+    assert live.ask("b", "A", 0).number == 1
+    assert live.overdue(days=1) == []
+
+
+def test_an_error_while_a_driver_is_being_imported_keeps_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", types.ModuleType("psycopg"))
+    assert [error.__module__ for error in driver_errors()] == ["sqlite3"]
