@@ -52,31 +52,30 @@ class Tell:
 
 
 @dataclass(frozen=True)
-class Execute:
+class OfPerson:
+    """Something that happens to a person and needs no more words."""
+
+    person: str
+
+
+class Execute(OfPerson):
     """An override was carried out."""
 
-    person: str
 
-
-@dataclass(frozen=True)
-class Withdraw:
+class Withdraw(OfPerson):
     """A person refused before the override was carried out."""
 
-    person: str
 
-
-@dataclass(frozen=True)
-class MarkOverdue:
+class MarkOverdue(OfPerson):
     """An outcome should have come by now."""
 
-    person: str
 
-
-@dataclass(frozen=True)
-class WriteOff:
+class WriteOff(OfPerson):
     """An overdue outcome is given up; its worst cost is posted."""
 
-    person: str
+
+class Erase(OfPerson):
+    """Forget a person: pseudonym, key and features."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,6 @@ class Correct:
     person: str
     outcome: int
     why: str
-
-
-@dataclass(frozen=True)
-class Erase:
-    """Forget a person: pseudonym, key and features."""
-
-    person: str
 
 
 @dataclass(frozen=True)
@@ -181,7 +173,7 @@ Command = (
     | EraseFeatures
 )
 
-ABOUT_PEOPLE = (Ask, Tell, Execute, Withdraw, MarkOverdue, WriteOff, Correct, Erase)
+ABOUT_PEOPLE = (Ask, Tell, OfPerson, Correct)
 
 
 def checked(command: Command) -> Command:

@@ -15,11 +15,13 @@ from equipoise.errors import EquipoiseError, LedgerError
 from equipoise.ledger.commands import Approve, Command, Correct, Reply
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.memory import FeaturesOf
+from equipoise.ledger.pen import NotReady, stamp
 from equipoise.ledger.schema import Head
-from equipoise.ledger.state import SNAPSHOT_FORMAT, State, replay
+from equipoise.ledger.standing import SNAPSHOT_FORMAT
+from equipoise.ledger.state import State, replay
 from equipoise.ledger.store import AuditRow, Store, Turn
 from equipoise.ledger.verify import digest
-from equipoise.ledger.writer import NotReady, Writer, stamp
+from equipoise.ledger.writer import Writer
 
 __all__ = ["Driver"]
 

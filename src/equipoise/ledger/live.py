@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from equipoise._version import __version__
@@ -18,17 +16,16 @@ from equipoise.finding import Finding
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
-from equipoise.ledger.check import check_ledger
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.driver import Driver
-from equipoise.ledger.export import Checkpoint, write_lines
 from equipoise.ledger.memory import EvidencePoint
+from equipoise.ledger.pen import stamp
+from equipoise.ledger.proofs import Proofs
 from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.settings import RecordedPast, Settings, rehearse
 from equipoise.ledger.status import Status, status_of
 from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.verify import GENESIS, Summary, canonical, digest
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.verify import GENESIS, canonical, digest
 from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
@@ -60,7 +57,7 @@ def list_audits(ledger: str) -> list[AuditRow]:
         store.close()
 
 
-class LiveAudit:
+class LiveAudit(Proofs):
     """One audit in a ledger; use :meth:`create` or :meth:`open`.
 
     Every method may be called from many threads and many processes at once, and repeated after a
@@ -87,11 +84,9 @@ class LiveAudit:
     def __init__(
         self, store: Store, row: AuditRow, clock: Clock, actor: str, driver: Driver | None = None
     ) -> None:
-        self.row = row
+        super().__init__(store, row, Driver(store, row) if driver is None else driver)
         self.actor = actor
-        self._store = store
         self._clock = clock
-        self._driver = Driver(store, row) if driver is None else driver
 
     def __repr__(self) -> str:
         return f"<LiveAudit {self.row.name!r}, written to as {self.actor!r}>"
@@ -401,50 +396,6 @@ class LiveAudit:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
         return self._driver.read(lambda state: state.memory.trace(points))
 
-    # -- proof ------------------------------------------------------------------------------------
-
-    def checkpoint(self) -> Checkpoint:
-        """Return the chain's present end, to hand out; later exports can be proved to extend it."""
-        head = self._store.head(self.row.id)
-        return Checkpoint(self.row.name, self.row.uid, head.seq, head.hash, head.time)
-
-    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield what happened, event by event."""
-        upto = self._store.head(self.row.id).seq
-        upto = upto if limit is None else min(upto, after + limit)
-        yield from map(json.loads, self._store.events(self.row.id, after=after, upto=upto))
-
-    def lines(self, upto: int | None = None) -> Iterator[str]:
-        """Yield the export line by line, without line feeds."""
-        upto = self._store.head(self.row.id).seq if upto is None else upto
-        return self._store.events(self.row.id, upto=upto)
-
-    def export(self, path: str | Path, *, people: str | Path | None = None) -> Checkpoint:
-        """Write every event to a file, whole or not at all; return the checkpoint to keep.
-
-        ``people`` names a second file for the key table: pseudonyms, for those who may see them.
-        """
-        checkpoint = self.checkpoint()
-        write_lines(path, self.lines(checkpoint.seq))
-        if people is not None:
-            with Path(path).open("rb") as file:
-                asked = sum(b'"type":"asked"' in line for line in file)
-            write_lines(people, self._keys(asked), secret=True)
-        return checkpoint
-
-    def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Summary:
-        """Check chain, money, tables, snapshot and statistics as of one moment, writers or not."""
-        return check_ledger(self._store, self.row.id, checkpoints, self._driver.peek)
-
-    def replay(self) -> Status:
-        """Return the status that follows from the events alone, every decision made anew."""
-        return status_of(self._driver.replay(strict=True))
-
-    @property
-    def seed(self) -> str:
-        """The seed; secret until the final report."""
-        return self.row.seed
-
     # -- helpers ----------------------------------------------------------------------------------
 
     def _one(self, command: Command) -> Reply:
@@ -467,15 +418,6 @@ class LiveAudit:
 
     def _run(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         return self._driver.run(commands, self.actor, self._clock())
-
-    def _keys(self, upto: int) -> Iterator[str]:
-        after = 0
-        while after < upto and (rows := self.people(after=after, limit=min(AT_ONCE, upto - after))):
-            for row in rows:
-                if row.person is not None:
-                    key = {"person": row.number, "pseudonym": row.person, "salt": row.salt}
-                    yield canonical(key)
-            after = rows[-1].number
 
 
 def _made(kind: type[do.Ask | do.Tell], row: Any, names: str) -> Command | EquipoiseError:

@@ -206,15 +206,10 @@ def status_of(state: State) -> Status:
         time=state.time,
         groups={
             group: GroupStatus(
-                approved=g.approved,
-                denied=g.denied,
-                states={s: count for s, count in sorted(g.states.items()) if count},
-                in_flight=g.in_flight,
-                positive=g.positive,
-                negative=g.negative,
-                spent=g.spent,
-                reserved=g.reserved,
-                overrun=g.overrun,
+                **{
+                    **vars(g),
+                    "states": {s: count for s, count in sorted(g.states.items()) if count},
+                }
             )
             for group, g in state.groups.items()
         },
