@@ -51,22 +51,32 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def _rate(ledger: str, writers: int, kind: str, options: argparse.Namespace) -> float:
-    """Return asks per second of so many programs together."""
-    pids, start = [], time.perf_counter()
+    """Return asks per second of so many programs together, from when all of them are ready."""
+    ready, start, pids = os.pipe(), os.pipe(), []
     for number in range(writers):
         pid = os.fork()
         if pid == 0:
             try:
-                asked = _write(
-                    LiveAudit.open(ledger, "shared"), f"{writers}-{number}", kind, options
-                )
+                os.close(start[1])
+                name, live = f"{writers}-{number}", LiveAudit.open(ledger, "shared")
+                live.ask(f"{kind}-{name}", "A", 1)
+                os.write(ready[1], b"x")
+                os.read(start[0], 1)  # until the other end is closed
+                asked = _write(live, name, kind, options)
                 os._exit(0 if asked else 1)
             finally:
                 os._exit(1)
         pids.append(pid)
+    for _ in pids:
+        assert os.read(ready[0], 1)
+    begun = time.perf_counter()
+    os.close(start[1])
     assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0] * writers
+    seconds = time.perf_counter() - begun
+    for end in (*ready, start[0]):
+        os.close(end)
     each = options.singles if kind == "single asks" else options.batches * BATCH
-    return writers * each / (time.perf_counter() - start)
+    return writers * each / seconds
 
 
 def _write(live: LiveAudit, name: str, kind: str, options: argparse.Namespace) -> int:

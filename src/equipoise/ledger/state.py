@@ -263,8 +263,11 @@ RULES: dict[str, Callable[[State, Data, Event], None]] = {
 
 def replay(events: Iterable[str], state: State) -> State:
     """Apply events in order and return where they lead."""
+    body = ""
     for body in events:
-        state.take(json.loads(body), digest(body))
+        state.take(json.loads(body), "")
+    if body:
+        state.head = digest(body)
     return state
 
 
