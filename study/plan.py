@@ -48,9 +48,13 @@ def run(options: argparse.Namespace) -> Table:
     kept = {} if options.anew or not KEPT.is_file() else json.loads(KEPT.read_text())
     wanted = [case for k, n in zip((2, 4), options.worlds, strict=True) for case in _cases(k, n)]
     rows: list[Row] = []
+    done: set[str] = set()
     with Progress(console=Console(stderr=True), transient=True) as bar:
         for seed, name, world, question in bar.track(wanted, description="worlds"):
             key = f"{name}, {question.to_json()}, {options.runs} runs"
+            if key in done:  # a source with few worlds comes back to them
+                continue
+            done.add(key)
             if key not in kept:
                 kept[key] = _measure(name, world, question, options.runs, seed)
                 KEPT.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from tests.acceptance.documents import blocks
 def test_a_finding_is_kept_in_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", tmp_path.joinpath("kept").as_uri())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'kept.db'}")
     names: dict[str, object] = {}
     page = "docs/how-to/keep.md"
     for block in blocks(page, "python"):

@@ -100,6 +100,18 @@ def test_a_quantile_s_range_holds_the_true_one() -> None:
         assert missed <= 66  # binom.ppf(1 - 1e-4, 400, 0.1) = 63, and ties of order
 
 
+@pytest.mark.parametrize("n", [8, 19, 30, 40])
+def test_the_planned_range_holds_the_next_audit_as_often_as_it_says(n: int) -> None:
+    """Of n + 1 audits each is the last with equal chance: count those that the others enclose."""
+    values, inside = np.arange(n + 1.0), 0
+    for last in values:
+        low, high = (_quantile(values[values != last], q).value for q in (0.1, 0.9))
+        assert low is not None
+        assert high is not None
+        inside += bool(low <= last <= high)
+    assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
+
+
 def test_the_budget_s_chance_is_that_of_audits_with_it(made: Plan) -> None:
     bought = made.affordable
     assert bought is not None
