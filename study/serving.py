@@ -15,6 +15,7 @@ import uvicorn
 
 from equipoise.client import RemoteAudit
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app
+from equipoise.service.protocol import LimitedProtocol
 from equipoise.worlds import CellWorld
 
 __all__ = ["ASK", "PAST", "WORLD", "Served", "serving"]
@@ -75,7 +76,11 @@ def serving(
         place.bind(("127.0.0.1", port))
         app = create_app(made)
         config = uvicorn.Config(
-            app, log_level="error", access_log=False, timeout_graceful_shutdown=1
+            app,
+            http=LimitedProtocol,
+            log_level="error",
+            access_log=False,
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([place],), daemon=True)

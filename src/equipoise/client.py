@@ -167,6 +167,10 @@ class RemoteAudit:
         """Say that the person refused: the hold is released, the outcome stays unknown."""
         return self._about(person, "/withdrawal")
 
+    def overdue(self, *, days: float | None = None) -> list[Reply]:
+        """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
+        return [_reply(one) for one in self._call("POST", "/overdue", {"days": days})["results"]]
+
     def write_off(self, person: str) -> Reply:
         """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
         return self._about(person, "/write-off")

@@ -9,6 +9,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,7 +156,7 @@ def test_others_may_not_reach_a_server_without_tokens(tmp_path: Path) -> None:
 WRITES = {"ask", "tell", "executed", "withdraw", "ask_many", "tell_many", "executed_many",
           "withdraw_many"}  # fmt: skip
 AUDITS = {"create", "correct", "overdue", "write_off", "erase", "set_budget", "set_limits",
-          "pause", "resume", "conclude", "verify"}  # fmt: skip
+          "pause", "resume", "mark_overdue", "conclude", "verify"}  # fmt: skip
 
 
 def allowed(operation: str) -> tuple[str, ...]:
@@ -422,6 +423,18 @@ def test_a_body_that_never_arrives_is_given_up() -> None:
                 + token + b"\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"
             )  # fmt: skip
             assert b" 408 " in connection.recv(65536).split(b"\r\n")[0]
+
+
+def test_a_head_without_end_is_cut_off(served: Served) -> None:
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10.0) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ")
+        sent = 0
+        with suppress(OSError):
+            for _ in range(1000):
+                sent += connection.send(b"y" * 65536)
+        assert sent < 60_000_000
+    assert served.client().get("/livez").status_code == 200
 
 
 def test_a_replayed_request_is_paid_once(served: Served) -> None:

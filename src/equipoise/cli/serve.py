@@ -65,7 +65,7 @@ def settings_for(
     ledger: str, host: str, tokens: str = "", *, https: bool = False, demo: bool = False
 ) -> ServiceSettings:
     """Return settings; refuse to be open to others than this machine."""
-    for package in ("fastapi", "uvicorn", "prometheus_client", "multipart"):
+    for package in ("fastapi", "uvicorn", "httptools", "prometheus_client", "multipart"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(package, extra="serve", purpose="the service and its dashboard")
     from equipoise.service import ServiceSettings, TokenStore
@@ -96,7 +96,7 @@ def server_options(host: str, port: int, workers: int = 1) -> dict[str, Any]:
         "workers": workers,
         "access_log": False,
         "server_header": False,
-        "h11_max_incomplete_event_size": 16 << 10,
+        "http": "equipoise.service.protocol:LimitedProtocol",
         "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 5,
         "limit_concurrency": 2000,

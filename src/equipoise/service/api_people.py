@@ -111,6 +111,14 @@ async def withdraw_many(visit: Writing, body: models.People) -> JSONResponse:
     return await _many(visit, [do.Withdraw(person) for person in body.people])
 
 
+@router.post("/overdue", response_model=models.Results)
+async def mark_overdue(visit: Auditing, body: models.Overdue) -> JSONResponse:
+    """Mark the requests that are older than so many days (the audit's own number if null)."""
+    live = visit.desk.as_actor(visit.caller.name)
+    replies = await visit.desk.write(lambda: live.overdue(days=body.days))
+    return JSONResponse({"results": [visit.reply(reply) for reply in replies]})
+
+
 @router.get("/people", response_model=models.PeoplePage)
 async def people(
     visit: Reading,

@@ -78,6 +78,14 @@ class Correction(Model):
     why: Why
 
 
+class Overdue(Model):
+    """Days after which an outcome is overdue; null for the audit's own number."""
+
+    days: Annotated[float, Field(ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)] | None = (
+        None
+    )
+
+
 class WriterReply(Model):
     """All that a writer is told: what is wanted, and that it is stored."""
 

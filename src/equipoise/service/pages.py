@@ -36,6 +36,7 @@ WANTED = {
 }
 PATIENCE = 0.25  # seconds that a page waits for the evidence
 HEARTBEAT = 15.0  # seconds after which a silent stream says that it lives
+STREAM = 600.0  # seconds after which a browser must ask again, and show that it still may
 MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
 
 
@@ -55,7 +56,7 @@ async def log_in(request: Request) -> Response:
     form = await request.form(max_files=0, max_fields=5)
     text, store = str(form.get("token", "")).strip(), state.store
     session = await state.desk.in_reader(lambda: store.log_in(text))
-    if session is None or session.token.role is Role.WRITER:
+    if session is None:
         state.attempts.failed(address)
         words = "That is not a token that opens the dashboard, or it has expired."
         return page(request, "login.html", status=401, refused=words)
@@ -168,8 +169,8 @@ async def stream(visit: Reading, request: Request) -> Response:
 async def _moments(visit: Visit, state: Any) -> AsyncIterator[str]:
     state.watchers += 1
     try:
-        last, spoke = None, 0.0
-        while not state.ending:
+        last, spoke, end = None, 0.0, time.monotonic() + STREAM
+        while not state.ending and time.monotonic() < end:
             await visit.desk.freshen()
             weighed = visit.desk.weighing.latest
             moment = {"seq": await visit.desk.seen(), "weighed": weighed.seq if weighed else 0}

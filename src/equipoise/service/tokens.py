@@ -185,10 +185,10 @@ class TokenStore:
 
     # -- browsers ---------------------------------------------------------------------------------
 
-    def log_in(self, text: str) -> Session | None:
-        """Begin a session for a token; None if it is none."""
+    def log_in(self, text: str, roles: Sequence[Role] = READERS) -> Session | None:
+        """Begin a session for a token of some roles; None if it is none."""
         token = self.find(text)
-        if token is None:
+        if token is None or token.role not in roles:
             return None
         secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
         end = min(stamp(now + timedelta(hours=SESSION_HOURS)), token.expires)
