@@ -1,9 +1,9 @@
 """Opponents who decide what is told: whom to withhold, when, and which labels to write off.
 
 An opponent knows every outcome requested so far and wants a wrong verdict. The audit promises that
-nobody gets one more often than delta. *Blind* is an audit that must not be built: it divides stakes
-among pairs of groups when a label is counted, by what has been told by then. Whoever then decides
-which of the earlier labels are told decides among strategies, and the best of them is what counts.
+nobody gets one more often than delta. *Blind* is an audit that must not be built: it chooses its
+bets when labels are counted, by what has been told by then. Whoever then decides which of the
+earlier labels are told decides among strategies, and the best of them is what counts.
 """
 
 from __future__ import annotations
@@ -12,25 +12,32 @@ import argparse
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 from bench.measure import table
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.bands import clopper_pearson
-from equipoise.evidence.directions import likely_extremes
-from equipoise.evidence.staircase import OUT, Division
-from equipoise.evidence.weighing import Weighing
+from equipoise.bands import bands_from_past, clopper_pearson
+from equipoise.evidence.bets import UNFAIR_SIZES
+from equipoise.evidence.corners import level_cells
+from equipoise.evidence.staircase import OUT, Bets
+from equipoise.evidence.weighing import FINENESS
 from equipoise.question import Verdict, Want
 from equipoise.worlds import CellWorld
 
 PAGE = Path(__file__).parents[1] / "docs" / "adversary.md"
 QUESTION = eq.Question("false_omission_parity", gamma=0.0, epsilon=0.15, delta=0.05)
 PATTERNS = 8
+FORESIGHT = "held to the deadline, with foresight"
+HIDDEN = "half of the successes hidden"
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.intp]
 
 
 def fair_world(groups: int) -> CellWorld:
@@ -129,67 +136,90 @@ def with_foresight(
         outcomes.append(int(rng.random() < r[group]))
         evidence.request(group)
         if number >= pilot:
-            evidence._note(number, outcomes[-1])
+            evidence.note(number, outcomes[-1])
             evidence._keep_up()
-    good = np.array(outcomes[:pilot], dtype=bool)
-    patterns = [np.ones(pilot, dtype=bool), good, ~good]
-    patterns += [rng.random(pilot) < 0.7 for _ in range(PATTERNS - len(patterns))]
-    for pattern in patterns:
+    for pattern in _patterns(np.array(outcomes, dtype=bool), pilot, k):
         trial = deepcopy(evidence)
         del trial.unfair_set[1:]
         trial.unfair_set[0].bar = np.inf  # a right verdict does not stop the opponent
         for number, tell in enumerate(pattern.tolist()):
-            trial._note(number, outcomes[number] if tell else OUT)
+            trial.note(number, outcomes[number] if tell else OUT)
         trial._count_settled()
         if trial.verdict is Verdict.UNFAIR:
             audit._finding = audit._decided(trial.verdict)
             return
 
 
+def _patterns(good: Flags, pilot: int, k: int) -> list[Flags]:
+    """Return which of the pilot's labels to tell: all, one kind, or what the later ones bear out.
+
+    The latter make two groups look the most extreme that later turn out so: of the one only
+    successes are told, of the other only failures, of the rest nothing.
+    """
+    later = np.array([good[pilot + group :: k].mean() for group in range(k)])
+    pairs = sorted(permutations(range(k), 2), key=lambda pair: later[pair[1]] - later[pair[0]])
+    group, early = np.arange(pilot) % k, good[:pilot]
+    patterns = [np.ones(pilot, dtype=bool), early, ~early]
+    for a, b in pairs[: PATTERNS - len(patterns)]:
+        patterns.append((group == a) & early | (group == b) & ~early)
+    return patterns
+
+
 OPPONENTS: dict[str, Opponent] = {
     "successes told late": late_successes,
-    "half of the successes hidden": hides(1, 0.5),
+    HIDDEN: hides(1, 0.5),
     "half of the failures hidden": hides(0, 0.5),
     "write-offs, late tells, corrections": toggles,
-    "held to the deadline, with foresight": with_foresight,
+    FORESIGHT: with_foresight,
 }
 
 
 # -- the audit that must not be built -------------------------------------------------------------
 
 
-class BlindWeighing(Weighing):
-    """Divides stakes when labels are counted, by those counted and told until then, all at once."""
+class Blind:
+    """Stakes all on the two groups that look the most extreme in what was told of a pilot.
 
-    def _divide_from_here_on(self) -> None:
-        """Nothing is fixed at the request."""
+    The pilot itself is not weighed, and the choice is made when its labels are counted; cells and
+    bets are the adaptive audit's. Whoever tells everything, or is silent for reasons of the person
+    alone, cannot mislead it.
+    """
 
-    def _count_settled(self) -> None:
-        pilot = 5 * len(self.ones)
-        if self.counted == 0 and None not in self._outcomes[:pilot]:
-            groups, outcomes = np.array(self._groups[:pilot]), np.array(self._outcomes[:pilot])
-            ones, zeros = (
-                np.bincount(groups, outcomes == y, len(self.ones)).astype(float) for y in (1, 0)
+    def __init__(self, groups: int) -> None:
+        self.groups, self.pilot = groups, 5 * groups
+        (bands,) = bands_from_past(fair_world(2).past(), QUESTION.metric, None).values()
+        step = FINENESS * QUESTION.epsilon
+        cells = level_cells(list(bands.values()), False, QUESTION.gamma, step)
+        self._bets = Bets.at(cells.corners[0], QUESTION.epsilon * np.asarray(UNFAIR_SIZES))
+
+    def says_unfair(self, outcomes: Ints) -> bool:
+        """Count outcomes of groups that come in turn, OUT for who is silent."""
+        early = outcomes[: self.pilot].reshape(-1, self.groups)
+        ones, zeros = (early == 1).sum(axis=0), (early == 0).sum(axis=0)
+        seen = (ones + 0.5) / (ones + zeros + 1.0)
+        a, b = int(seen.argmax()), int(seen[::-1].argmin())
+        b = self.groups - 1 - b  # where all look alike, two different ones
+        later = outcomes[self.pilot :]
+        stake = self._bets.stake / self._bets.stake.sum(axis=1, keepdims=True)
+        standing = np.ones(len(stake), dtype=bool)
+        for number, outcome in enumerate(later.tolist()):
+            if number % self.groups in (a, b):
+                zero, one = self._bets.factors[2 * (number % self.groups == b) :][:2]
+                stake *= np.minimum(zero, one) if outcome == OUT else one if outcome else zero
+                standing &= stake.sum(axis=1) < 1.0 / QUESTION.delta
+        return not standing.any()
+
+    def meets(self, opponent: str, labels: int, rng: np.random.Generator) -> bool:
+        """Say whether an opponent gets UNFAIR where all groups are alike."""
+        outcomes = (rng.random(labels) < fair_world(2).r["g0"]).astype(np.intp)
+        if opponent == FORESIGHT:
+            return any(
+                self.says_unfair(np.concatenate([np.where(tell, early, OUT), later]))
+                for early, later in [np.split(outcomes, [self.pilot])]
+                for tell in _patterns(outcomes.astype(bool), self.pilot, self.groups)
             )
-            self._divisions[pilot] = [
-                Division(1.0, likely_extremes([band.low for band in bands.values()], ones, zeros))
-                for bands in self._against_fair.values()
-            ]
-        super()._count_settled()
-
-    def _look_ahead(self) -> None:
-        """What a label will meet is not known before it is counted."""
-
-
-class BlindAudit(eq.AdaptiveAudit):
-    """The adaptive audit with bets fixed when labels are counted."""
-
-    name = "blind"
-
-    def _start(self) -> Weighing:
-        weighing = super()._start()
-        weighing.__class__ = BlindWeighing
-        return weighing
+        hidden = (outcomes == 1) & (rng.random(labels) < 0.5)
+        return self.says_unfair(np.where(hidden, OUT, outcomes))
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -201,7 +231,7 @@ class Row:
 
     opponent: str
     groups: int
-    audit: type[eq.AdaptiveAudit] = eq.AdaptiveAudit
+    blind: bool = False
     wrong: Verdict = Verdict.UNFAIR
     past: int | None = None
 
@@ -213,29 +243,35 @@ class Row:
 
     def once(self, labels: int, seed: np.random.SeedSequence) -> bool:
         rng = np.random.default_rng(seed)
+        if self.blind:
+            return Blind(self.groups).meets(self.opponent, labels, rng)
         world = (fair_world if self.wrong is Verdict.UNFAIR else edge_world)(self.groups)
-        audit = self.audit(world.past(self.past, rng), QUESTION, eq.Costs())
+        audit = eq.AdaptiveAudit(world.past(self.past, rng), QUESTION, eq.Costs())
         OPPONENTS[self.opponent](audit, world, rng, labels)
         return audit.finding is not None and audit.finding.verdict is self.wrong
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=1000, help="of the attack with foresight")
+    parser.add_argument(
+        "--runs", type=int, default=1000, help="of the audit that must not be built"
+    )
+    parser.add_argument("--foresight-runs", type=int, default=1000, help="of the attack on ours")
     parser.add_argument("--other-runs", type=int, default=200, help="of every other opponent")
-    parser.add_argument("--labels", type=int, default=400, help="requested at most")
+    parser.add_argument("--labels", type=int, default=200, help="requested at most")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
-    foresight = "held to the deadline, with foresight"
+    rest = [name for name in OPPONENTS if name != FORESIGHT]
     rows = [
-        *(Row(foresight, k, audit) for k, audit in product((8, 4), (eq.AdaptiveAudit, BlindAudit))),
-        *(Row(name, k) for name, k in product(OPPONENTS, (2, 4, 8)) if name != foresight),
-        Row("half of the successes hidden", 4, BlindAudit),
-        *(Row(name, 2, wrong=Verdict.FAIR) for name in OPPONENTS if name != foresight),
-        *(Row(name, 2, past=20_000) for name in OPPONENTS if name != foresight),
+        *(Row(FORESIGHT, k, blind=True) for k in (8, 4)),
+        *(Row(HIDDEN, k, blind=True) for k in (8, 4)),
+        *(Row(FORESIGHT, k) for k in (4, 8)),
+        *(Row(name, k) for k, name in product((2, 4, 8), rest)),
+        *(Row(name, 2, wrong=Verdict.FAIR) for name in rest),
+        *(Row(name, 2, past=20_000) for name in rest),
     ]
     columns = ("opponent", "groups", "audit", "wrong verdict", "past", "runs", "wrong", "share")
     columns += ("95% interval", "within delta")
@@ -245,21 +281,24 @@ def run(options: argparse.Namespace) -> Table:
         "",
         "<!-- generated: do not edit -->",
         "",
-        f"Made by `python -m study adversary --runs {options.runs} --other-runs "
-        f"{options.other_runs} --labels {options.labels}`. The opponents, and the audit called "
+        f"Made by `python -m study adversary --runs {options.runs} --foresight-runs "
+        f"{options.foresight_runs} --other-runs {options.other_runs} --labels {options.labels}`. "
+        f"{QUESTION}. The opponents, and the audit called "
         "*blind*, which must not be built, are in `study/adversary.py`.",
         "",
         "| " + " | ".join(columns) + " |",
         "| " + " | ".join(["---"] * len(columns)) + " |",
     ]
     for row in rows:
-        runs = options.runs if row.opponent == foresight else options.other_runs
+        foresight = row.opponent == FORESIGHT
+        others = options.foresight_runs if foresight else options.other_runs
+        runs = options.runs if row.blind else others
         wrong = row.play(runs, options.labels, options.seed, options.jobs)
         low, high = clopper_pearson(wrong, runs, 0.025)
         cells = [
             row.opponent,
             str(row.groups),
-            "blind" if row.audit is BlindAudit else "adaptive",
+            "blind" if row.blind else "adaptive",
             row.wrong.value,
             "unlimited" if row.past is None else f"{row.past:,}",
             f"{runs:,}",

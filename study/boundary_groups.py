@@ -1,0 +1,23 @@
+"""Wrong verdicts at the boundaries with four and eight groups, and with a finite past."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.table import Table
+
+from study import boundary
+from study.boundary import PAGE, Row, boundaries, fill
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    boundary.add_options(parser, runs=1000, page=PAGE.with_name("boundary-groups.md"))
+
+
+def run(options: argparse.Namespace) -> Table:
+    rows = [
+        Row(edge, options.runs, past)
+        for line, past in (("half approved", 10_000), ("four groups", None), ("eight groups", None))
+        for edge in boundaries(line)
+    ]
+    return fill(rows, options, "boundary_groups", "Outcomes come at once.")
