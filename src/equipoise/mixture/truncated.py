@@ -12,6 +12,7 @@ from equipoise.mixture.family import Array, Family, Frame
 from equipoise.mixture.fitted import MISFIT_LIMIT, Diagnostics, TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.importance import fit_importance
+from equipoise.mixture.linear import find_half_space
 from equipoise.mixture.newton import Solution
 from equipoise.mixture.oracle import Accepts, HalfSpace, Oracle
 from equipoise.mixture.sgd import ORACLE_LIMIT, fit_sgd
@@ -32,7 +33,8 @@ def fit_truncated(
     X
         Truncated samples, shape (n, d); every one must be accepted.
     accepts
-        The classifier: (n, d) array in, n booleans out. A :class:`HalfSpace` is recognised.
+        The classifier: (n, d) array in, n booleans out. A :class:`HalfSpace` is recognised, and so
+        is any other linear classifier, by asking it.
     family
         One of ``Gaussian``, ``Exponential``, ``Weibull``, ``ContinuousBernoulli``,
         ``ContinuousPoisson``.
@@ -69,30 +71,34 @@ def fit_truncated(
     oracle.require_all(points)
     frame = family.frame(points)
     share: float | None = None
-    chosen = _choose(method, points, accepts, family)
+    cut = accepts if isinstance(accepts, HalfSpace) else None
+    if cut is None and method == "auto" and isinstance(family, Gaussian) and points.shape[1] > 1:
+        cut = find_half_space(frame, points, oracle, seed)
+    chosen = _choose(method, points, cut, family)
     if chosen == "importance":
         solution = fit_importance(frame, points, oracle, seed)
     elif chosen == "sgd":
         solution = fit_sgd(frame, points, oracle, seed)
-    elif isinstance(accepts, HalfSpace) and isinstance(family, Gaussian):
-        solution, share = fit_half_space(frame, points, accepts)
+    elif cut is not None and isinstance(family, Gaussian):
+        solution, share = fit_half_space(frame, points, cut)
     else:
         solution, share = fit_line(frame, points, oracle)
     probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
     probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
     probe = qmc.Sobol(points.shape[1], seed=seed).random(probes)
     people = frame.family.from_uniforms(solution.theta, probe)
-    accepted = people[oracle(frame.outside(people))]
+    let_through = oracle(frame.outside(people))
+    if cut is not None and cut is not accepts and (cut(frame.outside(people)) != let_through).any():
+        return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
+    accepted = people[let_through]
     if share is None:
         share = len(accepted) / len(people)
     misfit = _misfit(frame.inside(points), accepted)
     return _assemble(frame, family, points, solution, share, misfit, oracle, chosen)
 
 
-def _choose(method: str, points: Array, accepts: Accepts, family: Family) -> str:
-    exact = points.shape[1] == 1 or (
-        isinstance(family, Gaussian) and isinstance(accepts, HalfSpace)
-    )
+def _choose(method: str, points: Array, cut: HalfSpace | None, family: Family) -> str:
+    exact = points.shape[1] == 1 or (isinstance(family, Gaussian) and cut is not None)
     if method == "exact" and not exact:
         raise InvalidInput(
             "method='exact' needs data on the line, or a Gaussian cut by a HalfSpace; "

@@ -45,7 +45,7 @@ def test_a_model_recovers_the_laws_and_checks_itself() -> None:
 
 def test_the_self_check_of_a_wrong_family_fails() -> None:
     """Cubed features are no Gaussians: the fits say so, and the acceptances do not add up."""
-    X, group, outcome = approved()
+    X, group, outcome = approved(10_000)
     warped = {g: (lambda Z, cut=cut: cut(np.cbrt(Z))) for g, cut in CUTS.items()}
     model = fit_model(X**3, group, outcome, warped, Gaussian("full"))
     assert not model.problems
