@@ -200,7 +200,7 @@ def test_late_outcomes_supersede_an_inconclusive_end(ledger: str) -> None:
 
 def test_the_cap_is_never_exceeded_and_the_budget_ends_the_audit(ledger: str) -> None:
     live = create(ledger, budget=1000)
-    for person, group, decision, outcome in people(300):
+    for person, group, decision, outcome in people(120):
         reply = live.ask(person, group, decision)
         status = live.status()
         assert status.spent + status.reserved <= 1000
@@ -247,7 +247,7 @@ def test_programs_that_take_turns_agree(either: str) -> None:
     programs = [LiveAudit.open(either, "loans") for _ in range(3)]
     rng = random.Random(1)
     waiting = []
-    for person, group, decision, outcome in people(400):
+    for person, group, decision, outcome in people(150):
         if rng.choice(programs).ask(person, group, decision).want is Want.LABEL:
             waiting.append((person, outcome))
         if waiting and rng.random() < 0.7:
@@ -261,7 +261,7 @@ def test_programs_that_take_turns_agree(either: str) -> None:
 @pytest.mark.parametrize("audit", ["rs", "baseline"])
 def test_the_verdict_does_not_depend_on_the_order_of_messages(ledger: str, audit: str) -> None:
     rng, findings = random.Random(3), set()
-    for attempt in range(3):
+    for attempt in range(2):
         live = create(ledger, f"attempt {attempt}", audit=audit, seed="cd" * 32)
         replies = live.ask_many([row[:3] for row in people(700)])
         asked = {reply.person for reply in replies if reply.want is Want.LABEL}

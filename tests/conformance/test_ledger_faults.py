@@ -13,7 +13,7 @@ from study.ledger_verify import verify_while_writing
 
 
 @pytest.mark.parametrize(
-    ("way", "kills"), [("sqlite forked", 30), ("postgresql", 10), ("postgresql server", 3)]
+    ("way", "kills"), [("sqlite forked", 20), ("postgresql", 10), ("postgresql server", 3)]
 )
 def test_nothing_acknowledged_is_lost_when_programs_are_killed(way: str, kills: int) -> None:
     with place(way.split()[0]) as ledger:
@@ -51,4 +51,4 @@ def test_every_change_of_an_export_is_found() -> None:
 
 
 def test_a_random_machine_and_a_plain_model_agree() -> None:
-    run_machine(runs=25, steps=40, number=7)
+    run_machine(runs=12, steps=40, number=7)
