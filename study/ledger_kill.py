@@ -25,7 +25,7 @@ from study.postgres import in_memory, new_database, postgres
 WRITERS = 3
 BUDGET = 50_000
 ROUND = 100  # kills after which a ledger is compared with the diaries, and a fresh one begins
-LIFE = {"sqlite": 0.05, "postgresql": 0.1}  # seconds from work to kill, at most
+LIFE = {"sqlite": 0.02, "postgresql": 0.04}  # seconds from work to kill, at most
 WAYS = {  # -> its share of all kills; a server takes a second to come back
     "sqlite": 0.35,
     "sqlite forked": 0.35,
