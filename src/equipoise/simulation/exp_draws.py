@@ -190,6 +190,7 @@ def _run_fallbacks(
     """Let the fall-back audit finish the runs that went over to labels."""
     first = runs[rows[0]]
     assert first is not None
+    own = [audit.history for audit in (runs[row] for row in rows) if audit is not None]
     options = {"tau": setting.options["tau"]} if setting.options.get("tau") else {}
     kind = str(setting.options.get("fallback", "rs"))
     inner = Setting(
@@ -201,6 +202,7 @@ def _run_fallbacks(
         seed=setting.seed + 1,
         history_size=setting.history_size,
         options=options if kind == "rs" else {},
+        pasts=None if setting.history_size is None else own,
     )
     done = draw_at_once(inner) or run_repeats(inner)
     for name in ("cost", "labels", "features"):

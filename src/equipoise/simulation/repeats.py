@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.random import SeedSequence
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.errors import BadData
+from equipoise.history.past import Past
 from equipoise.progress import Progress, silent
 from equipoise.simulation.loop import InBlocks, let_come, run
 from equipoise.simulation.result import Draws, Run
@@ -23,7 +27,9 @@ def run_repeats(
     from joblib import delayed
 
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
-    work = (delayed(_run_once)(setting, seed) for seed in seeds)
+    pasts: Sequence[Past | None] = setting.pasts or [None] * setting.repeats
+    alike = replace(setting, pasts=None)
+    work = (delayed(_run_once)(alike, seed, past) for seed, past in zip(seeds, pasts, strict=True))
     runs = []
     for one in spread(work, n_jobs):
         runs.append(one)
@@ -31,10 +37,10 @@ def run_repeats(
     return Draws.of(runs)
 
 
-def _run_once(setting: Setting, seed: SeedSequence) -> Run:
+def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
     rng = np.random.default_rng(seed)
     try:
-        past = setting.world.past(setting.history_size, rng)
+        past = past or setting.world.past(setting.history_size, rng)
     except BadData:  # a past without one of the groups: nothing can be said
         return Run()
     audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import AUDITS, audit_class, check_options, resolve
 from equipoise.errors import InvalidInput, require_whole
+from equipoise.history.past import Past
 from equipoise.question import Costs, Question, require_asked
 from equipoise.simulation.result import Draws
 from equipoise.worlds import World
@@ -23,7 +24,10 @@ Delay = Callable[[int, np.random.Generator], int | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything that defines a simulation; see :func:`equipoise.simulation.simulate`."""
+    """Everything that defines a simulation; see :func:`equipoise.simulation.simulate`.
+
+    ``pasts`` are the repeats' own past data where they are there already, else they are drawn.
+    """
 
     audit: type[Audit]
     world: World
@@ -35,6 +39,7 @@ class Setting:
     delay: Delay | None = None
     people: int | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    pasts: Sequence[Past] | None = None
 
     def __post_init__(self) -> None:
         require_world(self.world)

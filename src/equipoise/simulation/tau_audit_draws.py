@@ -13,7 +13,7 @@ from equipoise.bounds import paper_tau, relative_error
 from equipoise.bounds.price import shares_of_outcomes
 from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.cells import Cells, GroupCells
-from equipoise.history import History
+from equipoise.history import History, Past
 from equipoise.identify import free_interval
 from equipoise.question import Verdict
 from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
@@ -77,7 +77,18 @@ def _past(case: _Case) -> tuple[Floats, Ints | None]:
     free = np.column_stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]])
     size = case.setting.history_size
     drawn = None
-    if size is not None:
+    if case.setting.pasts is not None:
+        drawn = np.array(
+            [
+                [
+                    (c.approved_negative, c.approved_positive, c.denied)
+                    for c in _in_order(case, past)
+                ]
+                for past in case.setting.pasts
+            ],
+            dtype=np.int64,
+        )
+    elif size is not None:
         flat = case.rng.multinomial(size, free.ravel() / free.sum(), size=repeats)
         drawn = flat.reshape(repeats, groups, 3)
     rows = np.full((repeats, len(case.outcomes), groups), np.nan)
@@ -96,6 +107,10 @@ def _past(case: _Case) -> tuple[Floats, Ints | None]:
         for place, (i, a, _) in enumerate(goals):
             rows[:, i, a] = np.where(enough[:, place], counts[:, place].sum(axis=1), np.nan)
     return rows, drawn
+
+
+def _in_order(case: _Case, past: Past) -> list[GroupCells]:
+    return [past.cells[group] for group in case.world.groups]
 
 
 def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -> None:

@@ -14,7 +14,7 @@ from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
 from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.simulation.spread import spread
-from equipoise.worlds import CellWorld, Person, TableWorld
+from equipoise.worlds import CellWorld, MixtureWorld, Person, TableWorld
 
 WORLD = CellWorld.from_shares(
     {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
@@ -252,3 +252,19 @@ def test_counts_at_the_stops_add_up() -> None:
 
 def test_people_iterate_as_persons() -> None:
     assert all(isinstance(person, Person) for person in WORLD.draw(5))
+
+
+def test_the_fall_back_of_exp_reads_the_past_of_its_own_run() -> None:
+    """RS-Audit has no answer exactly where that past holds fewer than tau people of some kind."""
+    world, size, tau, repeats = MixtureWorld.synthetic(2.0), 400, 21, 12
+    sim = simulate(
+        "exp", world, Question(gamma=0.0, epsilon=0.3), Costs(), repeats=repeats, seed=3,
+        history_size=size, tau=tau,
+    )  # fmt: skip
+    pasts = [
+        world.past(size, np.random.default_rng(seed)).cells.values()
+        for seed in np.random.SeedSequence(3).spawn(repeats)
+    ]
+    dry = [min(min(c.approved_positive, c.approved_negative) for c in past) < tau for past in pasts]
+    assert 0 < sum(dry) < repeats
+    assert (sim.verdict == "INCONCLUSIVE").tolist() == dry
