@@ -156,7 +156,12 @@ class Finding(JsonValue, Shown):
                 guess = f", {likely} by the best guess"
             return f"{found} by at least {size}{guess}"
         if (likely_pair := self._furthest_apart()) is None:
-            return ""
+            unfair = self.verdict is Verdict.UNFAIR
+            return (
+                "no rate by itself tells two groups apart; all of them together do"
+                if unfair
+                else ""
+            )
         apart, low_rate, high_rate = likely_pair
         size = _size(self.question.comparison, low_rate, high_rate)
         return f"by the best guess {apart} by {size}, the largest gap"

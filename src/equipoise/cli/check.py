@@ -12,7 +12,7 @@ from equipoise.cli.console import console, print_json
 from equipoise.cli.option_groups import questions_asked, with_options
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
-from equipoise.question import Question
+from equipoise.question import Question, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,7 +78,7 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
             one.question.metric.replace("_", " "),
             Text(str(one.verdict), style=f"bold {colour_of(one.verdict)}"),
             f"{one.lower:.3f} to {one.upper:.3f}",
-            "" if one.decided_by is None else f"{one.decided_by.higher} > {one.decided_by.lower}",
+            _who(one),
         )
     table.columns[1].no_wrap = table.columns[2].no_wrap = True
     to.print(table)
@@ -86,9 +86,15 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
     to.print(
         f"FAIR if Delta <= {asked.gamma:g}, UNFAIR if Delta > {asked.threshold:.10g}; each answer "
         f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
-        "separate, the one with the higher rate first.",
+        "separate in one rate, the higher one first.",
         markup=False,
     )
+
+
+def _who(finding: Check) -> str:
+    if (found := finding.decided_by) is not None:
+        return f"{found.higher} > {found.lower}"
+    return "rates together" if finding.verdict is Verdict.UNFAIR else ""
 
 
 def show_check(to: Console, history: History, finding: Check) -> None:

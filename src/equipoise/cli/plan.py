@@ -160,10 +160,10 @@ def cases_table(made: Plan) -> Table:
             "either" if " or " in seen.scenario.expect else seen.scenario.expect,
             *(_cost(cost.value) for cost in seen.cost.values()),
             number(sum(seen.labels.values())),
-            number(seen.people if days is None else days),
+            number(seen.people) if days is None else f"{days:,.0f}",
         )
     dear = max((seen.cost["0.9"] for seen in made.cases), key=lambda q: q.value or math.inf)
-    ends = f"{_cost(dear.low)} to {_cost(dear.high)}"
+    ends = f"{_cost(dear.low)} and {_cost(dear.high)}"
     if not made.cases[0].audits:
         table.caption = "adaptive audit, estimated: see the note below"
         table.caption_justify = "left"
@@ -173,7 +173,7 @@ def cases_table(made: Plan) -> Table:
         "the approved of their group; below, above: Delta beside the grey zone, where audits are "
         "dearest. 10%, 50%, 90%: so many audits cost at most that. labels and "
         f"{'days' if timed else 'people who must arrive'}: the median's. Luck of so few: the "
-        f"largest 90% figure lies in {ends}. no end: not within {CAP:,} labels."
+        f"largest 90% figure lies between {ends}. no end: not within {CAP:,} labels."
     )
     table.caption_justify = "left"
     return table
@@ -203,7 +203,7 @@ def forecasts_table(made: Plan) -> Table:
 def _budget_table(bought: Affordable) -> Table:
     from equipoise.cli.tables import new_table, number
 
-    first = f"with {number(bought.budget)}, if the denied succeed"
+    first = f"budget {number(bought.budget)}; the denied succeed"
     table = new_table(first, "verdict", "else Delta in")
     for case in bought.cases:
         table.add_row(
