@@ -36,7 +36,7 @@ RS_RUNS, ADAPTIVE_RUNS, REHEARSALS = 200, 6, 8
 
 @app.command()
 def demo(json: Json = False) -> None:
-    """Tell the story on the credit scores of 174,047 people."""
+    """Tell the story on the credit scores of 174,047 people (half a minute of computing)."""
     with bar("lending and auditing") as progress:
         story = _live_through(progress)
     if json:

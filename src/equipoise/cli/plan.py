@@ -68,6 +68,8 @@ def plan(
 ) -> None:
     """Say what each audit would cost, and which one to run.
 
+    Audits are rehearsed on all processors: for four groups about 100 seconds of computing.
+
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
     history = read()
