@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from equipoise.errors import LedgerError
@@ -25,6 +26,10 @@ from equipoise.ledger.verify import Books, Broken, Person, Summary, verify
 __all__ = ["check_ledger"]
 
 _BROKEN = (Broken, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+
+_COMPARED = [name for name in columns(PersonRow) if name not in ("number", "person", "salt")]
+_STORED = attrgetter(*_COMPARED)
+_BY_EVENTS = attrgetter(*(name.removesuffix("_name") for name in _COMPARED))
 
 BEFORE_STATEMENT = 2 + 8 + 16 + 32  # pg_trigger.tgtype: before delete, update, truncate
 
@@ -125,10 +130,9 @@ def _compared_people(
         if row.number != number or number > len(people):
             raise LedgerError(f"person {row.number} is stored where {number} should be, if anybody")
         known = people[number - 1]
-        for name in columns(PersonRow):
-            if name not in ("number", "person", "salt"):
-                right = getattr(known, "group" if name == "group_name" else name)
-                _same(f"{name} of person {number}", getattr(row, name), right)
+        if _STORED(row) != _BY_EVENTS(known):
+            for name, found, right in zip(_COMPARED, _STORED(row), _BY_EVENTS(known), strict=True):
+                _same(f"{name} of person {number}", found, right)
         if known.erased:
             _same(f"pseudonym of person {number}, erased,", (row.person, row.salt), (None, None))
         elif not isinstance(row.person, str) or not isinstance(row.salt, str):
