@@ -118,7 +118,10 @@ class ModelChecks:
         ]
 
     def check_weight(self, group: str, counts: FeatureCounts, weight: Weight) -> None:
-        """Check a group's weight against the past: the second equation, relative to its right."""
+        """Check a group's weight against the past: the second equation, on the log scale.
+
+        An estimated acceptance errs by a factor, and upwards further than downwards.
+        """
         cells, fits = self.history.cells[group], counts.fits
         q = float(np.clip(weight.estimate, 1e-9, 1.0 - 1e-9))
         slopes = slopes_in_theta(counts.some, fits, q)
@@ -131,7 +134,7 @@ class ModelChecks:
             self.made.append(
                 SelfCheck(
                     f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}",
-                    here * fit.acceptance / p - 1.0,
+                    float(np.log(here * max(fit.acceptance, 1e-9) / p)),
                     float(np.linalg.norm([laws, past, weight.sampling_error / here])),
                     self.epsilon / 12.0,
                     self._level,
