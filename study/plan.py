@@ -38,7 +38,7 @@ Row = dict[str, object]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--worlds", type=int, nargs=2, default=(60, 40), metavar=("TWO", "FOUR"))
+    parser.add_argument("--worlds", type=int, nargs=2, default=(66, 40), metavar=("TWO", "FOUR"))
     parser.add_argument("--runs", type=int, default=4, help="audits of each world")
     parser.add_argument("--anew", action="store_true", help="forget what was kept")
     parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
