@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.errors import InvalidInput, require_kind
+from equipoise.errors import EquipoiseError, InvalidInput, require_kind
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
@@ -30,6 +31,9 @@ __all__ = [
     "Withdraw",
     "WriteOff",
     "checked",
+    "checked_or_refused",
+    "made",
+    "shown",
 ]
 
 
@@ -207,6 +211,29 @@ def checked(command: Command) -> Command:
     if isinstance(command, Correct | Conclude | Pause | Resume | SetBudget | SetLimits | Reject):
         command = replace(command, why=inputs.text("why", command.why))
     return command
+
+
+def made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
+    """Return a row as a command, or why it is none."""
+    try:
+        if len(row) == len(names.split(", ")):
+            return kind(*row)
+    except TypeError:
+        pass
+    return InvalidInput(f"a row must be ({names}); got {row!a}")
+
+
+def checked_or_refused(command: Command | EquipoiseError) -> Command | EquipoiseError:
+    """Return the command in stored form, or why not: in a batch nobody waits for the others."""
+    try:
+        return command if isinstance(command, EquipoiseError) else checked(command)
+    except EquipoiseError as error:
+        return error
+
+
+def shown(person: object) -> str:
+    """Return what a caller gave as something that can be printed."""
+    return person if isinstance(person, str) and person.isprintable() else ascii(person)
 
 
 @dataclass(frozen=True)

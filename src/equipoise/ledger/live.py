@@ -214,7 +214,7 @@ class LiveAudit(Proofs):
 
     def ask_many(self, people: Iterable[tuple[str, str, int]]) -> list[Reply]:
         """Ask about many; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(_made(do.Ask, row, "person, group, decision") for row in people)
+        return self._many(do.made(do.Ask, row, "person, group, decision") for row in people)
 
     def tell(
         self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
@@ -224,7 +224,7 @@ class LiveAudit(Proofs):
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(_made(do.Tell, row, "person, outcome") for row in outcomes)
+        return self._many(do.made(do.Tell, row, "person, outcome") for row in outcomes)
 
     def executed(self, person: str) -> Reply:
         """Say that the override was carried out."""
@@ -330,7 +330,7 @@ class LiveAudit(Proofs):
         found: list[Reply | EquipoiseError | None] = []
         by_actor: dict[str, list[tuple[int, Command]]] = {}
         for at, (actor, given) in enumerate(work):
-            command = _checked(given)
+            command = do.checked_or_refused(given)
             found.append(command if isinstance(command, EquipoiseError) else None)
             if not isinstance(command, EquipoiseError):
                 by_actor.setdefault(actor, []).append((at, command))
@@ -407,38 +407,19 @@ class LiveAudit(Proofs):
     def _many(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
         everything, replies = list(commands), []
         for start in range(0, len(everything), AT_ONCE):
-            part = [_checked(command) for command in everything[start : start + AT_ONCE]]
+            batch = everything[start : start + AT_ONCE]
+            part = [do.checked_or_refused(command) for command in batch]
             results = iter(self._run([c for c in part if not isinstance(c, EquipoiseError)]))
-            for given, command in zip(everything[start : start + AT_ONCE], part, strict=True):
+            for given, command in zip(batch, part, strict=True):
                 result = command if isinstance(command, EquipoiseError) else next(results)
                 if isinstance(result, EquipoiseError):
-                    result = Reply(_shown(getattr(given, "person", "")), problem=str(result))
+                    person = do.shown(getattr(given, "person", ""))
+                    result = Reply(person, problem=str(result))
                 replies.append(result)
         return replies
 
     def _run(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         return self._driver.run(commands, self.actor, self._clock())
-
-
-def _made(kind: type[do.Ask | do.Tell], row: Any, names: str) -> Command | EquipoiseError:
-    try:
-        if len(row) == len(names.split(", ")):
-            return kind(*row)
-    except TypeError:
-        pass
-    return InvalidInput(f"a row must be ({names}); got {row!a}")
-
-
-def _checked(command: Command | EquipoiseError) -> Command | EquipoiseError:
-    try:
-        return command if isinstance(command, EquipoiseError) else do.checked(command)
-    except EquipoiseError as error:
-        return error
-
-
-def _shown(person: object) -> str:
-    """Return what a caller gave as something that can be printed."""
-    return person if isinstance(person, str) and person.isprintable() else ascii(person)
 
 
 def _canonical(event: dict[str, Any]) -> str:
