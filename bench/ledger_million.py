@@ -6,7 +6,6 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.table import Table
@@ -31,7 +30,7 @@ live = LiveAudit.open(ledger, "million")
 if task in ("open", "status"):
     live.status() if task == "status" else live.checkpoint()
 elif task == "ask":
-    live.ask("somebody new", "B", 0)
+    live.ask(f"somebody new at {time.time_ns()}", "B", 0)
 elif task == "tell":
     live.tell(person, 1)
 elif task == "correct":
@@ -50,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--people", type=int, default=1_000_000)
     parser.add_argument("--small", type=int, default=10_000, help="to see how it grows")
     parser.add_argument("--outcomes", type=int, default=10_000, help="of denied people, told")
-    parser.add_argument("--directory", type=Path, default=CACHE)
+    parser.add_argument("--directory", type=Path, default=CACHE, help="ledgers are kept here")
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -59,12 +58,11 @@ def run(options: argparse.Namespace) -> Table:
     found: dict[int, dict[str, tuple[float, float]]] = {}
     options.directory.mkdir(parents=True, exist_ok=True)
     for size in sizes:
-        with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-            ledger = f"{directory}/ledger.db"
-            outcomes = fill(ledger, size, options.outcomes * size // options.people)
-            found[size] = measure(ledger)
-            title = f"one audit on SQLite: {size:,} people, {outcomes:,} outcomes of denied people"
-            print(title, {task: found[size][task] for task in TASKS})
+        ledger = f"{options.directory}/ledger-{size}.db"
+        outcomes = fill(ledger, size, options.outcomes * size // options.people)
+        found[size] = measure(ledger)
+        title = f"one audit on SQLite: {size:,} people, {outcomes:,} outcomes of denied people"
+        print(title, {task: found[size][task] for task in TASKS})
     out = table("Live audit, CPU seconds and peak memory per program", "task", *map(str, sizes))
     for task in TASKS:
         cells = [f"{found[size][task][0]:.2f} s, {found[size][task][1]:,.0f} MB" for size in sizes]
@@ -73,17 +71,24 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def fill(ledger: str, people: int, outcomes: int) -> int:
-    """Let people come, tell so many outcomes, and leave some out, as outcomes take months."""
-    live = LiveAudit.create(
-        ledger,
-        "million",
-        WORLD.past(None, 0),
-        Question(gamma=0.2656, epsilon=0.02),  # the truth is between both answers: no end
-        Costs(feature=5, label=100),
-        max_in_flight=IN_FLIGHT,
-    )
-    told = 0
-    for start in range(0, people, 1000):
+    """Let people come, tell so many outcomes, and leave some out, as outcomes take months.
+
+    A ledger that an earlier run has begun is filled up.
+    """
+    if Path(ledger).exists():
+        live = LiveAudit.open(ledger, "million")
+    else:
+        live = LiveAudit.create(
+            ledger,
+            "million",
+            WORLD.past(None, 0),
+            Question(gamma=0.2656, epsilon=0.02),  # the truth is between both answers: no end
+            Costs(feature=5, label=100),
+            max_in_flight=IN_FLIGHT,
+        )
+    status = live.status()
+    told = sum(g.positive + g.negative for g in status.groups.values())
+    for start in range(status.people, people, 1000):
         drawn = list(WORLD.draw(min(1000, people - start), start))
         rows = [(f"{(start + i) * 2654435761 % 2**32:08x}-{start + i}", p.group, p.decision)
                 for i, p in enumerate(drawn)]  # fmt: skip
