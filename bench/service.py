@@ -84,15 +84,18 @@ def _many_people(directory: str, options: argparse.Namespace, out: Table) -> Non
     for size in (10_000, options.people):
         fill(f"{directory}/{size}.db", size, options.outcomes * size // options.people)
     with _serve(f"{directory}/10000.db") as few, _serve(f"{directory}/{options.people}.db") as many:
-        rates = []
+        rates, costs = [], []
         for round_ in range(options.rounds + 1):
-            own = [
-                s.load(s.asks("million", f"r{round_}", options.requests))[0] for s in (few, many)
-            ]
+            found = []
+            for server in (few, many):
+                start, asks = server.cpu(), server.asks("million", f"r{round_}", options.requests)
+                found.append((server.load(asks)[0], server.cpu() - start))
             if round_:
-                rates.append(own[0] / own[1])
-        words = f"{statistics.median(rates):.2f} times those at 10,000"
-        out.add_row(f"asks at {options.people:,} people cost", words)
+                rates.append(found[0][0] / found[1][0])
+                costs.append(found[1][1] / max(found[0][1], 1e-9))
+        words = f"{statistics.median(rates):.2f} times as long as at 10,000"
+        out.add_row(f"asks at {options.people:,} people take", words)
+        out.add_row("… by processor time of the server", f"{statistics.median(costs):.2f}")
         worst = many.pages(PAGES)
     for path, milliseconds in worst.items():
         out.add_row(f"{path} at {options.people:,} people", f"{milliseconds:.0f} ms of server time")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from equipoise.errors import EquipoiseError, LedgerError
+from equipoise.ledger import LiveAudit
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.schema import PersonRow
@@ -130,12 +131,9 @@ async def people(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> JSONResponse:
     """Return people in order of arrival, a page at a time."""
-    rows = await visit.desk.read(
-        lambda live: live.people(
-            states=state or (), conflicted=conflicted, after=after, limit=limit
-        )
+    rows, more = await visit.desk.read(
+        lambda live: page_of(live, state or (), conflicted=conflicted, after=after, limit=limit)
     )
-    more = rows[-1].number if len(rows) == limit else None
     return JSONResponse({"people": [_shown(row) for row in rows], "next": more})
 
 
@@ -146,6 +144,20 @@ async def person_(visit: Reading) -> JSONResponse:
     if row is None:
         raise Problem("unknown-person")
     return JSONResponse(_shown(row))
+
+
+def page_of(
+    live: LiveAudit, states: Sequence[str], *, conflicted: bool, after: int, limit: int
+) -> tuple[Sequence[PersonRow], int | None]:
+    """Return a page, and where the next one begins; nobody is looked for who cannot be there."""
+    status = live.status()
+    known = status.conflicts if conflicted else sum(status.states.get(s, 0) for s in states)
+    some = conflicted or bool(states)
+    if some and not known:
+        return (), None
+    most = min(limit, known) if some else limit
+    rows = live.people(states=states, conflicted=conflicted, after=after, limit=most)
+    return rows, rows[-1].number if len(rows) == most and most == limit else None
 
 
 async def _one(visit: Visit, command: Command) -> JSONResponse:

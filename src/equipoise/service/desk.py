@@ -98,7 +98,7 @@ class AuditDesk:
         if stale and self._weighs is None and weighing.rested:
             self._weighs = asyncio.get_running_loop().create_task(self._weigh())
             self._desk.keep(self._weighs)
-        if self._weighs is not None and patience:
+        if self._weighs is not None and patience and weighing.latest is None:
             await asyncio.wait([self._weighs], timeout=patience)
 
     async def _weigh(self) -> None:

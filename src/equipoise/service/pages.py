@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response, Streamin
 
 from equipoise.ledger import LiveAudit
 from equipoise.service.access import COOKIE, caller_of
-from equipoise.service.api_people import State
+from equipoise.service.api_people import State, page_of
 from equipoise.service.api_proof import Form as ReportForm
 from equipoise.service.api_proof import export_of, report_of
 from equipoise.service.desk import AuditDesk
@@ -195,10 +195,9 @@ async def people(
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
-    rows = await visit.desk.read(
-        lambda live: live.people(states=states, conflicted=conflicted, after=after, limit=PER_PAGE)
+    rows, more = await visit.desk.read(
+        lambda live: page_of(live, states, conflicted=conflicted, after=after, limit=PER_PAGE)
     )
-    more = rows[-1].number if len(rows) == PER_PAGE else None
     settings = await visit.desk.read(lambda live: live.settings)
     return page(
         request, "people.html", caller=visit.caller, name=visit.desk.name, people=rows, more=more,
