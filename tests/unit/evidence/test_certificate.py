@@ -170,3 +170,16 @@ def test_a_cell_stakes_one_and_dividing_never_adds_to_it(setup: Setup, seed: int
         before = staircase.evidence
         staircase.divide(Division(0.3, rng.dirichlet(np.ones(len(staircase.bets)))))
         assert staircase.evidence == pytest.approx(before, rel=1e-12)
+
+
+@examples(20)
+@given(setups())
+def test_limits_only_cut_cells(setup: Setup) -> None:
+    """No cell reaches beyond what the unknowns can be."""
+    weighing = setup.start()
+    least, most = np.array(setup.limits or [(0.0, 1.0)] * len(setup.r)).T
+    for staircase in staircases(weighing):
+        for bets in staircase.bets:
+            for group in (bets.a, bets.b):
+                low, high = staircase.low[:, group], staircase.high[:, group]
+                assert ((least[group] <= low) & (low <= high) & (high <= most[group])).all()
