@@ -21,7 +21,7 @@ import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Answer, Audit
 from equipoise.bands import clopper_pearson
-from equipoise.question import Want
+from equipoise.question import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.worlds import CellWorld
 
@@ -100,8 +100,8 @@ class Row:
 class ArrivalOrder(AdaptiveAudit):
     """Counts a label when it arrives: the first ones to arrive are failures."""
 
-    def _book_request(self, group: str, want: Want) -> None:
-        Audit._book_request(self, group, want)
+    def _book_request(self, ticket: Ticket) -> None:
+        Audit._book_request(self, ticket)
 
     def _take_in(self, answer: Answer) -> None:
         if self._finding is None and self.evidence is not None and answer.outcome is not None:

@@ -1,0 +1,118 @@
+"""Audits that look, at the boundaries: helpful, useless and lying scores, delays and write-offs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from bench.measure import table
+from rich.table import Table
+
+import equipoise as eq
+from equipoise.assist import Assist
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.bands import clopper_pearson
+from equipoise.question import Ticket, Want
+from equipoise.worlds import CellWorld
+from study._resumed import Run, collect, mean
+from study._resumed import add_options as add_run_options
+
+PAGE = Path(__file__).parents[1] / "docs" / "assisted-boundary.md"
+QUESTION = eq.Question("false_omission_parity", gamma=0.05, epsilon=0.25, delta=0.05)
+SIDES = {"FAIR": (0.3, 0.3 + QUESTION.gamma), "UNFAIR": (0.2, 0.2 + QUESTION.threshold + 1e-6)}
+SCORES = ("helpful", "useless", "lying")
+MOST = 4_000  # people who ever come
+POINTS = [
+    f"{side}, {score} score, {late}"
+    for side in SIDES
+    for score in SCORES
+    for late in ("at once", "late")
+]
+HEADER = (
+    *("truth, score, outcomes", "audits", "wrong", "share", "95%", "inconclusive"),
+    "within delta",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_run_options(parser, 4_000)
+    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+
+
+def score_of(kind: str, outcome: int, labels: int, rng: np.random.Generator) -> float:
+    """Return a score: one that helps, one of noise, one that knows and turns its coat.
+
+    The liar tells the truth for 40 labels, then the contrary for 40, and so on.
+    """
+    if kind == "useless":
+        return float(rng.normal())
+    if kind == "helpful":
+        return float(rng.normal() + 2.0 * outcome)
+    turned = (labels // 40) % 2 == 1
+    return float((outcome != turned) + 0.01 * rng.normal())
+
+
+def one(point: str, seed: int) -> Run:
+    """Run one audit; late: failures show soon, successes late, and a tenth are written off."""
+    side, kind, late = (part.removesuffix(" score") for part in point.split(", "))
+    rng = np.random.default_rng([seed, POINTS.index(point)])
+    shares = {g: (0.2, 0.2, 0.6, r) for g, r in zip("AB", SIDES[side], strict=True)}
+    world = CellWorld.from_shares(shares)
+    audit = AdaptiveAudit(world.past(), QUESTION, eq.Costs(), assist=Assist())
+    waiting: list[tuple[int, Ticket, int]] = []
+    for now in range(MOST):
+        if audit.finding is not None:
+            break
+        group = "AB"[int(rng.integers(2))]
+        outcome = int(rng.random() < world.r[group])
+        seen = score_of(kind, outcome, audit.labels, rng)
+        ticket = audit.ask(group, 0, score=seen, draw=float(rng.random()))
+        if ticket.want is Want.LABEL:
+            wait = 0 if late == "at once" else int(rng.geometric(0.05 if outcome else 0.5))
+            waiting.append((now + wait, ticket, outcome))
+        for due in [x for x in waiting if x[0] <= now]:
+            waiting.remove(due)
+            if audit.finding is None:
+                _settle(audit, due[1], due[2], lost=late == "late" and rng.random() < 0.1)
+    for _, ticket, outcome in waiting:
+        if audit.finding is None:
+            _settle(audit, ticket, outcome, lost=False)
+    verdict = audit.conclude().verdict
+    inconclusive = verdict is eq.Verdict.INCONCLUSIVE
+    right = QUESTION.truth(abs(world.r["A"] - world.r["B"]) - 1e-12 * (side == "FAIR"))
+    return {"wrong": float(not inconclusive and verdict not in right), "none": float(inconclusive)}
+
+
+def _settle(audit: AdaptiveAudit, ticket: Ticket, outcome: int, *, lost: bool) -> None:
+    if lost:
+        audit.withdraw(ticket)
+    else:
+        audit.tell(ticket, outcome)
+
+
+def run(options: argparse.Namespace) -> Table:
+    runs = collect(options, POINTS, one)
+    out, rows = table("wrong verdicts at the boundaries, delta = 0.05", *HEADER), []
+    for point, made in runs.items():
+        wrong, n = int(mean(made, "wrong") * len(made) + 0.5), len(made)
+        low, high = clopper_pearson(wrong, n, 0.025)
+        rows.append(
+            [
+                *(point, f"{n:,}", f"{wrong}", f"{wrong / n:.4f}", f"{low:.4f} to {high:.4f}"),
+                *(f"{mean(made, 'none'):.3f}", "yes" if low <= QUESTION.delta else "NO"),
+            ]
+        )
+        out.add_row(*rows[-1])
+    lines = [
+        *("# Looking before asking, at the boundaries", "", "<!-- generated: do not edit -->", ""),
+        *("Made by `python -m study assisted_boundary`.", ""),
+        "Two groups whose false omission rates differ by exactly gamma (truth FAIR) or by just "
+        "more than gamma + epsilon (UNFAIR). The *lying* score knows every outcome, is right until "
+        "it is trusted, and turns round every 40 labels. *Late*: failures show soon, successes "
+        f"late, a tenth of the outcomes never. At most {MOST:,} people come.",
+        *("", "| " + " | ".join(HEADER) + " |", "| --- " + "| ---: " * (len(HEADER) - 1) + "|"),
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+    options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return out
