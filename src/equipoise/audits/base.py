@@ -342,6 +342,11 @@ class Audit(ABC):
         return self.budget is not None and self._least_hold() > self.available
 
     @property
+    def closed(self) -> frozenset[str]:
+        """Groups that the budget closed for good."""
+        return frozenset(self._closed)
+
+    @property
     def labels(self) -> int:
         """Labels requested of denied people."""
         return sum(s.labels for s in self._spending.values())

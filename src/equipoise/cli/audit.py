@@ -22,6 +22,7 @@ from equipoise.cli.option_groups import (
 )
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
+from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
 
 __all__ = ["app"]
@@ -82,6 +83,15 @@ def new(
             metavar="NAME=JSON", help="Option of the audit, as in --audit rs --option tau=500."
         ),
     ] = None,
+    assist: Annotated[
+        bool, typer.Option(help="Look at scores before asking: 'ask' takes --score and --price.")
+    ] = False,
+    max_price: Annotated[
+        int | None,
+        typer.Option(
+            help="With --assist: the most that one label may cost.", rich_help_panel=MONEY
+        ),
+    ] = None,
     ledger: Ledger = LEDGER,
     actor: Actor = None,
     json: Json = False,
@@ -108,7 +118,8 @@ def new(
         currency=currency,
         decimals=decimals,
         approvals=approval or (),
-        options={n: _json_value(v) for n, v in pairs("--option", option)},
+        options={n: _json_value(v) for n, v in pairs("--option", option)}
+        | _assist_option(assist, max_price),
         actor=actor,
     )
     show(live.status(), json)
@@ -138,6 +149,14 @@ app.command()(manage.log)
 app.command()(proof.checkpoint)
 app.command()(proof.export)
 app.command()(proof.verify)
+
+
+def _assist_option(assist: bool, max_price: int | None) -> dict[str, Any]:
+    from equipoise.assist import Assist
+
+    if max_price is not None and not assist:
+        raise InvalidInput("'--max-price' is for audits that look before they ask: add --assist")
+    return {"assist": Assist(max_price=max_price)} if assist else {}
 
 
 def _json_value(text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,11 +38,19 @@ class People:
     results: Path | None
     json: bool
 
-    def carry_out(self, live: LiveAudit, kind: Callable[..., Command], **one: Any) -> None:
+    def carry_out(
+        self,
+        live: LiveAudit,
+        kind: Callable[..., Command],
+        seen: Mapping[str, str] | None = None,
+        **one: Any,
+    ) -> None:
         """Carry out a command for one person, or for every row of the file; show what came of it.
 
         Parameters
         ----------
+        seen
+            What may be said besides: numbers, or with a file the columns that hold them.
         one
             What the command is made of, in its order: the file's columns, and for one person their
             values.
@@ -50,18 +58,23 @@ class People:
         if (one["person"] is None) == (self.file is None):
             raise InvalidInput("either 'PERSON' or '--file' is needed, not both")
         if self.file is not None:
-            self._carry_out_file(live, kind, tuple(one))
+            self._carry_out_file(live, kind, tuple(one), seen or {})
             return
         if lacking := [repr(name.upper()) for name, value in one.items() if value is None]:
             verb = "is" if len(lacking) == 1 else "are"
             raise InvalidInput(f"{' and '.join(lacking)} {verb} needed after 'PERSON'")
-        (reply,) = live.run([kind(*one.values())])
+        more = {name: number(f"--{name}", value) for name, value in (seen or {}).items()}
+        (reply,) = live.run([kind(*one.values(), **more)])
         if reply.problem is not None:
             fail(reply.problem, "ProtocolError")
         show_reply(reply, self.json)
 
     def _carry_out_file(
-        self, live: LiveAudit, kind: Callable[..., Command], names: tuple[str, ...]
+        self,
+        live: LiveAudit,
+        kind: Callable[..., Command],
+        names: tuple[str, ...],
+        seen: Mapping[str, str],
     ) -> None:
         from equipoise.cli.coded import CodedRows
         from equipoise.cli.read_rows import header_of
@@ -73,12 +86,27 @@ class People:
         done = carry_out(
             live,
             self.file,
-            coded.columns,
-            lambda row: kind(*(coded.value(name, row) for name in names)),
+            {**coded.columns, **seen},
+            lambda row: kind(
+                *(coded.value(name, row) for name in names),
+                **{name: number(seen[name], row[name]) for name in seen},
+            ),
             results=self.results,
         )
         show(done, self.json)
         done.exit_if_refused()
+
+
+def number(what: str, value: object) -> float | int | None:
+    """Return a number that was written down, None where nothing was; whole ones stay whole."""
+    text = "" if value is None else str(value).strip()
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        raise InvalidInput(f"{what!r} must be a number; got {text!r}") from None
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 
 def one_or_many(
@@ -117,11 +145,27 @@ def ask(
     decision: Annotated[
         int | None, typer.Argument(help="1 for approved, 0 for denied.", show_default=False)
     ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|COLUMN",
+            help="What a model says, for an audit made with --assist; with --file its column.",
+        ),
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT|COLUMN",
+            help="What this label costs if it is 0, in minor units; with --file its column.",
+        ),
+    ] = None,
 ) -> None:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
     from equipoise.ledger.commands import Ask
 
-    people.carry_out(live, Ask, person=person, group=group, decision=decision)
+    given = {"score": score, "price": price}
+    seen = {name: value for name, value in given.items() if value is not None}
+    people.carry_out(live, Ask, seen, person=person, group=group, decision=decision)
 
 
 @with_options(live=acting_audit, people=one_or_many)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.errors import EquipoiseError, InvalidInput, require_kind
+from equipoise.errors import EquipoiseError, InvalidInput, require_finite, require_kind
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
@@ -39,11 +39,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Ask:
-    """Somebody arrived."""
+    """Somebody arrived; with a score, of a version, and a price for audits that look."""
 
     person: str
     group: str
     decision: int
+    score: float | None = None
+    price: int | None = None
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,15 @@ def checked(command: Command) -> Command:
         command = replace(command, person=inputs.name("person", command.person))
     if isinstance(command, Ask):
         group, decision = inputs.name("group", command.group), command.decision
-        return Ask(command.person, group, inputs.binary("decision", decision))
+        require_finite("score", command.score)
+        return replace(
+            command,
+            group=group,
+            decision=inputs.binary("decision", decision),
+            score=None if command.score is None else float(command.score),
+            price=None if command.price is None else inputs.whole("price", command.price),
+            version=inputs.text("version", command.version),
+        )
     if isinstance(command, Tell):
         vector = inputs.vector(command.person, command.features)
         if command.outcome is None and vector is not None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from equipoise._version import __version__
+from equipoise.assist import Assist
 from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding
 from equipoise.history.past import Past, require_past
@@ -158,7 +159,7 @@ class LiveAudit(Proofs):
             simulated=simulated,
             approvals=tuple(dict.fromkeys(approvals)),
             clock_skew=clock_skew,
-            options=options or {},
+            options=_plain_options(options or {}),
             coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
         _ = settings.group_names  # refuses names that would be one
@@ -208,12 +209,27 @@ class LiveAudit(Proofs):
 
     # -- people -----------------------------------------------------------------------------------
 
-    def ask(self, person: str, group: str, decision: int) -> Reply:
-        """Say what is wanted of somebody who arrived; the same for ever after."""
-        return self._one(do.Ask(person, group, decision))
+    def ask(
+        self,
+        person: str,
+        group: str,
+        decision: int,
+        *,
+        score: float | None = None,
+        price: int | None = None,
+        version: str = "",
+    ) -> Reply:
+        """Say what is wanted of somebody who arrived; the same for ever after.
 
-    def ask_many(self, people: Iterable[tuple[str, str, int]]) -> list[Reply]:
-        """Ask about many; a refused one has its ``problem`` set and holds up nobody."""
+        ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
+        """
+        return self._one(do.Ask(person, group, decision, score, price, version))
+
+    def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
+        """Ask about many; a refused one has its ``problem`` set and holds up nobody.
+
+        Each is a person, a group and a decision, then perhaps a score, a price and a version.
+        """
         return self._many(do.made(do.Ask, row, "person, group, decision") for row in people)
 
     def tell(
@@ -437,3 +453,11 @@ def _checked_seed(seed: str) -> str:
     if len(raw) != 32:
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
     return raw.hex()
+
+
+def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the first event holds them."""
+    assist = options.get("assist")
+    if isinstance(assist, Mapping):
+        assist = Assist.from_dict(assist)
+    return {**options, "assist": assist.to_dict()} if isinstance(assist, Assist) else dict(options)

@@ -7,8 +7,9 @@ evidence is weighed may change without a change of the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +18,22 @@ from equipoise.audits.base import Audit, Step, as_corrected
 from equipoise.errors import LedgerError
 from equipoise.finding import Finding
 from equipoise.ledger.settings import Settings, build
-from equipoise.question import Ticket, Want
+from equipoise.question import Costs, Look, Ticket, Want
 
-__all__ = ["EvidencePoint", "FeaturesGone", "FeaturesOf", "Memory"]
+__all__ = [
+    "EvidencePoint",
+    "FeaturesGone",
+    "FeaturesOf",
+    "Memory",
+    "from_observation",
+    "hold_of",
+    "to_observation",
+]
 
 FeaturesOf = Callable[[int], Sequence[float] | None]
 
 ASKED, TOLD, WITHDRAWN, CORRECTED = range(4)
-WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL)
+WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL, Want.OBSERVED)
 UNTOLD = -1
 
 
@@ -50,14 +59,17 @@ class Memory:
     """
 
     def __init__(
-        self, settings: Settings, features_of: FeaturesOf, log: list[list[int]] | None = None
+        self, settings: Settings, features_of: FeaturesOf, log: list[list[Any]] | None = None
     ) -> None:
         self.settings = settings
-        self.log: list[list[int]] = [] if log is None else log
+        self.log: list[list[Any]] = [] if log is None else log
         self.features_of = features_of
         self.cap = settings.budget
         self._audit: Audit | None = None
         self._groups = {group: i for i, group in enumerate(settings.groups)}
+        self._looks = {
+            row[1]: from_observation(row[5]) for row in self.log if row[0] == ASKED and row[5:]
+        }
 
     @property
     def ready(self) -> bool:
@@ -84,7 +96,9 @@ class Memory:
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
-        steps, audit = as_corrected(list(self._steps())), build(self.settings, self.cap)
+        steps, audit = list(self._steps()), build(self.settings, self.cap)
+        if not self._looks:  # what was staked after a look stands, so corrections come in order
+            steps = as_corrected(steps)
         answered = sum(step.kind != "asked" for step in steps)
         every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
         for end, step in enumerate(steps, start=1):
@@ -95,12 +109,20 @@ class Memory:
                 found.append(_look(audit, answers))
         return tuple(found)
 
+    def look_of(self, request: int) -> Look | None:
+        """Return what was seen of a person before anything was asked."""
+        return self._looks.get(request)
+
     # -- what happens -----------------------------------------------------------------------------
 
     def asked(self, ticket: Ticket, *, by_audit: bool) -> None:
         """Enter a request; ``by_audit`` if the audit object has just made it."""
         group, want = self._groups[ticket.group], WANTS.index(ticket.want)
-        self.log.append([ASKED, ticket.number, group, ticket.decision, want])
+        row: list[Any] = [ASKED, ticket.number, group, ticket.decision, want]
+        if ticket.look is not None:
+            self._looks[ticket.number] = ticket.look
+            row.append(to_observation(ticket.look))
+        self.log.append(row)
         if self._audit is not None and not by_audit:
             self._audit.replay([Step("asked", ticket)])
 
@@ -145,10 +167,9 @@ class Memory:
         for kind, number, value, *more in self.log:
             if kind == ASKED:
                 group, decision, want = groups[value], more[0], WANTS[more[1]]
-                price = costs.of(group)
-                worst = price.worst if want is Want.LABEL else price.feature
-                hold = 0.0 if decision or want is Want.NOTHING else float(worst)
-                tickets[number] = ticket = Ticket(number, group, decision, want, hold)
+                look = self._looks.get(number)
+                hold = hold_of(costs.of(group), decision, want, look)
+                tickets[number] = ticket = Ticket(number, group, decision, want, hold, look)
                 yield Step("asked", ticket)
             elif kind == TOLD:
                 vector = _array(self._features(more[0])) if more[0] else None
@@ -164,6 +185,37 @@ class Memory:
         if found is None:
             raise FeaturesGone("features are gone, so the statistics cannot be repeated")
         return found
+
+
+def to_observation(look: Look) -> dict[str, Any]:
+    """Return a look as an event holds it: money whole, the draw as a number of 53 bits."""
+    return {
+        "score": look.score,
+        "version": look.version,
+        "price": int(look.price),
+        "m": look.m,
+        "pi": look.pi,
+        "range": [look.low, look.high],
+        "draw": int(look.draw * 2**53),
+    }
+
+
+def from_observation(data: Mapping[str, Any]) -> Look:
+    """Return the look that an event holds."""
+    low, high = data["range"]
+    return Look(
+        *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
+        draw=data["draw"] / 2**53,
+    )
+
+
+def hold_of(costs: Costs, decision: int, want: Want, look: Look | None) -> float:
+    """Return the most that a request can cost."""
+    if decision == 1 or want is Want.NOTHING:
+        return 0.0
+    if want is not Want.LABEL:
+        return float(costs.feature)
+    return float(costs.worst if look is None else costs.feature + look.price)
 
 
 def _array(vector: Sequence[float] | None) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:

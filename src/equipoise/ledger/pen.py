@@ -87,7 +87,7 @@ class Pen:
         if row.decision == 1:
             return 0
         costs = self.state.settings.costs.of(row.group_name)
-        return int(costs.feature) + (int(costs.label) if outcome == 0 else 0)
+        return row.hold if outcome == 0 else int(costs.feature)
 
     def _keep(self, row: PersonRow, features: Sequence[float] | None, data: dict[str, Any]) -> None:
         """Store features apart from the event, which holds only a salted hash of them."""

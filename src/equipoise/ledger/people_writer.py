@@ -10,9 +10,10 @@ import numpy as np
 from equipoise.errors import Conflict, ProtocolError, UnknownName
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Reply
+from equipoise.ledger.memory import to_observation
 from equipoise.ledger.pen import NotReady, Pen, facts_of, reply_about
 from equipoise.ledger.schema import PersonRow
-from equipoise.ledger.verify import draw, keyed
+from equipoise.ledger.verify import FIRST_STATES, draw, draw_of_look, keyed
 from equipoise.question import Ticket, Want
 
 __all__ = ["PeopleWriter"]
@@ -39,7 +40,7 @@ class PeopleWriter(Pen):
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
         if decision == 1:
             data["place"] = state.drift.approved[group]
-        ticket, why = self._decide(name, group, decision, data)
+        ticket, why = self._decide(command, group, data)
         want = Want.NOTHING if ticket is None else ticket.want
         data["want"] = want.value
         data["hold"] = 0 if ticket is None else int(ticket.hold)
@@ -54,12 +55,12 @@ class PeopleWriter(Pen):
             group_name=group,
             decision=decision,
             want=want.value,
-            state="SKIPPED" if want is Want.NOTHING else "RESERVED",
+            state=FIRST_STATES.get(want.value, "RESERVED"),
             why=why,
             request=data["request"],
             place=data.get("place"),
             hold=data["hold"],
-            paid=0,
+            paid=data["hold"] if want is Want.OBSERVED else 0,
             overrun=0,
             outcome=None,
             asked=self.head.time,
@@ -70,9 +71,9 @@ class PeopleWriter(Pen):
         return reply_about(row)
 
     def _decide(
-        self, name: str, group: str, decision: int, data: dict[str, Any]
+        self, command: do.Ask, group: str, data: dict[str, Any]
     ) -> tuple[Ticket | None, str]:
-        state = self.state
+        state, name, decision = self.state, command.person, command.decision
         if state.concluded is not None:
             return None, "concluded"
         if state.paused is not None:
@@ -90,14 +91,24 @@ class PeopleWriter(Pen):
         if state.in_flight_limit_reached(group):
             return None, "in_flight"
         before = audit.finding
-        ticket = audit.ask(group, decision, number=state.requests)
+        ticket = audit.ask(
+            *(group, decision),
+            score=command.score,
+            price=command.price,
+            version=command.version,
+            draw=draw_of_look(self._seed, name) / 2**53,
+            number=state.requests,
+        )
+        if ticket.look is not None:
+            data["observation"] = to_observation(ticket.look)
         if ticket.want is not Want.NOTHING:
             return ticket, ""
         if audit.finding is not before:
             data["ended"] = True
         if decision == 1:
             return ticket, "approved"
-        if audit.is_broke or audit.costs.of(group).worst > audit.available:
+        closed = audit.is_broke or group in audit.closed
+        if closed or audit.costs.of(group).worst > audit.available:
             return ticket, "budget"
         return ticket, "not_wanted" if audit.finding is None else "decided"
 
@@ -110,7 +121,7 @@ class PeopleWriter(Pen):
             raise ProtocolError(f"features of person {row.person!r} were asked for, not an outcome")
         if row.outcome is not None:
             return self._told_again(row, outcome)
-        if row.state in ("SKIPPED", "WITHDRAWN"):
+        if row.state in ("SKIPPED", "OBSERVED", "WITHDRAWN"):
             # Nobody asked, so it costs nothing and statistics of the denied never see it.
             self._append("noted", {**facts_of(row), "outcome": outcome})
         else:
@@ -153,7 +164,7 @@ class PeopleWriter(Pen):
 
     def _execute(self, command: do.Execute) -> Reply:
         row = self._row(command.person)
-        if row.want == Want.NOTHING or row.state == "WITHDRAWN":
+        if row.want in (Want.NOTHING, Want.OBSERVED) or row.state == "WITHDRAWN":
             raise ProtocolError(f"nothing to carry out for {row.person!r}: {row.state}")
         if row.executed:
             return reply_about(row, repeated=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from equipoise.assist import Assist
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
@@ -157,6 +158,11 @@ class Settings:
         object.__setattr__(self, "name", inputs.name("name", self.name))
         object.__setattr__(self, "currency", inputs.text("currency", self.currency))
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
+        if (assist := self.assist) is not None:
+            if assist.seed is not None:
+                raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
+            if assist.max_price is not None:
+                inputs.whole("max_price", assist.max_price)
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
         if not 0.0 < self.lottery <= 1.0:
@@ -177,6 +183,16 @@ class Settings:
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""
         return self.past.cells.groups
+
+    @property
+    def assist(self) -> Assist | None:
+        """How the audit looks before it asks; None if it does not."""
+        found = self.options.get("assist")
+        if found is not None and not isinstance(found, Mapping):
+            raise InvalidInput(
+                f"'assist' must be an Assist, or what its to_dict() gives; got {found!r}"
+            )
+        return None if found is None else Assist.from_dict(found)
 
     @cached_property
     def group_names(self) -> Mapping[str, str]:
@@ -229,8 +245,11 @@ def rehearse(settings: Settings) -> None:
 def build(settings: Settings, budget: int | None) -> Audit:
     """Make the audit that the settings describe, with the cap as it is now."""
     cap = float(inputs.LIMIT - 1 if budget is None else budget)  # beyond it money is not exact
+    options = dict(settings.options)
+    if "assist" in options:
+        options["assist"] = settings.assist
     return audit_class(settings.audit)(
-        settings.past, settings.question, settings.costs, budget=cap, **settings.options
+        settings.past, settings.question, settings.costs, budget=cap, **options
     )
 
 

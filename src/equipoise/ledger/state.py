@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from equipoise.errors import LedgerError
-from equipoise.ledger.memory import FeaturesGone, FeaturesOf
+from equipoise.ledger.memory import FeaturesGone, FeaturesOf, from_observation, hold_of
 from equipoise.ledger.standing import Data, Event, Standing
-from equipoise.ledger.verify import OPEN, digest
-from equipoise.question import Ticket, Want
+from equipoise.ledger.verify import FIRST_STATES, OPEN, digest
+from equipoise.question import Look, Ticket, Want
 
 __all__ = ["State", "replay"]
 
@@ -73,10 +74,13 @@ class State(Standing):
             tally.denied += 1
         self.drift.arrive(group, decision)
         self._consult(data, ticket)
-        if want == "NOTHING":
-            tally.states["SKIPPED"] += 1
+        state = FIRST_STATES.get(want, "RESERVED")
+        tally.states[state] += 1
+        if state == "OBSERVED":
+            tally.spent += data["hold"]
+            self.spent += data["hold"]
+        if state != "RESERVED":
             return
-        tally.states["RESERVED"] += 1
         tally.reserved += data["hold"]
         self.reserved += data["hold"]
         tally.in_flight += decision == 0
@@ -85,12 +89,14 @@ class State(Standing):
         """Enter the request in the log, and insist on it where decisions are made anew."""
         if data["request"] is None:
             return
-        recorded = _ticket(data, data["hold"])
+        seen = data.get("observation")
+        look = None if seen is None else from_observation(seen)
+        recorded = _ticket(data, data["hold"], look)
         made, ended = ticket is not None, data.get("ended", False)
         if not made and self._strict:
             made, before = True, self.memory.finding
-            ticket = self.memory.audit.ask(recorded.group, recorded.decision, number=self.requests)
-            if ticket != recorded or (self.memory.finding is not before) != ended:
+            ticket = self._ask_again(recorded)
+            if not _same(ticket, recorded) or (self.memory.finding is not before) != ended:
                 raise LedgerError(
                     f"event {self.seq} says that {recorded} was wanted; the audit says {ticket}"
                 )
@@ -207,7 +213,10 @@ class State(Standing):
 
     def _settle(self, data: Data, state: str) -> Ticket:
         """Move money and state; return the request."""
-        tally, hold = self.groups[data["group"]], self._hold(data)
+        look = None if data["request"] is None else self.memory.look_of(data["request"])
+        costs, want = self.settings.costs.of(data["group"]), _WANTS[data["want"]]
+        tally = self.groups[data["group"]]
+        hold = int(hold_of(costs, data["decision"], want, look))
         if data["was"] in OPEN:
             tally.reserved -= hold
             self.reserved -= hold
@@ -218,13 +227,19 @@ class State(Standing):
         self.spent += data["cost"] - paid
         self.overrun += data["overrun"] - overrun
         self._move(data["group"], data["was"], state)
-        return _ticket(data, hold)
+        return _ticket(data, hold, look)
 
-    def _hold(self, data: Data) -> int:
-        if data["decision"] == 1:
-            return 0
-        costs = self.settings.costs.of(data["group"])
-        return int(costs.worst if data["want"] == "LABEL" else costs.feature)
+    def _ask_again(self, recorded: Ticket) -> Ticket:
+        """Let the audit decide anew, with what was seen then."""
+        look, assist = recorded.look, self.settings.assist
+        return self.memory.audit.ask(
+            *(recorded.group, recorded.decision),
+            score=None if look is None else look.score,
+            price=None if look is None or not (assist and assist.max_price) else look.price,
+            version="" if look is None else look.version,
+            draw=None if look is None else look.draw,
+            number=self.requests,
+        )
 
     def _move(self, group: str, before: str, after: str) -> None:
         states = self.groups[group].states
@@ -274,6 +289,20 @@ def replay(events: Iterable[str], state: State) -> State:
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
 
 
-def _ticket(data: Data, hold: int) -> Ticket:
+def _ticket(data: Data, hold: int, look: Look | None) -> Ticket:
     want = _WANTS[data["want"]]
-    return Ticket(data["request"], data["group"], data["decision"], want, float(hold))
+    return Ticket(data["request"], data["group"], data["decision"], want, float(hold), look)
+
+
+def _same(ticket: Ticket, recorded: Ticket) -> bool:
+    """Say whether two decisions are the same; computed numbers may differ in their last digits."""
+    if replace(ticket, look=None) != replace(recorded, look=None):
+        return False
+    one, other = ticket.look, recorded.look
+    if one is None or other is None:
+        return one is other
+    computed = [(getattr(one, n), getattr(other, n)) for n in ("m", "pi", "low", "high")]
+    given = [(getattr(one, n), getattr(other, n)) for n in ("score", "version", "price", "draw")]
+    return all(a == b for a, b in given) and all(
+        abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in computed
+    )

@@ -121,6 +121,11 @@ class Status(JsonValue, Shown):
             f"  people      {self.people:,} ({states or 'none'})",
             f"  money       {held}",
         ]
+        if looked := self.states.get("OBSERVED", 0):
+            labels = self.people - looked - self.states.get("SKIPPED", 0)
+            each = (labels + looked) / max(labels, 1)
+            everybody = f"{labels + looked:,} people looked at"
+            lines.append(f"  looks       {everybody}, {each:.1f} per label")
         for group, g in self.groups.items():
             lines.append(
                 f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "

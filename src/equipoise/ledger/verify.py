@@ -25,6 +25,7 @@ from typing import Any
 
 __all__ = [
     "APPROVABLE",
+    "FIRST_STATES",
     "FORMAT",
     "GENESIS",
     "OBSERVATION",
@@ -36,6 +37,7 @@ __all__ = [
     "canonical",
     "digest",
     "draw",
+    "draw_of_look",
     "keyed",
     "main",
     "verify",
@@ -45,7 +47,8 @@ FORMAT = 2
 GENESIS = "0" * 64  # what the first event names as the hash before it
 OPEN = ("RESERVED", "EXECUTED", "OVERDUE")  # states in which money is held
 APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed")
-OBSERVATION = ("score", "version", "m", "pi", "range", "draw")  # kept for audits that use scores
+OBSERVATION = ("score", "version", "price", "m", "pi", "range", "draw")  # seen before asking
+FIRST_STATES = {"NOTHING": "SKIPPED", "OBSERVED": "OBSERVED"}  # everybody else is RESERVED
 REASONS = (
     *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
     *("not_wanted", "paused"),
@@ -58,8 +61,7 @@ _FACTS = "person group decision want was request"
 FIELDS = {
     "asked": "person who group decision want hold request why place? drawn? ended? observation?",
     "executed": f"{_FACTS} place? moved",
-    "revealed": f"{_FACTS} place? before? cost overrun late after_verdict outcome features? "
-    "observation?",
+    "revealed": f"{_FACTS} place? before? cost overrun late after_verdict outcome features?",
     "described": f"{_FACTS} place? before? cost overrun features",
     "noted": f"{_FACTS} place? outcome",
     "withdrawn": f"{_FACTS} place? cost overrun",
@@ -113,6 +115,7 @@ class Person:
     conflicted: int = 0
     erased: int = 0
     features: str | None = None
+    look: int | None = None  # the number drawn for an audit that looks before it asks
 
 
 @dataclass
@@ -244,6 +247,11 @@ def draw(seed: bytes, pseudonym: str) -> int:
     return int.from_bytes(mac[:8], "big") >> 11
 
 
+def draw_of_look(seed: bytes, pseudonym: str) -> int:
+    """Return the number that says whether somebody who was looked at is asked, as a lottery's."""
+    return draw(seed, f"look\n{pseudonym}")
+
+
 def keyed(salt: str, audit: str, pseudonym: str) -> str:
     """Return what stands for a person in the chain; without the salt it says nothing of them."""
     message = f"{audit}\n{pseudonym}".encode()
@@ -344,6 +352,10 @@ class Books:
                 won = draw(bytes.fromhex(seed), name) < chance * 2**53
                 if won != person.drawn:
                     raise Broken(f"the lottery said otherwise about person {number}")
+            if seed is None or person.look is None:
+                continue
+            if draw_of_look(bytes.fromhex(seed), name) != person.look:
+                raise Broken(f"another number was drawn for person {number}")
         if len(opened) + self.summary.erased != len(self.people):
             raise Broken("keys of people are missing who were not erased")
 
@@ -372,16 +384,20 @@ class Books:
             self._places[group] += 1
         elif "place" in data:
             raise ValueError("only the approved have a place")
-        self._require("hold", data["hold"], self._worst(group, decision, want))
+        look = data.get("observation")
+        self._require("hold", data["hold"], self._worst(group, decision, want, look))
         self._check_reason(data, want, why)
-        _check_observation(data)
-        state = "SKIPPED" if want == "NOTHING" else "RESERVED"
+        self._check_look(want, look)
+        state = FIRST_STATES.get(want, "RESERVED")
         self.people.append(
             Person(
                 *(data["who"], group, decision, want, state, why, data["request"]),
                 *(data.get("place"), data["hold"], event["time"], data.get("drawn")),
+                paid=data["hold"] if state == "OBSERVED" else 0,
+                look=None if look is None else look["draw"],
             )
         )
+        self.summary.spent += self.people[-1].paid
         self.summary.states[state] += 1
         if state == "RESERVED":
             self.summary.reserved += data["hold"]
@@ -408,7 +424,7 @@ class Books:
 
     def _executed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
         person = self._person(data)
-        if person.want == "NOTHING" or person.executed or person.state == "WITHDRAWN":
+        if person.want in FIRST_STATES or person.executed or person.state == "WITHDRAWN":
             raise ValueError("nothing was to be carried out")
         self._require("moved", data["moved"], person.state == "RESERVED")
         person.executed = 1
@@ -421,7 +437,6 @@ class Books:
             raise ValueError("an outcome is revealed that was not asked for")
         self._require("late", data["late"], person.state == "WRITTEN_OFF")
         self._require("after_verdict", data["after_verdict"], self.summary.verdict is not None)
-        _check_observation(data)
         person.outcome = _binary(data["outcome"])
         person.features = data.get("features")
         self._settle(person, "REVEALED", self._price(person, person.outcome), data)
@@ -434,7 +449,7 @@ class Books:
         self._settle(person, "DESCRIBED", person.hold, data)
 
     def _noted(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "SKIPPED", "WITHDRAWN")
+        person = self._person(data, "SKIPPED", "OBSERVED", "WITHDRAWN")
         if person.outcome is not None:
             raise ValueError("an outcome is noted twice")
         person.outcome = _binary(data["outcome"])
@@ -568,16 +583,34 @@ class Books:
     def _price(self, person: Person, outcome: int) -> int:
         if person.decision == 1:
             return 0
-        costs = self._costs(person.group)
-        return costs["feature"] + (costs["label"] if outcome == 0 else 0)
+        return person.hold if outcome == 0 else self._costs(person.group)["feature"]
 
-    def _worst(self, group: str, decision: int, want: str) -> int:
-        if want not in ("NOTHING", "FEATURES", "LABEL"):
+    def _worst(self, group: str, decision: int, want: str, look: Mapping[str, Any] | None) -> int:
+        if want not in ("NOTHING", "OBSERVED", "FEATURES", "LABEL"):
             raise ValueError(f"unknown request {want!r}")
         if decision == 1 or want == "NOTHING":
             return 0
         costs = self._costs(group)
-        return costs["feature"] + (costs["label"] if want == "LABEL" else 0)
+        price: int = costs["label"] if look is None else look["price"]
+        return costs["feature"] + (price if want == "LABEL" else 0)
+
+    def _check_look(self, want: str, look: Mapping[str, Any] | None) -> None:
+        """Check that somebody was asked by the number drawn, at a price that was declared."""
+        assist = self._settings["options"].get("assist")
+        if (look is not None) != (assist is not None and want in ("OBSERVED", "LABEL")):
+            raise ValueError("only an audit that looks before it asks observes, and it always does")
+        if look is None:
+            return
+        if set(look) != set(OBSERVATION):
+            raise ValueError(f"an observation holds {', '.join(OBSERVATION)}")
+        (low, high), price, m, pi = look["range"], look["price"], look["m"], look["pi"]
+        if type(price) is not int or not 0 <= price <= (assist["max_price"] or price):
+            raise ValueError(f"price {price!r} is beyond what was declared")
+        if not 0 <= m <= 1 or not 0 < pi <= 1 or type(look["draw"]) is not int:
+            raise ValueError("a guess, a chance or a draw is none")
+        if not low - 1e-9 <= m - m / pi <= m + (1 - m) / pi <= high + 1e-9:
+            raise ValueError("the observation leaves the range that was declared")
+        self._require("want", want, "LABEL" if look["draw"] < pi * 2**53 else "OBSERVED")
 
     def _costs(self, group: str) -> dict[str, int]:
         costs: dict[str, Any] = self._settings["costs"]
@@ -619,11 +652,6 @@ def _binary(value: object) -> int:
     if type(value) is not int or value not in (0, 1):
         raise ValueError(f"outcome {value!r} is not 0 or 1")
     return value
-
-
-def _check_observation(data: Mapping[str, Any]) -> None:
-    if not set(data.get("observation", ())) <= set(OBSERVATION):
-        raise ValueError(f"an observation may hold {', '.join(OBSERVATION)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

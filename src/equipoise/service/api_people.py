@@ -32,8 +32,8 @@ router = APIRouter(prefix="/v1/audits/{audit}", responses=problems(), tags=["peo
 
 Reply = models.FullReply | models.WriterReply
 State = Literal[
-    "SKIPPED", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED", "WITHDRAWN",
-    "OVERDUE", "WRITTEN_OFF",
+    "SKIPPED", "OBSERVED", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED",
+    "WITHDRAWN", "OVERDUE", "WRITTEN_OFF",
 ]  # fmt: skip
 
 

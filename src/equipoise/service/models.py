@@ -91,7 +91,7 @@ class WriterReply(Model):
 
     person: str
     state: str
-    want: Literal["NOTHING", "FEATURES", "LABEL"]
+    want: Literal["NOTHING", "OBSERVED", "FEATURES", "LABEL"]
     repeated: bool
 
 

@@ -1,0 +1,130 @@
+"""A ledger of an audit that looks before it asks: what it keeps, repeats, and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import Costs, LiveAudit, Question, Want
+from equipoise.assist import Assist
+from equipoise.errors import InvalidInput
+from equipoise.ledger.verify import Broken, canonical, digest, verify
+from equipoise.worlds import CellWorld
+
+WORLD = CellWorld.from_shares({"A": (0.3, 0.2, 0.5, 0.3), "B": (0.3, 0.2, 0.5, 0.36)})
+QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
+
+
+def create(ledger: str, **options: Any) -> LiveAudit:
+    options.setdefault("options", {"assist": Assist(max_price=400)})
+    return LiveAudit.create(ledger, "loans", WORLD.past(), QUESTION, Costs(1, 100), **options)
+
+
+def come(live: LiveAudit, people: int, seed: int = 0) -> dict[str, int]:
+    """Let denied people come and tell those asked, now and then with a correction or a loss."""
+    rng, wants = np.random.default_rng(seed), {want.value: 0 for want in Want}
+    for n in range(people):
+        group, name = "AB"[int(rng.integers(2))], f"p{seed}-{n}"
+        outcome = int(rng.random() < WORLD.r[group])
+        score, price = float(rng.normal() + 3.0 * outcome), int(rng.integers(50, 400))
+        reply = live.ask(name, group, 0, score=score, price=price, version="1")
+        wants[reply.want.value] += 1
+        if reply.want is Want.LABEL:
+            assert reply.hold == 1 + price
+            if n % 40 == 7:
+                live.withdraw(name)
+            else:
+                live.tell(name, outcome)
+            if n % 40 == 8:
+                live.correct(name, 1 - outcome, "typing error")
+    return wants
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, LiveAudit, dict[str, int]]:
+    ledger = f"{tmp_path_factory.mktemp('looks')}/ledger.db"
+    live = create(ledger, budget=60_000)
+    return ledger, live, come(live, 260)
+
+
+Lived = tuple[str, LiveAudit, dict[str, int]]
+
+
+def test_people_are_looked_at_and_the_books_agree(lived: Lived) -> None:
+    _, live, wants = lived
+    assert wants["OBSERVED"] > 20
+    status = live.status()
+    assert status.states["OBSERVED"] == wants["OBSERVED"]
+    assert "people looked at" in str(status)
+    live.verify()  # the chain, the books, every decision and the statistics anew
+
+
+def test_another_program_is_where_this_one_is(lived: Lived) -> None:
+    ledger, live, _ = lived
+    other = LiveAudit.open(ledger, "loans")
+    for n in range(20):
+        first = other.ask(f"late{n}", "A", 0, score=float(n % 5), price=60)
+        again = live.ask(f"late{n}", "A", 0, score=-9.0, price=399)
+        assert (again.want, again.hold, again.request) == (first.want, first.hold, first.request)
+        assert again.repeated
+    other.verify()
+
+
+def test_an_export_shows_every_draw(lived: Lived, tmp_path: Path) -> None:
+    """With the seed anybody can repeat the draws; a changed one does not pass."""
+    _, live, _ = lived
+    target = tmp_path / "audit.jsonl"
+    live.export(target)
+    lines = target.read_bytes().splitlines(keepends=True)
+    assert verify(lines).states["OBSERVED"] > 20
+    for change in ("draw", "pi", "price", "range"):
+        with pytest.raises(Broken):
+            verify(forged(lines, change))
+
+
+def forged(lines: list[bytes], change: str) -> list[bytes]:
+    """Return an export in which somebody who was observed was drawn otherwise, chained anew."""
+    events, prev, done = [], "", False
+    for line in lines:
+        event = json.loads(line)
+        look = event["data"].get("observation")
+        if prev:
+            event["prev"] = prev
+        if look is not None and event["data"]["want"] == "LABEL" and look["pi"] < 1 and not done:
+            wrong = {"draw": 2**53 - 1, "pi": 1e-12, "price": 401, "range": [0.0, 0.5]}
+            look[change], done = wrong[change], True
+        body = canonical(event)
+        prev = digest(body)
+        events.append(body.encode() + b"\n")
+    assert done
+    return events
+
+
+@pytest.mark.parametrize(
+    ("seen", "rule"),
+    [
+        ({"score": float("inf")}, "'score' must be a finite number"),
+        ({"price": 401}, "declared 'max_price', 400"),
+        ({"price": 1.5}, "price"),
+    ],
+)
+def test_what_cannot_be_used_leaves_no_trace(lived: Lived, seen: dict[str, Any], rule: str) -> None:
+    _, live, _ = lived
+    before = live.checkpoint().seq
+    with pytest.raises(InvalidInput, match=rule):
+        live.ask("stranger", "A", 0, **seen)
+    assert live.checkpoint().seq == before
+
+
+def test_a_ledger_s_draws_are_its_own(ledger: str) -> None:
+    with pytest.raises(InvalidInput, match="'seed' of 'assist' is the ledger's own"):
+        create(ledger, options={"assist": Assist(seed=1)})
+    with pytest.raises(InvalidInput, match="'assist' must be an Assist"):
+        create(ledger, options={"assist": "yes"})
+    plain = create(ledger, options={})
+    with pytest.raises(InvalidInput, match="'score' is for audits that look"):
+        plain.ask("p", "A", 0, score=0.5)
