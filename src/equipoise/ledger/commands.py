@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from equipoise._json import JsonValue
@@ -227,7 +227,8 @@ def checked(command: Command) -> Command:
 def made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
     """Return a row as a command, or why it is none."""
     try:
-        if len(row) == len(names.split(", ")):
+        needed = len(names.split(", "))
+        if needed <= len(row) <= (len(fields(Ask)) if kind is Ask else needed):
             return kind(*row)
     except TypeError:
         pass
