@@ -385,9 +385,9 @@ class Books:
         elif "place" in data:
             raise ValueError("only the approved have a place")
         look = data.get("observation")
+        self._check_look(want, look)
         self._require("hold", data["hold"], self._worst(group, decision, want, look))
         self._check_reason(data, want, why)
-        self._check_look(want, look)
         state = FIRST_STATES.get(want, "RESERVED")
         self.people.append(
             Person(

@@ -157,7 +157,10 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "nobody who did it": (lambda e: e[3].update(actor=""), "nobody is named"),
     "an extra field": (lambda e: e[3].update(note="x"), "an event has the fields"),
     "an extra fact": (lambda e: requested(e).update(note="x"), "lack or add note"),
-    "an extra observation": (lambda e: requested(e).update(observation={"q": 1}), "may hold"),
+    "an extra observation": (
+        lambda e: requested(e).update(observation={"q": 1}),
+        "only an audit that looks",
+    ),
     "paused when it was not": (lambda e: [e.pop(1), e.pop(1)], "paused before"),
     "a lottery lost and asked": (lambda e: requested(e).update(drawn=False), "drawn is False"),
     "an approval nobody asked for": (
