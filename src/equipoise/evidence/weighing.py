@@ -48,6 +48,7 @@ EPOCH = 1.2  # labels grow by this factor between two plans
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
 PART = 0.2  # of a stake is divided anew at a plan, where there are pairs to divide it among
 _FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
+_AT_ONCE = 250  # labels are weighed together; between two such lots refuted cells are dropped
 _LOOKED_AT = 1000  # cells of a set that a plan looks at
 _LOST = 1e-20  # evidence that will hardly recover
 _COPIED = (
@@ -452,9 +453,11 @@ class Weighing:
                 staircase.divide(division)
             for staircase in (*self.unfair_set, *self.fair_set):
                 staircase.size(self._sizings_at(start))
-            self.counted += self._weigh(start, stop)
-            if self.verdict is not None:
-                return
+            step = _AT_ONCE if self.takes_coins_only else stop - start
+            for at in range(start, stop, step):
+                self.counted += self._weigh(at, min(at + step, stop))
+                if self.verdict is not None:
+                    return
 
     def _weigh(self, start: int, stop: int) -> int:
         """Weigh observations one after the other; return how many until a verdict, or all."""
