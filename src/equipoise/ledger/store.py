@@ -289,5 +289,8 @@ def _people(
     if not wanted:
         return []
     among, values = connection.among(column, wanted)
-    query = f"SELECT {PERSON} FROM people WHERE audit_id = ? AND {among}"
+    # With more than a few names SQLite would rather walk through everybody.
+    by_name = connection.kind == "sqlite" and column == "person"
+    people = "people INDEXED BY people_person" if by_name else "people"
+    query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
     return [PersonRow(*row) for row in connection.run(query, (audit_id, *values))]

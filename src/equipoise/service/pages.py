@@ -35,7 +35,7 @@ WANTED = {
     "LABEL": "The outcome is wanted: override the refusal, and tell it when it is known.",
     "FEATURES": "The features are wanted.",
 }
-PATIENCE = 0.25  # seconds that a page waits for the evidence
+PATIENCE = 0.1  # seconds that a page waits for the evidence
 HEARTBEAT = 15.0  # seconds after which a silent stream says that it lives
 STREAM = 600.0  # seconds after which a browser must ask again, and show that it still may
 MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
