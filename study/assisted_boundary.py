@@ -53,7 +53,7 @@ def score_of(kind: str, outcome: int, labels: int, rng: np.random.Generator) -> 
     return float((outcome != turned) + 0.01 * rng.normal())
 
 
-def one(point: str, seed: int) -> Run:
+def one(point: str, seed: int, most: int = MOST) -> Run:
     """Run one audit; late: failures show soon, successes late, and a tenth are written off."""
     side, kind, late = (part.removesuffix(" score") for part in point.split(", "))
     rng = np.random.default_rng([seed, POINTS.index(point)])
@@ -61,7 +61,7 @@ def one(point: str, seed: int) -> Run:
     world = CellWorld.from_shares(shares)
     audit = AdaptiveAudit(world.past(), QUESTION, eq.Costs(), assist=Assist())
     waiting: list[tuple[int, Ticket, int]] = []
-    for now in range(MOST):
+    for now in range(most):
         if audit.finding is not None:
             break
         group = "AB"[int(rng.integers(2))]

@@ -1,0 +1,27 @@
+"""Audits that look, at the boundary of either wrong answer, with scores that help or lie.
+
+``python -m study assisted_boundary`` plays more of them, for longer. Seeds are fixed; a correct
+program would fail a test with probability ``ALARM`` at most over the choice of its seed.
+"""
+
+from __future__ import annotations
+
+import pytest
+from study.assisted_boundary import QUESTION, one
+
+from equipoise.bands import clopper_pearson
+from tests.profiles import quick
+
+ALARM = 1e-4
+RUNS = quick(4, full=200)
+POINTS = (
+    "FAIR, lying score, late",
+    "UNFAIR, lying score, at once",
+    "UNFAIR, helpful score, late",
+)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_score_cannot_make_verdicts_wrong_more_often_than_promised(point: str) -> None:
+    wrong = sum(one(point, seed, most=600)["wrong"] for seed in range(RUNS))
+    assert clopper_pearson(int(wrong), RUNS, ALARM)[0] <= QUESTION.delta
