@@ -61,6 +61,7 @@ html_theme_options = {
              "image_dark": "_static/favicon.svg"},
     "show_prev_next": True,
     "navbar_align": "left",
+    "navbar_persistent": ["search-button"],  # the other one is named otherwise than it reads
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
