@@ -17,6 +17,7 @@ def statements() -> dict[str, str]:
     """Return the sections of the proof, and the numbered promises, by their numbers."""
     parts = re.split(r"^### (3\.\d+) ", TEXT.partition("## 4.")[0], flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert list(found) == [f"3.{n}" for n in range(1, len(found) + 1)] == parts[1::2]
     promise = TEXT.partition("## 1.")[2].partition("## 2.")[0]
     items = re.split(r"^(\d)\. ", promise, flags=re.MULTILINE)
     return found | {f"1.{n}": text for n, text in zip(items[1::2], items[2::2], strict=True)}
