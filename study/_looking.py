@@ -39,8 +39,12 @@ class Case:
 
 
 def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
-    """Run one audit; return its cost, labels, people looked at, and whether it was wrong."""
-    rng = np.random.default_rng([seed, helped])
+    """Run one audit; return its cost, labels, people looked at, and whether it was wrong.
+
+    With help and without it begins with the same people, so that help that is never used costs
+    exactly nothing.
+    """
+    rng = np.random.default_rng(seed)
     assist = case.assist if helped else replace(case.assist, gate=NEVER)
     past = case.world.past(case.past, rng)
     audit = AdaptiveAudit(past, case.question, eq.Costs(), assist=assist)

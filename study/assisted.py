@@ -82,14 +82,14 @@ def cells(point: str, runs: Sequence[Run]) -> list[str]:
     """Return a row: costs, their ratio, and the price in calendar time."""
     helped, uniform = (np.array([r[f"{n} cost"] for r in runs]) for n in ("helped", "uniform"))
     ratio = helped.mean() / uniform.mean()
-    spread = [x.std(ddof=1) / x.mean() if len(x) > 1 else np.inf for x in (helped, uniform)]
+    apart = (helped - ratio * uniform).std(ddof=1) if len(runs) > 1 else np.inf
     return [
         point,
         f"{len(runs)}",
         f"{uniform.mean():,.0f}",
         f"{helped.mean():,.0f}",
         f"{ratio:.2f}",
-        f"{ratio * np.hypot(*spread) / np.sqrt(len(runs)):.2f}",
+        f"{apart / uniform.mean() / np.sqrt(len(runs)):.2f}",
         f"{mean(runs, 'helped labels'):,.0f}",
         f"{mean(runs, 'helped looks') / mean(runs, 'helped labels'):.1f}",
         f"{mean(runs, 'uniform wrong') * len(runs):.0f}",
