@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import tempfile
+import time
 from pathlib import Path
 
 from equipoise.errors import EquipoiseError
@@ -86,6 +87,7 @@ def _write(live: LiveAudit, rng: random.Random, number: int) -> None:
     driver.SNAPSHOT_EVERY = 50
     known: list[tuple[str, int]] = []
     for i in range(10**9):
+        time.sleep(rng.uniform(0.0, 0.006))  # a ledger that grows faster takes longer to verify
         person = f"{number}-{i}"
         if live.ask(person, rng.choice("AB"), int(rng.random() < 0.3)).want is Want.LABEL:
             if rng.random() < 0.1:
