@@ -470,7 +470,7 @@ def test_outcomes_still_out_are_named() -> None:
 
 
 def test_a_table_instead_of_past_decisions_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"'history' must be .*History\.read.*got a dict"):
+    with pytest.raises(InvalidInput, match=r"'history' must be .*History\.read.*got \{'group'"):
         AdaptiveAudit({"group": ["A"]}, QUESTION, Costs())  # type: ignore[arg-type]
 
 
