@@ -585,8 +585,8 @@ class AdaptiveAudit(Audit):
     def _doubted(self) -> str | None:
         """Return a group whose labels speak against the assumption, however little.
 
-        A verdict waits for as long as that: where the assumption does not hold, an alarm comes
-        first. To wait is always allowed.
+        A verdict waits for as long as that, so that an alarm may come first where the assumption is
+        plainly broken; a few labels often do not show it. To wait is always allowed.
         """
         if self._limits is None:
             return None
