@@ -15,6 +15,7 @@ from study.serving import WORLD, Served, serving
 from equipoise.ledger import LiveAudit
 from equipoise.question import Want
 from tests.acceptance.browser import CHROMIUM
+from tests.profiles import quick
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -118,7 +119,7 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     context.close()
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", quick(["dark", "phone"], full=["light", "dark", "phone"]))
 def test_every_page_is_readable(served: Served, browser: Browser, look: str) -> None:
     if not served.as_("auditor").get("/v1/audits").json()["audits"]:
         served.create("some")

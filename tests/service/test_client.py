@@ -17,6 +17,7 @@ from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
+from tests.profiles import quick
 
 
 def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
@@ -113,8 +114,9 @@ def test_it_waits_for_a_server_that_starts_again() -> None:
         audit.close()
 
 
-def test_the_lender_of_the_documents_is_audited(served: Served) -> None:
-    place = Path(__file__).parents[2] / "docs" / "tutorials" / "lender_by_service.py"
+@pytest.mark.parametrize("name", quick([], full=["lender_by_service.py"]))
+def test_the_lender_of_the_documents_is_audited(served: Served, name: str) -> None:
+    place = Path(__file__).parents[2] / "docs" / "tutorials" / name
     program = runpy.run_path(str(place))
     served.as_("auditor")
     finding = program["main"](served.url, served.tokens["auditor of all"])
