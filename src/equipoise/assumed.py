@@ -26,9 +26,9 @@ def assumed_limits(cells: Cells, assume: Assume | None, alpha: float | None) -> 
     Examples
     --------
     >>> from equipoise.cells import GroupCells
-    >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 0, 5)})
+    >>> cells = Cells({"A": GroupCells(20, 20, 60), "B": GroupCells(0, 0, 5)})
     >>> assumed_limits(cells, Assume(denied_no_better=True, r_at_least={"B": 0.2}), None)
-    {'A': (0.0, 0.75), 'B': (0.2, 1.0)}
+    {'A': (0.0, 0.5), 'B': (0.2, 1.0)}
     """
     if not assume:
         return None

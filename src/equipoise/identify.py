@@ -94,6 +94,16 @@ class Check(Finding):
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *self._more()])
 
+    def opinion(self, delta: float | None) -> str:
+        """Say what to think of an answer that somebody gives in place of the interval."""
+        if delta is None:
+            return "no answer"
+        if not self.lower <= delta <= self.upper:
+            return "wrong: the data rule it out"
+        if self.lower == self.upper:
+            return "right"
+        return "a guess: the data allow others"
+
     def _more(self) -> list[str]:
         return [
             f"  unlimited   past data without end would leave Delta in {self.unlimited}",

@@ -55,10 +55,11 @@ def test_nothing_to_pay_where_the_past_decides(loans: Path) -> None:
 
 
 def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
-    arguments = ("--feature-cost", "0.5", "--label-cost", "2")
+    arguments = ("--feature-cost", "0.5", "--label-cost", "2", "--audits", "4")
     done = equipoise("plan", loans, *COLUMNS, *OPEN, *arguments, "--json")
     history = eq.History.read(loans, group="race", decision="approved", outcome="repaid")
-    made = eq.plan(history, eq.Question("equal_opportunity", 0.3, 0.3), eq.Costs(0.5, 2.0))
+    question, costs = eq.Question("equal_opportunity", 0.3, 0.3), eq.Costs(0.5, 2.0)
+    made = eq.plan(history, question, costs, audits=4)
     assert json.loads(done.stdout) == json.loads(made.to_json())
 
 

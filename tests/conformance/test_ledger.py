@@ -131,7 +131,7 @@ def test_outcomes_that_nobody_asked_for_are_stored_and_cost_nothing(ledger: str)
     live.withdraw("first")
     live.tell("first", 1)
     assert live.status().spent == 0
-    assert live.status().late == 2
+    assert live.status().late == 0
     assert live.person("first").state == "WITHDRAWN"
     live.verify()
 

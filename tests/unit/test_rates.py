@@ -84,7 +84,7 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
 
 def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path) -> None:
     question, costs = eq.Question(metric, gamma=0.1, epsilon=0.2, delta=0.1), eq.Costs(5, 100)
-    made = eq.plan(UNFAIR.past(), question, costs)
+    made = eq.plan(UNFAIR.past(), question, costs, audits=4)
     assert [row.audit for row in made.rows] == ["adaptive"]
     assert made.rows[0].possible
     live = eq.LiveAudit.create(

@@ -16,7 +16,7 @@ from equipoise.assumed import Box, assumed_limits, contradiction, within
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
-from equipoise.errors import InvalidInput, ProtocolError, require_finite
+from equipoise.errors import InvalidInput, ProtocolError, require_finite, require_kind
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
@@ -45,6 +45,8 @@ ASSUMES_STREAM = "denied people of a group arrive like any others of it, whateve
 FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past data
 
 INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the verdict
+
+TOO_FEW = 10  # labels of a group from which nothing is foretold
 
 DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
 
@@ -115,6 +117,7 @@ class AdaptiveAudit(Audit):
         self.closes_for_good = assist is not None and assist.max_price is not None
         self._desk: Desk | None = None
         if assist is not None:
+            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
             self._require_max_price(assist)
             self._desk = Desk(assist, [costs.of(group).feature for group in self._groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
@@ -647,7 +650,13 @@ class AdaptiveAudit(Audit):
         weighing = self._evidence()
         to_go = weighing.labels_to_go()
         lines = []
-        if np.isfinite(to_go).all():
+        reachable = [self._is_reachable(group) for group in self._groups]
+        if (weighing.told[reachable] < TOO_FEW).any():
+            lines.append(
+                f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
+                "plan rehearses what such audits need"
+            )
+        elif np.isfinite(to_go).all():
             wanted = [
                 f"about {int(np.ceil(n)):,} of {g}"
                 for g, n in zip(self._groups, to_go, strict=True)

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.history.past import Past, require_past
+from equipoise.identify import Check, check
 from equipoise.question import Costs, Look, Question, Ticket, Want, require_asked
 
 __all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
@@ -305,6 +307,11 @@ class Audit(ABC):
 
     # -- where it stands ------------------------------------------------------------------------
 
+    @cached_property
+    def known_for_free(self) -> Check:
+        """What the past data establish without a label."""
+        return check(self.history, self.question)
+
     @property
     def cells(self) -> Cells:
         """The past data's cells."""
@@ -448,7 +455,15 @@ class Audit(ABC):
 
     def _give_up_if_broke(self) -> None:
         if self.budget is not None and not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude("the budget is spent")
+            self._finding = self._conclude(self._why_broke())
+
+    def _why_broke(self) -> str:
+        if self.cost > 0.0:
+            return "the budget is spent"
+        return (
+            f"the budget of {self.budget:,.10g} does not cover one request, which may cost "
+            f"{self._least_hold():,.10g}"
+        )
 
     def _require_open(self, ticket: Ticket) -> None:
         require_kind("ticket", ticket, Ticket, "what ask returned, a Ticket")

@@ -135,7 +135,7 @@ def check_options(
     >>> check_options(audit_class("adaptive"), {"tau": 500})
     Traceback (most recent call last):
     equipoise.errors.UnknownName: unknown option of the audit 'adaptive': 'tau'. Known: budget,
-    free_share. These audits have it: baseline, exp, rs
+    free_share, assist. These audits have it: baseline, exp, rs
     """
     known = {name: hint for name, hint in options_of(audit).items() if name not in without}
     for name, value in options.items():

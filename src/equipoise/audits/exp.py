@@ -232,7 +232,7 @@ class ExpAudit(Audit):
 
     def _give_up_if_broke(self) -> None:
         if not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude("the budget is spent")
+            self._finding = self._conclude(self._why_broke())
 
     def _settle(self, answer: Answer) -> None:
         self.books.settle(answer.ticket, answer.outcome)

@@ -11,7 +11,6 @@ from equipoise.audits.base import Audit
 from equipoise.bounds.tau_precision import RATE_OF_OUTCOME, outcomes_of
 from equipoise.compare import Compare
 from equipoise.finding import Finding, Interval
-from equipoise.identify import check
 from equipoise.question import Question, Verdict
 
 __all__ = ["compare_rates", "finding_from_rates", "inconclusive", "rate_intervals"]
@@ -51,7 +50,7 @@ def finding_from_rates(
 
 def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
     """Return what the past alone establishes, and what is missing."""
-    free = check(audit.history, audit.question)
+    free = audit.known_for_free
     return Finding(
         question=audit.question,
         verdict=Verdict.INCONCLUSIVE,

@@ -132,9 +132,7 @@ def answers_table(finding: Check) -> Table:
         ("approved rows only", finding.approved_only),
         ("denials as failures", finding.denied_as_failures),
     ):
-        table.add_row(
-            way, "undefined" if delta is None else f"{delta:.3f}", _opinion(finding, delta)
-        )
+        table.add_row(way, "undefined" if delta is None else f"{delta:.3f}", finding.opinion(delta))
     table.add_row(
         "all that the data allow",
         f"{finding.lower:.3f} to {finding.upper:.3f}",
@@ -142,13 +140,3 @@ def answers_table(finding: Check) -> Table:
         style="bold",
     )
     return table
-
-
-def _opinion(finding: Check, delta: float | None) -> str:
-    if delta is None:
-        return "no answer"
-    if not finding.lower <= delta <= finding.upper:
-        return "wrong: the data rule it out"
-    if finding.lower == finding.upper:
-        return "right"
-    return "a guess: the data allow others"

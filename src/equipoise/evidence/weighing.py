@@ -360,7 +360,8 @@ class Weighing:
     def counted_of(self, group: int) -> Counted:
         """Return what is counted of a group."""
         coins, sized, total, weight = np.zeros(3), [], 0.0, 0.0
-        for start, stop in self._stretches(0, self.counted):
+        whole = [(0, self.counted)] if self.counted else []
+        for start, stop in whole if self.takes_coins_only else self._stretches(0, self.counted):
             block, sizing = self._block(start, stop), self._sizings_at(start)[group]
             own = block.groups == group
             low, high = block.low[own], block.high[own]
@@ -525,7 +526,10 @@ class Weighing:
 
     def _block(self, start: int, stop: int) -> Block:
         groups, outcomes = np.array(self._groups[start:stop]), np.array(self._outcomes[start:stop])
-        zero, one = np.array(self._ends[start:stop]).T
+        if self.takes_coins_only:
+            zero, one = np.zeros(len(groups)), np.ones(len(groups))
+        else:
+            zero, one = np.array(self._ends[start:stop]).T
         return Block(
             groups,
             low=np.where(outcomes == 1, one, zero),

@@ -132,8 +132,6 @@ class State(Standing):
     def _noted(self, data: Data, _: Event) -> None:
         if data["decision"] == 1:
             self.drift.reveal(data["group"], data["place"], data["outcome"])
-        else:
-            self.late += 1
 
     def _withdrawn(self, data: Data, _: Event) -> None:
         self.memory.withdrawn(self._settle(data, "WITHDRAWN"), 0)

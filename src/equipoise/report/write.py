@@ -110,6 +110,6 @@ def _render(template: str, autoescape: bool, **values: object) -> str:
     )
     environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     environment.filters["points"] = lambda share: f"{share * 100:.1f}"
-    environment.filters["gap"] = lambda gap: "nothing at all" if gap is None else f"{gap:.3f}"
+    environment.filters["gap"] = lambda gap: "undefined" if gap is None else f"{gap:.3f}"
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment.get_template(template).render(pictures=pictures, words=sentences, **values)

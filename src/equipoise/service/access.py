@@ -137,10 +137,10 @@ class Access:
         known = self._known.get(key)
         if known is not None and now < known[0]:
             return known[1]
-        self._attempts.require(_address(scope))
         token = await scope["app"].state.desk.in_reader(lambda: self._store.find(text))
-        if token is None:
+        if token is None:  # others at the same address, with a token that is right, are let in
             self._known.pop(key, None)
+            self._attempts.require(_address(scope))
             self._attempts.failed(_address(scope))
             raise Problem("unauthenticated")
         caller = _caller(token)

@@ -37,7 +37,7 @@ WANTED = {
 }
 PATIENCE = 0.1  # seconds that a page waits for the evidence
 HEARTBEAT = 15.0  # seconds after which a silent stream says that it lives
-STREAM = 600.0  # seconds after which a browser must ask again, and show that it still may
+STREAM = 10.0  # seconds after which a browser must ask again, and show that it still may
 MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
 
 
@@ -98,7 +98,7 @@ async def audits(
 @router.get("/audits/{audit}")
 async def audit(visit: Reading, request: Request, done: str = "", want: str = "") -> HTMLResponse:
     """Watch one audit."""
-    return await audit_page(visit, request, done=WANTED.get(want, done))
+    return await audit_page(visit, request, done=WANTED.get(want, done.rstrip(".")))
 
 
 async def audit_page(
@@ -176,7 +176,7 @@ async def _moments(visit: Visit, state: Any) -> AsyncIterator[str]:
             weighed = visit.desk.weighing.latest
             moment = {"seq": await visit.desk.seen(), "weighed": weighed.seq if weighed else 0}
             if moment != last:
-                yield f"data: {json.dumps(moment)}\n\n"
+                yield f"data: {json.dumps(moment)}\nretry: 300\n\n"
                 last, spoke = moment, time.monotonic()
             elif time.monotonic() - spoke > HEARTBEAT:
                 yield ": still here\n\n"

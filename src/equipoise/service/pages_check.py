@@ -6,6 +6,7 @@ Nothing is kept: the counts travel with the form.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -193,7 +194,7 @@ def _new_audit(form: Fields, asked: Asked) -> models.NewAudit:
             raise InvalidInput(f"{name!r} must be in whole minor units (cents); got {price:g}")
         whole[name] = int(price)
     budget = str(form.get("budget", "")).strip()
-    if budget and not budget.isdecimal():
+    if budget and not re.fullmatch(r"[0-9]{1,19}", budget):
         raise InvalidInput(f"'budget' must be whole minor units, or nothing; got {budget[:40]!r}")
     question = {n: getattr(asked.question, n) for n in models.QuestionModel.model_fields}
     return models.NewAudit(

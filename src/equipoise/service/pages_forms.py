@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -32,7 +33,7 @@ def _word(fields: Fields, name: str) -> str:
 
 def _whole(fields: Fields, name: str) -> int:
     text = _word(fields, name).strip().replace(",", "")
-    if not text.lstrip("-").isdecimal() or len(text) > 20:
+    if not re.fullmatch(r"-?[0-9]{1,19}", text):
         raise InvalidInput(f"{name!r} must be a whole number; got {text!r}")
     return int(text)
 

@@ -11,6 +11,7 @@ from equipoise.planning.exp_forecast import exp_expectation, forecast_exp
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, MixtureWorld
+from tests.profiles import quick
 
 WORLD = MixtureWorld.synthetic(14.0, approval={"1": 0.6, "0": 0.5})
 CELLS = CellWorld(WORLD.cells, WORLD.r)
@@ -32,7 +33,7 @@ def test_the_forecast_is_what_the_audit_costs() -> None:
         for g, m in WORLD.mixtures.items()
     }
     expected = exp_expectation(CELLS, QUESTION, costs, branches)
-    sim = simulate("exp", WORLD, QUESTION, costs, repeats=40)
+    sim = simulate("exp", WORLD, QUESTION, costs, repeats=quick(12, full=40))
     for name in ("cost", "labels", "features"):
         mean = float(getattr(sim, name).mean())
         error = float(getattr(sim, name).std()) / np.sqrt(len(sim))
