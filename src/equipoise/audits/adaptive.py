@@ -112,12 +112,13 @@ class AdaptiveAudit(Audit):
         )
         self._bands = bands_from_past(history, question.metric, alpha)
         self._limits = self._assumed(alpha)
+        if assist is not None:
+            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
         # With prices of people: going on when money comes back would prefer the cheap.
         self.closes_for_good = assist is not None and assist.max_price is not None
         self._desk: Desk | None = None
         if assist is not None:
-            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
             self._require_max_price(assist)
             self._desk = Desk(assist, [costs.of(group).feature for group in self._groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
