@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -204,3 +205,42 @@ def test_the_command_line_takes_it(tmp_path: object) -> None:
     code, shown = check("at-most:B")
     assert code == 2
     assert "at-most:GROUP=NUMBER" in " ".join(shown.split())
+
+
+def test_labels_behind_a_verdict_that_waits_count_once() -> None:
+    """Labels that come together after a late one: told again, or counted anew, nothing changes."""
+    world = CellWorld.from_shares({"A": (0.3, 0.2, 0.5, 0.1), "B": (0.3, 0.2, 0.5, 0.27)})
+    question = eq.Question(
+        "false_omission_parity",
+        gamma=0.0,
+        epsilon=0.15,
+        delta=0.2,
+        assume=eq.Assume(r_at_most={"A": 0.1}),
+    )
+    held = 0
+    for seed in range(quick(2, full=6)):
+        audit = eq.AdaptiveAudit(world.past(), question, eq.Costs())
+        rng, tickets = np.random.default_rng(seed), []
+        for i in range(400):
+            ticket = audit.ask("AB"[i % 2], 0)
+            if ticket.want is eq.Want.LABEL:
+                tickets.append(ticket)
+        outcomes = [int(rng.random() < (0.3 if t.group == "A" else 0.6)) for t in tickets]
+        for ticket, outcome in list(zip(tickets, outcomes, strict=True))[1:120]:
+            audit.tell(ticket, outcome)
+        audit.tell(tickets[0], outcomes[0])
+        for ticket, outcome in list(zip(tickets, outcomes, strict=True))[120:160]:
+            if audit.finding is not None:
+                break
+            audit.tell(ticket, outcome)
+        weighing = audit.evidence
+        assert weighing is not None
+        held += weighing._held_until > 0
+        anew = deepcopy(weighing)
+        anew._start()
+        anew._held_until = weighing.counted
+        anew._count_settled(weighing.counted)
+        if weighing.verdict is None:
+            for now, then in zip(weighing.unfair_set, anew.unfair_set, strict=True):
+                assert now.least == pytest.approx(then.least, rel=1e-9)
+    assert held > 0

@@ -353,8 +353,14 @@ class AdaptiveAudit(Audit):
         raise NotImplementedError("answers are weighed as they come")
 
     def _after_corrections(self) -> None:
-        verdict = self._evidence().weigh()
+        weighing = self._evidence()
+        verdict = weighing.weigh()
+        if verdict is not None and self._doubted() is not None:
+            weighing.hold()
+            verdict = None
         self._finding = None if verdict is None else self._decided(verdict)
+        if self._finding is None and self._contradiction() is not None:
+            self._finding = self._report(Verdict.INCONCLUSIVE, "")
         if self._finding is None and self._concluded is not None:
             self._finding = self._conclude(self._concluded)
         if self._finding is None:
@@ -594,7 +600,12 @@ class AdaptiveAudit(Audit):
         """
         if self._limits is None:
             return None
-        for group, (low, high) in self._labelled(level=1.0).items():
+        weighing = self._weighing
+        seen = list(self._labelled(level=1.0).items())
+        if weighing is not None and weighing.takes_coins_only:  # also those behind one that is out
+            told = zip(self._groups, weighing.ones.tolist(), weighing.zeros.tolist(), strict=True)
+            seen += [(group, anytime_interval(x, y, 0.0, 1.0)) for group, x, y in told if x + y]
+        for group, (low, high) in seen:
             least, most = self._limits[group]
             if low > most or high < least:
                 return group

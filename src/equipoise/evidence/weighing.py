@@ -152,6 +152,7 @@ class Weighing:
         k, gap, epsilon = len(self._reachable), self._gamma + self._epsilon, self._epsilon
         compare = self._compare
         self.counted = 0
+        self._weighed = 0  # labels whose factors are in the stakes
         self.verdict: Verdict | None = None
         self.unfair_set = [
             Staircase(
@@ -234,7 +235,12 @@ class Weighing:
 
     def hold(self) -> None:
         """Take the verdict back for now: it is given again at the next label that is counted."""
-        self._held_until, self.verdict = self.counted, None
+        held = self.counted
+        if self._weighed > held:  # a block went on beyond the label that decided
+            self._start()
+            self._held_until = held
+            self._count_settled(held)
+        self._held_until, self.verdict = held, None
 
     def outcome(self, number: int) -> int | None:
         """Return a request's outcome, OUT if it was withdrawn, None if it is to come."""
@@ -440,10 +446,14 @@ class Weighing:
             self.ones[group] += weight * z
             self.zeros[group] += weight * (1.0 - z)
 
-    def _count_settled(self) -> None:
-        """Count observations in request order, up to the last label before the first out."""
+    def _count_settled(self, most: int | None = None) -> None:
+        """Count observations in request order, up to the last label before the first out.
+
+        ``most``: those before this request only.
+        """
         end = last = self.counted
-        while end < len(self._outcomes) and self._outcomes[end] is not None:
+        limit = len(self._outcomes) if most is None else most
+        while end < limit and self._outcomes[end] is not None:
             end += 1
             if self._is_label(end - 1):
                 last = end
@@ -462,7 +472,7 @@ class Weighing:
 
     def _weigh(self, start: int, stop: int) -> int:
         """Weigh observations one after the other; return how many until a verdict, or all."""
-        n = stop - start
+        n, self._weighed = stop - start, stop
         if n == 1 and self._is_label(start):
             kind = self._kind(start)
             for staircase in (*self.unfair_set, *self.fair_set):
