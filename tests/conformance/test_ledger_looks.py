@@ -128,3 +128,23 @@ def test_a_ledger_s_draws_are_its_own(ledger: str) -> None:
     plain = create(ledger, options={})
     with pytest.raises(InvalidInput, match="'score' is for audits that look"):
         plain.ask("p", "A", 0, score=0.5)
+
+
+def test_whoever_is_erased_and_asked_about_again_is_drawn_anew(tmp_path: Path) -> None:
+    live = create(str(tmp_path / "ledger.db"))
+    for _ in range(2):
+        if live.ask("again", "A", 0, score=0.3, price=60).want is Want.LABEL:
+            live.tell("again", 1)
+        live.erase("again", scrub=False)
+    live.export(tmp_path / "events.jsonl")
+    lines = (tmp_path / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    draws = [draw for line in lines for draw in _draws(json.loads(line))]
+    assert len(draws) == len(set(draws)) == 2
+    live.verify()
+
+
+def _draws(value: Any) -> list[int]:
+    if isinstance(value, dict):
+        own = [value["draw"]] if isinstance(value.get("draw"), int) else []
+        return own + [draw for part in value.values() for draw in _draws(part)]
+    return [draw for part in value for draw in _draws(part)] if isinstance(value, list) else []

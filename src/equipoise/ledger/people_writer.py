@@ -96,7 +96,7 @@ class PeopleWriter(Pen):
             score=command.score,
             price=command.price,
             version=command.version,
-            draw=draw_of_look(self._seed, name) / 2**53,
+            draw=draw_of_look(self._seed, data["person"], name) / 2**53,
             number=state.requests,
         )
         if ticket.look is not None:

@@ -247,9 +247,12 @@ def draw(seed: bytes, pseudonym: str) -> int:
     return int.from_bytes(mac[:8], "big") >> 11
 
 
-def draw_of_look(seed: bytes, pseudonym: str) -> int:
-    """Return the number that says whether somebody who was looked at is asked, as a lottery's."""
-    return draw(seed, f"look\n{pseudonym}")
+def draw_of_look(seed: bytes, number: int, pseudonym: str) -> int:
+    """Return the number that says whether somebody who was looked at is asked, as a lottery's.
+
+    It depends on the person's number, too: who is erased and asked about again is drawn anew.
+    """
+    return draw(seed, f"look\n{number}\n{pseudonym}")
 
 
 def keyed(salt: str, audit: str, pseudonym: str) -> str:
@@ -354,7 +357,7 @@ class Books:
                     raise Broken(f"the lottery said otherwise about person {number}")
             if seed is None or person.look is None:
                 continue
-            if draw_of_look(bytes.fromhex(seed), name) != person.look:
+            if draw_of_look(bytes.fromhex(seed), number, name) != person.look:
                 raise Broken(f"another number was drawn for person {number}")
         if len(opened) + self.summary.erased != len(self.people):
             raise Broken("keys of people are missing who were not erased")
