@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from equipoise.errors import Conflict, EquipoiseError, InvalidInput
+from equipoise.errors import Conflict, EquipoiseError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger import commands as do
 from equipoise.ledger.connection import Connection
@@ -200,14 +200,13 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), person=PEOPLE)
     def erase(self, who: int, person: str) -> None:
         known = self.people.get(person)
-        if known is None or known.state in ("RESERVED", "EXECUTED", "OVERDUE"):
+        if known is not None and known.state in ("RESERVED", "EXECUTED", "OVERDUE"):
             self._refused(who, do.Erase(person))
             return
-        try:
-            self._do(who, do.Erase(person))
-        except InvalidInput:  # carried out, and then the power was cut: nobody knows them any more
-            assert self.programs[who].person(person) is None
-        self.erased.append(self.people.pop(person))
+        assert self._do(who, do.Erase(person)).state == "ERASED"
+        assert self.programs[who].person(person) is None
+        if known is not None:
+            self.erased.append(self.people.pop(person))
 
     @rule(who=st.integers(0, 1), fault=st.sampled_from(["before", "after"]))
     def crash_in_the_next_commit(self, who: int, fault: str) -> None:

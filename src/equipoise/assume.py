@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, require_in_unit
 
 __all__ = ["Assume"]
+
+NO_BETTER = "denied-no-better"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,35 @@ class Assume(JsonValue):
                     f"'r_at_least' of {group!r} must not be above its 'r_at_most'; "
                     f"got {least!r} and {most!r}"
                 )
+
+    @classmethod
+    def parse(cls, words: Iterable[str]) -> Assume:
+        """Read what people write on a command line or in a form.
+
+        Examples
+        --------
+        >>> print(Assume.parse(["denied-no-better", "at-most:B=0.4"]))
+        the denied of every group would do no better than its approved; at most 0.4 of the denied of
+        B would do well
+        """
+        no_better = False
+        limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
+        for word in words:
+            kind, _, rest = word.partition(":")
+            group, _, number = rest.rpartition("=")
+            try:
+                if word == NO_BETTER:
+                    no_better = True
+                elif kind in limits and group:
+                    limits[kind][group] = float(number)
+                else:
+                    raise ValueError
+            except ValueError:
+                raise InvalidInput(
+                    f"'assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
+                    f"got {word[:80]!r}"
+                ) from None
+        return cls(no_better, limits["at-most"], limits["at-least"])
 
     def __hash__(self) -> int:
         sides = (tuple(sorted(x.items())) for x in (self.r_at_most, self.r_at_least))

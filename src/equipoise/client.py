@@ -113,10 +113,13 @@ class RemoteAudit:
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         made = cls(url, name, token=token, patience=patience)
         names = ("metric", "gamma", "epsilon", "delta", "compare")
+        asked = {n: getattr(question, n) for n in names}
+        if question.assume is not None:
+            asked["assume"] = question.assume.to_dict()
         groups = {g: {"feature": c.feature, "label": c.label} for g, c in costs.groups.items()}
         body = {
             "past": history.cells.to_dict(),
-            "question": {n: getattr(question, n) for n in names},
+            "question": asked,
             "costs": {"feature": costs.feature, "label": costs.label, "groups": groups},
             **settings,
         }

@@ -41,6 +41,9 @@ def come(live: LiveAudit, people: int, seed: int = 0) -> dict[str, int]:
                 live.tell(name, outcome)
             if n % 40 == 8:
                 live.correct(name, 1 - outcome, "typing error")
+        elif n % 10 == 9:  # noted, since nobody asked, and wrong
+            live.tell(name, outcome)
+            live.correct(name, 1 - outcome, "typing error")
     return wants
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_the_budget_can_be_changed_and_an_audit_that_ran_dry_goes_on(ledger: str
     live.set_budget(3 * HOLD_B, "the board agreed")
     assert live.finding is None
     assert live.ask("four", "B", 0).want is Want.LABEL
-    with pytest.raises(InvalidInput, match="must be at least what is spent or held, 420; got 419"):
+    with pytest.raises(ProtocolError, match="must be at least what is spent or held, 420; got 419"):
         live.set_budget(2 * HOLD_B - 1, "less")
     live.set_budget(2 * HOLD_B, "all that is needed")
     assert live.ask("five", "B", 0).why == "budget"
@@ -106,13 +107,19 @@ def test_a_second_person_must_approve_where_the_audit_says_so(ledger: str) -> No
     with pytest.raises(ProtocolError, match="is 'anna''s own; another person must approve"):
         live.approve(proposals[0].number)
     for reply in proposals:
-        bert.approve(reply.number)
+        done, again = bert.approve(reply.number), bert.approve(reply.number)
+        assert (again.state, again.number, again.repeated) == (done.state, done.number, True)
+    with pytest.raises(ProtocolError, match="was approved before"):
+        live.reject(proposals[0].number, "too late")
     with pytest.raises(UnknownName, match="unknown proposal"):
-        bert.approve(proposals[0].number)
+        bert.approve(999)
     status = live.status()
     assert (status.cap, status.spent, status.paused, status.proposals) == (2000, 10, None, ())
     dropped = bert.erase("x")
     live.reject(dropped.number, "not asked for")
+    assert live.reject(dropped.number, "not asked for").repeated
+    with pytest.raises(ProtocolError, match="was rejected before"):
+        live.approve(dropped.number)
     assert live.person("x") is not None
     live.conclude()
     assert live.status().concluded is None
@@ -126,8 +133,8 @@ def test_a_second_person_must_approve_where_the_audit_says_so(ledger: str) -> No
 SECRET = "somebody-who-wants-to-be-forgotten"
 
 
-def filled(ledger: str) -> LiveAudit:
-    live = create(ledger, lottery=0.8, seed="ab" * 32)
+def filled(ledger: str, **more: Any) -> LiveAudit:
+    live = create(ledger, lottery=0.8, seed="ab" * 32, **more)
     for person, group, decision, outcome in people(60):
         if live.ask(person, group, decision).want is Want.LABEL:
             live.tell(person, outcome)
@@ -144,6 +151,7 @@ def test_an_erased_person_is_gone_and_everything_stays_provable(
     live = filled(either)
     before, point = live.status(), live.checkpoint()
     assert live.erase(SECRET).state == "ERASED"
+    assert live.erase(SECRET).repeated  # and whoever was never known
     after = live.status()
     assert (after.spent, after.groups, after.erased) == (before.spent, before.groups, 1)
     live.verify([(point.seq, point.hash)])
@@ -159,10 +167,12 @@ def test_an_erased_person_is_gone_and_everything_stays_provable(
 
 
 def test_no_byte_of_an_erased_person_stays_in_sqlite(ledger: str) -> None:
-    live = filled(ledger)
+    live = filled(ledger, approvals=("erased",))
     files = [Path(ledger), Path(f"{ledger}-wal")]
     assert any(SECRET.encode() in path.read_bytes() for path in files)
-    live.erase(SECRET)
+    proposal = live.erase(SECRET).number
+    assert proposal is not None
+    live.acting_as("second").approve(proposal)
     for path in Path(ledger).parent.iterdir():
         assert SECRET.encode() not in path.read_bytes(), path
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 
-import httpx
 import pytest
-from study.serving import WORLD, Served
+from study.serving import PAST, WORLD, Served
 
+from equipoise.assume import Assume
 from equipoise.errors import UnknownName
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask
 from equipoise.service.desk import Desk
-
-
-def kind(answer: httpx.Response) -> str:
-    """Return a problem's type, checked to be what RFC 9457 wants."""
-    assert answer.headers["content-type"] == "application/problem+json", answer.text
-    found = answer.json()
-    assert found["status"] == answer.status_code
-    assert found["title"]
-    return str(found["type"]).removeprefix("urn:equipoise:")
+from tests.service.attacking import form_key, kind, log_in
 
 
 def test_asking_and_telling_again_changes_nothing(served: Served) -> None:
@@ -111,13 +103,35 @@ def test_a_second_person_must_approve(served: Served) -> None:
     assert kind(auditor.post(own)) == "forbidden"
     assert approver.post(own).json()["state"] == "BUDGET"
     assert auditor.get(f"{path}/budget").json()["cap"] == 5000
-    assert kind(approver.post(own)) == "unknown-proposal"
+    assert kind(approver.post(f"{path}/proposals/999/approval")) == "unknown-proposal"
     number = auditor.post(f"{path}/conclude", json={"why": "enough"}).json()["number"]
     dropped = approver.post(f"{path}/proposals/{number}/rejection", json={"why": "not yet"})
     assert dropped.json()["state"] == "REJECTED"
     assert auditor.get(f"{path}/status").json()["concluded"] is None
     actors = auditor.get(f"{path}/status").json()["actors"]
     assert {"auditor of all", "approver of all"} <= set(actors)
+
+
+def test_what_is_granted_is_asked_and_shown(served: Served) -> None:
+    granted = {"denied_no_better": True, "r_at_most": {"B": 0.4}, "r_at_least": {}}
+    question = {"gamma": 0.1, "epsilon": 0.2, "assume": granted}
+    served.create("granted", question=question, audit="adaptive", options={})
+    served.create("granted", question=question, audit="adaptive", options={})  # found begun
+    auditor = served.as_("auditor")
+    finding = auditor.get("/v1/audits/granted/finding").json()["so_far"]
+    assert "at most 0.4 of the denied of B would do well (granted)" in finding["assumptions"]
+    wrong = {**question, "assume": {"r_at_most": {"nobody": 0.4}}}
+    body = {"past": PAST, "question": wrong}
+    assert kind(auditor.put("/v1/audits/wrong", json=body)) == "invalid-input"
+    browser = log_in(served)
+    form = {"cells": json.dumps(PAST), "no_better": "1", "limits": "at-most:B=0.4\n",
+            "form_key": form_key(browser.get("/check").text)}  # fmt: skip
+    shown = browser.post("/check", data=form).text
+    assert "if the denied of every group would do no better than its approved; at most 0.4" in shown
+    assert browser.post("/audits", data={**form, "name": "by page"}).status_code == 303
+    live = LiveAudit.open(served.settings.ledger, "by page")
+    assert live.settings.question.assume == Assume(True, {"B": 0.4})
+    live.close_ledger()
 
 
 def test_decisions_about_an_audit(served: Served) -> None:

@@ -13,6 +13,7 @@ import pytest
 from study.postgres import in_memory
 from study.serving import WORLD, Served, serving
 
+from equipoise.assume import Assume
 from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit
@@ -30,8 +31,10 @@ def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
 def test_an_audit_from_beginning_to_end(served: Served) -> None:
     served.as_("auditor")
     token = served.tokens["auditor of all"]
+    granted = Assume(denied_no_better=True, r_at_most={"B": 0.9})
+    question = Question(gamma=0.1, epsilon=0.2, delta=0.1, assume=granted)
     audit = RemoteAudit.create(
-        served.url, "remote é/1", WORLD.past(4000, 0), Question(gamma=0.1, epsilon=0.2, delta=0.1),
+        served.url, "remote é/1", WORLD.past(4000, 0), question,
         Costs(feature=5, label=100, groups={"B": Costs(10, 200)}), token=token, budget=100_000,
     )  # fmt: skip
     served.clients.append(audit)
@@ -53,6 +56,7 @@ def test_an_audit_from_beginning_to_end(served: Served) -> None:
             break
     finding, live = audit.finding, LiveAudit.open(served.settings.ledger, "remote é/1")
     assert finding == live.finding is not None
+    assert live.settings.question == question
     assert audit.status().to_dict() == live.status().to_dict()
     assert audit.checkpoint().hash == live.checkpoint().hash
     assert audit.verify()["head"] == live.checkpoint().hash
@@ -85,7 +89,7 @@ def test_errors_are_the_ledgers(served: Served) -> None:
 
 def test_it_has_the_methods_of_a_live_audit() -> None:
     elsewhere = {"run", "settle", "open", "acting_as", "close_ledger", "export", "lines", "trace",
-                 "replay", "erase_features", "person", "pending_by_day"}  # fmt: skip
+                 "replay", "erase_features", "person", "pending_by_day", "scrub"}  # fmt: skip
     of_live = {
         name for name, _ in inspect.getmembers(LiveAudit, inspect.isroutine) if name[0] != "_"
     }

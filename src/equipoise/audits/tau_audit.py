@@ -248,7 +248,8 @@ def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_grou
 
 
 def checked_tau(tau: object) -> int:
-    """Return tau if it is a whole number of at least 1."""
-    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or tau < 1:
-        raise InvalidInput(f"'tau' must be a whole number of at least 1; got {tau!r}")
+    """Return tau if it is a whole number of at least 1 that a float holds exactly."""
+    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
+        shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
+        raise InvalidInput(f"'tau' must be a whole number of at least 1, below 2**53; got {shown}")
     return int(tau)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from equipoise.assume import Assume
-from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
 
@@ -33,7 +32,6 @@ __all__ = [
 Command = Callable[..., None]
 
 QUESTION, PRICES = "Question", "Prices"
-NO_BETTER = "denied-no-better"
 
 LEDGER = "equipoise-ledger.db"
 Ledger = Annotated[
@@ -143,38 +141,8 @@ def question_asked(
     assume: Assumed = None,
 ) -> Question:
     """Return the question that is asked."""
-    return Question(
-        metric, gamma, epsilon, delta, compare=compare, assume=_assumed(assume) if assume else None
-    )
-
-
-def _assumed(words: Sequence[str]) -> Assume:
-    """Read what is assumed.
-
-    Examples
-    --------
-    >>> print(_assumed(["denied-no-better", "at-most:B=0.4"]))
-    the denied of every group would do no better than its approved; at most 0.4 of the denied of B
-    would do well
-    """
-    no_better = False
-    limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
-    for word in words:
-        kind, _, rest = word.partition(":")
-        group, _, number = rest.rpartition("=")
-        try:
-            if word == NO_BETTER:
-                no_better = True
-            elif kind in limits and group:
-                limits[kind][group] = float(number)
-            else:
-                raise ValueError
-        except ValueError:
-            raise InvalidInput(
-                f"'--assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
-                f"got {word!r}"
-            ) from None
-    return Assume(no_better, limits["at-most"], limits["at-least"])
+    granted = Assume.parse(assume) if assume else None
+    return Question(metric, gamma, epsilon, delta, compare=compare, assume=granted)
 
 
 def questions_asked(

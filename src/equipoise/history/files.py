@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
+from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.database import DatabaseSource, engine_of, require_table
 from equipoise.history.duck import DuckSource, connect, identifier
-from equipoise.history.source import Reading, Source
+from equipoise.history.source import Reading, Source, require_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -229,37 +229,49 @@ def _lake(folder: Path) -> str | None:
 def _open_excel(path: str, columns: Sequence[str], sheet: str | None) -> Source:
     if importlib.util.find_spec("openpyxl") is None:
         raise MissingExtra("openpyxl", extra="excel", purpose="Excel files")
-    import zipfile
-
     import numpy as np
-    import openpyxl
-
-    from equipoise.history.source import require_columns
 
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (zipfile.BadZipFile, KeyError, OSError) as error:
-        raise BadData(f"cannot read {path!r}: {error}") from None
-    if sheet is None and len(book.sheetnames) > 1:
-        raise InvalidInput(
-            f"'source' {path!r} has several sheets; name one with 'table' (--table): "
-            f"{', '.join(book.sheetnames)}"
-        )
-    if sheet is not None and sheet not in book.sheetnames:
-        raise UnknownName("sheet", sheet, book.sheetnames)
-    rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
-    header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
-    require_columns(columns, header)
-    kept = [row for row in rows if any(cell is not None for cell in row)]
-    book.close()
+        header, rows = _excel_rows(path, columns, sheet)
+    except EquipoiseError:
+        raise
+    except Exception as error:  # whatever a broken file does to the library that reads it
+        raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
     arrays = {
-        name: np.array([_cell(row, at) for row in kept], dtype=object)
-        for at, name in enumerate(header)
-        if name
+        name: np.array([row[at] for row in rows], dtype=object) for at, name in enumerate(header)
     }
     connection = connect()
     connection.register("arrays", arrays)
     return DuckSource(repr(path), lambda: connection.table("arrays"), columns)
+
+
+def _excel_rows(
+    path: str, columns: Sequence[str], sheet: str | None
+) -> tuple[list[str], list[tuple[str | None, ...]]]:
+    """Return the wanted columns' names and rows; a sheet may be wider than memory can hold."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        if sheet is None and len(book.sheetnames) > 1:
+            raise InvalidInput(
+                f"'source' {path!r} has several sheets; name one with 'table' (--table): "
+                f"{', '.join(book.sheetnames)}"
+            )
+        if sheet is not None and sheet not in book.sheetnames:
+            raise UnknownName("sheet", sheet, book.sheetnames)
+        rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+        header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
+        require_columns(columns, header)
+        places = {name: at for at, name in enumerate(header) if name in columns}
+        kept = [
+            tuple(_cell(row, at) for at in places.values())
+            for row in rows
+            if any(cell is not None for cell in row)
+        ]
+        return list(places), kept
+    finally:
+        book.close()
 
 
 def _cell(row: Sequence[Any], at: int) -> str | None:

@@ -276,13 +276,20 @@ class LiveAudit(Proofs):
     def erase(self, person: str, *, scrub: bool = True) -> Reply:
         """Forget a person: pseudonym, key and features are gone, chain and money stay provable.
 
+        Nothing is left that could tell whether somebody was erased before or never known, so a
+        name that nobody has is answered as ``repeated``: look there for a mistyped one.
+
         ``scrub`` also rewrites the database's files, so that no copy stays in unused space; do it
         once after many.
         """
         reply = self._one(do.Erase(person))
         if scrub and reply.state == "ERASED":
-            self._store.scrub()
+            self.scrub()
         return reply
+
+    def scrub(self) -> None:
+        """Rewrite the database's files, so that no copy of what was erased stays in them."""
+        self._store.scrub()
 
     # -- the audit --------------------------------------------------------------------------------
 
@@ -315,7 +322,10 @@ class LiveAudit(Proofs):
 
     def approve(self, proposal: int) -> Reply:
         """Carry out what somebody else proposed, where the audit asks for a second person."""
-        return self._one(do.Approve(proposal))
+        reply = self._one(do.Approve(proposal))
+        if reply.state == "ERASED":
+            self.scrub()
+        return reply
 
     def reject(self, proposal: int, why: str) -> Reply:
         """Drop a proposal."""
@@ -324,7 +334,7 @@ class LiveAudit(Proofs):
     def erase_features(self) -> None:
         """Delete every feature vector, after the verdict; chain and money stay provable."""
         self._one(do.EraseFeatures())
-        self._store.scrub()
+        self.scrub()
 
     def run(self, commands: Iterable[Command]) -> list[Reply]:
         """Carry out commands of any kind; a refused one has its ``problem`` set."""

@@ -225,7 +225,9 @@ class PeopleWriter(Pen):
         return self._changed_reply(row)
 
     def _erase(self, command: do.Erase) -> Reply:
-        row = self._row(command.person)
+        row = self._people.get(command.person)
+        if row is None:  # erased before, or never known: nothing is left that could tell
+            return Reply("", state="ERASED", repeated=True)
         if row.open:
             raise ProtocolError(
                 f"person {row.person!r} is {row.state}; settle the request first: withdraw it, "

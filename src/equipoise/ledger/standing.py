@@ -20,7 +20,7 @@ __all__ = ["SNAPSHOT_FORMAT", "Data", "Event", "GroupTally", "Standing"]
 Event = Mapping[str, Any]
 Data = Mapping[str, Any]
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 PLAIN = (
     *("seq", "head", "time", "people", "requests", "cap", "spent", "reserved", "overrun"),
     *("max_in_flight", "max_in_flight_groups", "concluded", "paused", "features_erased"),
@@ -73,7 +73,8 @@ class Standing:
         self.conflicts = 0
         self.late = 0
         self.erased = 0
-        self.proposals: dict[int, dict[str, Any]] = {}
+        self.proposals: dict[int, dict[str, Any]] = {}  # that are open
+        self.decided: dict[int, list[Any]] = {}  # kind of event, its person and reason
         self.acts: Counter[tuple[str, str]] = Counter()  # events per actor and kind
         self._features_of = features_of
 
@@ -164,6 +165,7 @@ class Standing:
             "groups": {g: {**asdict(t), "states": dict(t.states)} for g, t in self.groups.items()},
             "drift": self.drift.to_data(),
             "proposals": {str(seq): proposal for seq, proposal in self.proposals.items()},
+            "decided": {str(seq): decision for seq, decision in self.decided.items()},
             "acts": [[actor, kind, n] for (actor, kind), n in self.acts.items()],
             "log": self.memory.log,
         }
@@ -177,6 +179,7 @@ class Standing:
             self.groups[group] = GroupTally(**{**tally, "states": Counter(tally["states"])})
         self.drift.restore(data["drift"])
         self.proposals = {int(seq): proposal for seq, proposal in data["proposals"].items()}
+        self.decided = {int(seq): decision for seq, decision in data["decided"].items()}
         self.acts = Counter({(actor, kind): n for actor, kind, n in data["acts"]})
         self.memory = Memory(self.settings, self._features_of, data["log"])
         self.memory.cap = self.cap

@@ -60,6 +60,7 @@ class State(Standing):
         self.acts[event["actor"], kind] += 1
         if "proposal" in data:
             self.proposals.pop(data["proposal"], None)
+            self.decided[data["proposal"]] = [kind, data.get("person"), data.get("why", "")]
 
     def _created(self, data: Data, _: Event) -> None:
         self.begin(data)

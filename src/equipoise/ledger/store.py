@@ -79,7 +79,8 @@ class Store(Database):
         with self.transaction() as connection:
             if connection.kind == "postgresql":
                 connection.run("LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE")
-            if connection.run("SELECT 1 FROM audits WHERE name = ?", (name,)).fetchone():
+            taken = "SELECT 1 FROM audits WHERE name = ? OR uid = ?"  # audits are found by either
+            if connection.run(taken, (name, name)).fetchone():
                 raise InvalidInput(f"an audit named {name!r} exists already; choose another name")
             number = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
             row = AuditRow(number, uid, name, seed, 1, own, time, cap, 0, 0, 0)

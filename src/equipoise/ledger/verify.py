@@ -468,7 +468,7 @@ class Books:
         self._settle(person, "WRITTEN_OFF", person.hold, data)
 
     def _corrected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "WITHDRAWN")
+        person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "OBSERVED", "WITHDRAWN")
         if person.outcome is None or data["outcome"] == person.outcome:
             raise ValueError("a correction must change an outcome that is known")
         person.outcome = _binary(data["outcome"])

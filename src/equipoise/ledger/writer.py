@@ -70,7 +70,7 @@ class Writer(PeopleWriter):
             return Reply("", state="BUDGET", repeated=True)
         bound = state.spent + state.reserved
         if budget is not None and budget < bound:
-            raise InvalidInput(
+            raise ProtocolError(
                 f"'budget' must be at least what is spent or held, {state.settings.money(bound)}; "
                 f"got {state.settings.money(budget)}"
             )
@@ -108,6 +108,8 @@ class Writer(PeopleWriter):
     # -- two people -------------------------------------------------------------------------------
 
     def _approve(self, command: do.Approve) -> Reply:
+        if (before := self._decided(command.proposal, "approved")) is not None:
+            return before
         proposal = self._open_proposal(command.proposal)
         if proposal["actor"] == self._actor:
             raise ProtocolError(
@@ -118,9 +120,23 @@ class Writer(PeopleWriter):
         return RULES[type(made)](self, made)
 
     def _reject(self, command: do.Reject) -> Reply:
+        if (before := self._decided(command.proposal, "rejected")) is not None:
+            return before
         self._open_proposal(command.proposal)
         self._append("rejected", {"proposal": command.proposal, "why": command.why})
         return Reply("", state="REJECTED", number=command.proposal)
+
+    def _decided(self, proposal: int, how: str) -> Reply | None:
+        """Answer what was decided before as it was answered then; it cannot be decided anew."""
+        if proposal not in self.state.decided:
+            return None
+        kind, person, why = self.state.decided[proposal]
+        was = "rejected" if kind == "rejected" else "approved"
+        if how != was:
+            raise ProtocolError(f"proposal {proposal} was {was} before")
+        if kind == "rejected":
+            return Reply("", state="REJECTED", number=proposal, repeated=True)
+        return Reply("", state=kind.upper(), number=person, why=why, repeated=True)
 
     def _open_proposal(self, number: int) -> Mapping[str, Any]:
         if number not in self.state.proposals:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from equipoise._version import __version__
 from equipoise.errors import InvalidInput, UnknownName, require_kind
@@ -99,6 +100,14 @@ def _of_report(report: Report) -> dict[str, object]:
     }
 
 
+def _words_only(value: object) -> object:
+    """Keep names and reasons from being markup: HTML, links or cells of a Markdown table."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    text = str(escape(value)).replace("&#39;", "'").replace("&#34;", '"')
+    return " ".join(text.replace("|", "\\|").replace("](", "]\\(").split("\n"))
+
+
 def _render(template: str, autoescape: bool, **values: object) -> str:
     environment = Environment(
         loader=PackageLoader("equipoise.report", "templates"),
@@ -107,6 +116,7 @@ def _render(template: str, autoescape: bool, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=None if autoescape else _words_only,
     )
     environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     environment.filters["points"] = lambda share: f"{share * 100:.1f}"

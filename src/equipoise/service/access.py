@@ -25,7 +25,7 @@ from equipoise.service.problems import Problem, problem_of, to_response
 from equipoise.service.settings import LOOPBACK, ServiceSettings
 from equipoise.service.tokens import Role, Session, Token, TokenStore
 
-__all__ = ["COOKIE", "Access", "Attempts", "Caller"]
+__all__ = ["COOKIE", "Access", "Attempts", "Caller", "address_of", "caller_of", "decoded"]
 
 COOKIE = "equipoise_session"
 PUBLIC = ("/livez", "/readyz", "/openapi.json", "/login", "/favicon.ico")
@@ -45,6 +45,11 @@ class Caller:
     session: Session | None = None
 
     @property
+    def may_know(self) -> bool:
+        """Whether the caller may learn more than replies."""
+        return self.role is not Role.WRITER
+
+    @property
     def form_key(self) -> str:
         """What forms must bring along; empty where no log-in is needed."""
         return "" if self.session is None else self.session.form_key
@@ -61,21 +66,18 @@ class Attempts:
         self._clock = clock
         self._failed: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def require(self, address: str) -> None:
-        """Refuse an address that failed too often."""
-        times = self._failed.get(address)
-        while times and times[0] < self._clock() - WINDOW:
-            times.popleft()
-        if times and len(times) >= FAILURES:
-            wait = int(times[0] + WINDOW - self._clock()) + 1
-            raise Problem("too-many-attempts", headers={"Retry-After": str(wait)})
-
     def failed(self, address: str) -> None:
-        """Count a failure."""
-        self._failed.setdefault(address, deque(maxlen=FAILURES)).append(self._clock())
+        """Count a failure; refuse an address that failed too often."""
+        now, times = self._clock(), self._failed.setdefault(address, deque())
         self._failed.move_to_end(address)
         if len(self._failed) > 10_000:
             self._failed.popitem(last=False)
+        while times and times[0] < now - WINDOW:
+            times.popleft()
+        if len(times) >= FAILURES:
+            wait = int(times[0] + WINDOW - now) + 1
+            raise Problem("too-many-attempts", headers={"Retry-After": str(wait)})
+        times.append(now)
 
 
 class Access:
@@ -140,8 +142,7 @@ class Access:
         token = await scope["app"].state.desk.in_reader(lambda: self._store.find(text))
         if token is None:  # others at the same address, with a token that is right, are let in
             self._known.pop(key, None)
-            self._attempts.require(_address(scope))
-            self._attempts.failed(_address(scope))
+            self._attempts.failed(address_of(scope))
             raise Problem("unauthenticated")
         caller = _caller(token)
         self._known[key] = (now + REMEMBERED, caller)
@@ -183,7 +184,8 @@ def _caller(token: Token, session: Session | None = None) -> Caller:
     return Caller(token.name, token.role, token.audit, session)
 
 
-def _address(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
+    """Return where a request comes from."""
     client = scope.get("client")
     return client[0] if client else "unknown"
 

@@ -84,8 +84,7 @@ async def write_off(visit: Auditing) -> JSONResponse:
 @router.delete("/people/{person}", response_model=models.FullReply)
 async def erase(visit: Auditing) -> JSONResponse:
     """Forget a person: pseudonym and key are gone, chain and money stay provable."""
-    live = visit.desk.as_actor(visit.caller.name)
-    return JSONResponse(visit.reply(await visit.desk.write(lambda: live.erase(visit.person))))
+    return await _one(visit, do.Erase(visit.person))
 
 
 @router.post("/people", response_model=models.Results)

@@ -79,6 +79,10 @@ class AuditDesk:
         """Do something that takes long, one at a time in this worker."""
         return await self._desk.in_turn(work)
 
+    def scrub(self) -> None:
+        """Rewrite the database's files, so that no copy of what was erased stays in them."""
+        self._live.scrub()
+
     def as_actor(self, actor: str) -> LiveAudit:
         """Return the writing handle in somebody's hands, for what is done rarely."""
         return self._live.acting_as(actor)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 
 from equipoise._json import plain
+from equipoise.assume import Assume
+from equipoise.assumed import assumed_limits
 from equipoise.bounds import lower_bound
 from equipoise.history.past import Past
 from equipoise.ledger import LiveAudit
@@ -45,7 +47,7 @@ def forecast(
 def forecast_of(live: LiveAudit, *, rehearse: int = 0) -> dict[str, object]:
     """Return what an audit is expected to cost in all, with what its labels say of the denied."""
     settings, status = live.settings, live.status()
-    r = assumed(settings.past, USUAL)
+    r = assumed(settings.past, USUAL, settings.question.assume)
     for group, own in status.groups.items():
         told = own.positive + own.negative
         if told:
@@ -57,9 +59,17 @@ def forecast_of(live: LiveAudit, *, rehearse: int = 0) -> dict[str, object]:
     return made
 
 
-def assumed(past: Past, ratio: float) -> dict[str, float]:
-    """Return each group's r if the denied succeed ``ratio`` times as often as the approved."""
-    return {group: min(1.0, ratio * rate) for group, rate in guess_r(past.cells).items()}
+def assumed(past: Past, ratio: float, granted: Assume | None = None) -> dict[str, float]:
+    """Return each group's r if the denied succeed ``ratio`` times as often as the approved.
+
+    Where that is beyond what the question takes for granted, the nearest that is not.
+    """
+    limits = assumed_limits(past.cells, granted, None) or {}
+    found = {}
+    for group, rate in guess_r(past.cells).items():
+        least, most = limits.get(group, (0.0, 1.0))
+        found[group] = min(max(ratio * rate, least), most)
+    return found
 
 
 def _priced(least: float, groups: int, r: Mapping[str, float]) -> dict[str, object]:

@@ -19,6 +19,7 @@ __all__ = ["Guard", "JsonLines"]
 log = logging.getLogger("equipoise.service")
 
 UPLOADS = ("/check",)
+NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 PATH_LIMIT = 4096
 HEADERS = tuple(
     (name.encode(), value.encode())
@@ -132,11 +133,17 @@ class JsonLines(logging.Formatter):
 
 
 def _read_path(scope: Scope) -> None:
-    """Let programs' paths be matched as they were sent, so that %2F stays inside a name."""
+    """Let paths with names be matched as they were sent, so that %2F stays inside a name.
+
+    Whatever leads there is read in this one way: a beginning in disguise, as in ``/%761/``, would
+    have its names decoded twice.
+    """
     raw = scope.get("raw_path") or scope["path"].encode()
     if len(raw) > PATH_LIMIT:
         raise Problem("malformed-request", "the path is too long")
-    if raw.startswith((b"/v1/", b"/audits/")):
+    if scope["path"].startswith(NAMED):
+        if not raw.startswith(tuple(start.encode() for start in NAMED)):
+            raise Problem("malformed-request", "only names in a path may be percent-encoded")
         scope["path"] = raw.decode("latin-1")
 
 

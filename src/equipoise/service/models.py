@@ -13,6 +13,7 @@ Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 Bit = Annotated[int, Field(ge=0, le=1, strict=True)]
 Amount = Annotated[int, Field(ge=0, lt=2**53, strict=True)]
 Unit = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 Count = Annotated[float, Field(ge=0.0, le=2.0**53, allow_inf_nan=False, strict=True)]
 BATCH = 1000
@@ -174,6 +175,14 @@ class GroupCounts(Model):
     approved_unknown: Count = 0.0
 
 
+class AssumeModel(Model):
+    """What is granted about the denied; see ``equipoise.Assume``."""
+
+    denied_no_better: Annotated[bool, Field(strict=True)] = False
+    r_at_most: dict[Name, Share] = {}
+    r_at_least: dict[Name, Share] = {}
+
+
 class QuestionModel(Model):
     """What is asked; see ``equipoise.Question``."""
 
@@ -182,6 +191,7 @@ class QuestionModel(Model):
     epsilon: Unit = 0.05
     delta: Unit = 0.05
     compare: Literal["difference", "ratio"] = "difference"
+    assume: AssumeModel | None = None
 
 
 class Prices(Model):

@@ -13,12 +13,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from equipoise.ledger import LiveAudit
-from equipoise.service.access import COOKIE, caller_of
+from equipoise.service.access import COOKIE, address_of, caller_of
 from equipoise.service.api_people import State, page_of
 from equipoise.service.api_proof import Form as ReportForm
 from equipoise.service.api_proof import export_of, report_of
 from equipoise.service.desk import AuditDesk
-from equipoise.service.pages_base import Form, fragment, page
+from equipoise.service.pages_base import Form, fragment, page, read_form
 from equipoise.service.panels import apart, panels_of
 from equipoise.service.problems import Problem
 from equipoise.service.tokens import Role, TokenStore
@@ -52,13 +52,11 @@ async def login(request: Request) -> Response:
 @router.post("/login")
 async def log_in(request: Request) -> Response:
     """Begin a session."""
-    state, address = request.app.state, request.client.host if request.client else "unknown"
-    state.attempts.require(address)
-    form = await request.form(max_files=0, max_fields=5)
-    text, store = str(form.get("token", "")).strip(), state.store
+    state, form = request.app.state, await read_form(request)
+    text, store = form.words.get("token", "").strip(), request.app.state.store
     session = await state.desk.in_reader(lambda: store.log_in(text))
-    if session is None:
-        state.attempts.failed(address)
+    if session is None:  # whoever holds a token is let in, whatever others at this address try
+        state.attempts.failed(address_of(request.scope))
         words = "That is not a token that opens the dashboard, or it has expired."
         return page(request, "login.html", status=401, refused=words)
     answer = RedirectResponse("/", 303)

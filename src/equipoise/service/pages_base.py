@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -11,13 +12,14 @@ from urllib.parse import quote
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import UploadFile
 
 from equipoise.report import pictures, sentences
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import Problem
 
-__all__ = ["Form", "Upload", "fragment", "page", "problem_page"]
+__all__ = ["Form", "FormWithTable", "Upload", "fragment", "page", "problem_page", "read_form"]
+
+UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,14 @@ class Upload:
 
     name: str
     content: bytes
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A form: its fields, and the table that came with it."""
+
+    words: dict[str, str]
+    table: Upload | None = None
 
 
 @cache
@@ -69,21 +79,38 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     return answer
 
 
-async def filled_form(request: Request) -> dict[str, Any]:
+async def read_form(request: Request, *, table: bool = False) -> Filled:
+    """Return what was sent: words in UTF-8, and one table where a page takes one."""
+    if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
+        raise Problem("malformed-request", "a form must be in UTF-8")
+    words, upload = {}, None
+    async with request.form(max_files=int(table), max_fields=100) as sent:
+        for name, field in sent.items():
+            if isinstance(field, str):
+                words[name] = field
+            elif name == "table":
+                upload = Upload(field.filename or "", await field.read())
+            else:
+                raise Problem("invalid-input", f"{name[:40]!r} must be words, not a file")
+    return Filled(words, upload)
+
+
+async def _own(request: Request, *, table: bool = False) -> Filled:
     """Return a form that one of our own pages sent in this session."""
-    caller = caller_of(request)
-    async with request.form(max_files=1, max_fields=100) as sent:
-        form = {name: await _value(one) for name, one in sent.items()}
-    key = form.pop("form_key", "")
-    if not isinstance(key, str) or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
+    caller, form = caller_of(request), await read_form(request, table=table)
+    key = form.words.pop("form_key", "")
+    if not hmac.compare_digest(key.encode(), caller.form_key.encode()):
         raise Problem("cross-site")
     return form
 
 
-async def _value(field: str | UploadFile) -> str | Upload:
-    if isinstance(field, str):
-        return field
-    return Upload(field.filename or "", await field.read())
+async def _words(request: Request) -> dict[str, str]:
+    return (await _own(request)).words
 
 
-Form = Annotated[dict[str, Any], Depends(filled_form)]
+async def _with_table(request: Request) -> Filled:
+    return await _own(request, table=True)
+
+
+Form = Annotated[dict[str, str], Depends(_words)]
+FormWithTable = Annotated[Filled, Depends(_with_table)]

@@ -5,9 +5,11 @@ Nothing is kept: the counts travel with the form.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +20,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
+from equipoise.assume import NO_BETTER, Assume
 from equipoise.cells import Cells
-from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.errors import BadData, EquipoiseError, InvalidInput
 from equipoise.history import History
 from equipoise.identify import Check, check
+from equipoise.ledger import inputs
 from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.question import Costs, Question
@@ -29,7 +33,7 @@ from equipoise.service import models
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.api_audits import create_audit
 from equipoise.service.forecast import USUAL, assumed, forecast
-from equipoise.service.pages_base import Form, Upload, page
+from equipoise.service.pages_base import Form, FormWithTable, Upload, page
 from equipoise.service.problems import Problem
 from equipoise.service.tokens import Role
 
@@ -38,10 +42,11 @@ __all__ = ["router"]
 router = APIRouter(include_in_schema=False)
 
 REHEARSALS = 12
+UNPACKED_LIMIT = 256 << 20
 SUFFIXES = (".csv", ".parquet", ".xlsx")
 EXAMPLE = "an example: the credit scores of 174,047 people"
 
-Fields = dict[str, Any]
+Fields = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Asked:
     costs: Costs
     ratio: float
     source: str
+    limits: str = ""
 
     @property
     def text(self) -> str:
@@ -68,17 +74,17 @@ async def begin(request: Request) -> HTMLResponse:
 
 
 @router.post("/check")
-async def look(request: Request, form: Form) -> HTMLResponse:
+async def look(request: Request, filled: FormWithTable) -> HTMLResponse:
     """Say what past decisions establish and what an audit would cost."""
     caller, desk = _require_reader(request), request.app.state.desk
+    form, upload = filled.words, filled.table
     try:
-        upload = form.get("table")
-        if isinstance(upload, Upload) and upload.name:
+        if upload is not None and upload.name:
             cells, source = await desk.in_reader(lambda: (_read(upload, form), upload.name))
         elif form.get("example"):
             cells, source = await desk.in_reader(lambda: (_example(), EXAMPLE))
         else:
-            cells, source = _counts(form), str(form.get("source", ""))[:200]
+            cells, source = _counts(form), form.get("source", "")[:200]
         asked = _asked(form, cells, source)
         rehearse = bool(form.get("rehearse"))
         work = partial(_answers, asked, rehearse=rehearse)
@@ -96,7 +102,7 @@ async def look(request: Request, form: Form) -> HTMLResponse:
 @router.post("/audits")
 async def create(request: Request, form: Form) -> Response:
     """Begin an audit on the counts of the page."""
-    caller, desk, name = _require_reader(request), request.app.state.desk, str(form.get("name", ""))
+    caller, desk, name = _require_reader(request), request.app.state.desk, form.get("name", "")
     if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
         raise Problem("forbidden")
     try:
@@ -119,7 +125,7 @@ def _require_reader(request: Request) -> Caller:
 def _answers(asked: Asked, *, rehearse: bool) -> dict[str, Any]:
     past = History.from_cells(asked.cells)
     free: Check = check(past, asked.question)
-    r = assumed(past, asked.ratio)
+    r = assumed(past, asked.ratio, asked.question.assume)
     made = None
     if rehearse:
         made = plan(past, asked.question, asked.costs, denied_rate=r, audits=REHEARSALS)
@@ -132,21 +138,25 @@ def _answers(asked: Asked, *, rehearse: bool) -> dict[str, Any]:
 
 
 def _asked(form: Fields, cells: Cells, source: str) -> Asked:
+    inputs.group_names(cells)  # those that no page can show and no audit would take
+    limits = [line.strip() for line in form.get("limits", "").splitlines() if line.strip()]
+    granted = Assume.parse([NO_BETTER, *limits] if form.get("no_better") else limits)
     question = Question(
-        str(form.get("metric", "equalized_odds")),
+        form.get("metric", "equalized_odds"),
         _number(form, "gamma", 0.05),
         _number(form, "epsilon", 0.05),
         _number(form, "delta", 0.05),
+        assume=granted or None,
     )
     costs = Costs(_number(form, "feature", 0.0), _number(form, "label", 1.0))
     ratio = _number(form, "ratio", USUAL)
     if not 0.0 <= ratio <= 1.0:
         raise InvalidInput(f"'ratio' must be in [0, 1]; got {ratio!r}")
-    return Asked(cells, question, costs, ratio, source)
+    return Asked(cells, question, costs, ratio, source, "\n".join(limits))
 
 
 def _number(form: Fields, name: str, default: float) -> float:
-    text = str(form.get(name, "")).strip()
+    text = form.get(name, "").strip()
     try:
         return float(text) if text else default
     except ValueError:
@@ -155,8 +165,8 @@ def _number(form: Fields, name: str, default: float) -> float:
 
 def _counts(form: Fields) -> Cells:
     try:
-        found = json.loads(str(form.get("cells", "")))
-        checked = {str(g): models.GroupCounts(**own).model_dump() for g, own in found.items()}
+        found = json.loads(form.get("cells", ""))
+        checked = {g: models.GroupCounts(**own).model_dump() for g, own in found.items()}
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidInput("choose a table of past decisions first") from None
     if not 2 <= len(checked) <= 200:
@@ -168,16 +178,33 @@ def _read(upload: Upload, form: Fields) -> Cells:
     suffix = Path(upload.name).suffix.lower()
     if suffix not in SUFFIXES:
         raise InvalidInput(f"a table must be one of {', '.join(SUFFIXES)}; got {suffix or 'none'}")
-    columns = {role: str(form.get(role, "")).strip() for role in ("group", "decision", "outcome")}
+    columns = {role: form.get(role, "").strip() for role in ("group", "decision", "outcome")}
     for role, column in columns.items():
         if not column:
             raise InvalidInput(f"which column is the {role}?")
-    positive = str(form.get("positive", "")).strip() or None
+    positive = form.get("positive", "").strip() or None
+    _require_table(upload)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"past{suffix}"
         path.write_bytes(upload.content)
         read = History.read(str(path), positive=positive, **columns)  # type: ignore[arg-type]
         return read.cells
+
+
+def _require_table(upload: Upload) -> None:
+    """Refuse databases in disguise, and archives that are small only while they are packed."""
+    start = upload.content[:16]
+    if start.startswith(b"SQLite format 3") or start[8:12] == b"DUCK":
+        raise InvalidInput(f"a table must be one of {', '.join(SUFFIXES)}; got a database")
+    if not upload.name.lower().endswith(".xlsx"):
+        return
+    try:
+        with zipfile.ZipFile(io.BytesIO(upload.content)) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise BadData(f"cannot read the table: {error}") from None
+    if size > UNPACKED_LIMIT:  # reading stops at the size that is declared
+        raise InvalidInput(f"a table may unpack to at most {UNPACKED_LIMIT:,} bytes; got {size:,}")
 
 
 def _example() -> Cells:
@@ -193,16 +220,18 @@ def _new_audit(form: Fields, asked: Asked) -> models.NewAudit:
         if price != int(price):
             raise InvalidInput(f"{name!r} must be in whole minor units (cents); got {price:g}")
         whole[name] = int(price)
-    budget = str(form.get("budget", "")).strip()
+    budget = form.get("budget", "").strip()
     if budget and not re.fullmatch(r"[0-9]{1,19}", budget):
         raise InvalidInput(f"'budget' must be whole minor units, or nothing; got {budget[:40]!r}")
     question = {n: getattr(asked.question, n) for n in models.QuestionModel.model_fields}
+    if asked.question.assume is not None:
+        question["assume"] = asked.question.assume.to_dict()
     return models.NewAudit(
         past={g: models.GroupCounts(**c) for g, c in asked.cells.to_dict().items()},
         question=models.QuestionModel(**question),
         costs=models.CostsModel(feature=whole["feature"], label=whole["label"]),
         budget=int(budget) if budget else None,
-        currency=str(form.get("currency", "")).strip(),
+        currency=form.get("currency", "").strip(),
         decimals=2 if form.get("cents") else 0,
         approvals=["budget", "concluded", "corrected"] if form.get("second") else [],
     )

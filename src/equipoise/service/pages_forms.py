@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -24,17 +23,17 @@ __all__ = ["ACTIONS", "DONE", "router"]
 
 router = APIRouter(include_in_schema=False)
 
-Fields = dict[str, Any]
+Fields = dict[str, str]
 
 
 def _word(fields: Fields, name: str) -> str:
-    return str(fields.get(name, ""))
+    return fields.get(name, "")
 
 
 def _whole(fields: Fields, name: str) -> int:
     text = _word(fields, name).strip().replace(",", "")
     if not re.fullmatch(r"-?[0-9]{1,19}", text):
-        raise InvalidInput(f"{name!r} must be a whole number; got {text!r}")
+        raise InvalidInput(f"{name!r} must be a whole number; got {text[:40]!r}")
     return int(text)
 
 

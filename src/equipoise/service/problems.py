@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
-    InvalidInput,
     LedgerError,
     ProtocolError,
     UnknownName,
@@ -92,13 +91,12 @@ def problem_of(
         kind = "person-conflict" if isinstance(command, do.Ask) else "outcome-conflict"
         return Problem(kind, detail if tell_all else "")
     if isinstance(error, ProtocolError):
-        return Problem("wrong-state", detail if tell_all else "")
+        kind = "budget-committed" if isinstance(command, do.SetBudget) else "wrong-state"
+        return Problem(kind, detail if tell_all else "")
     if isinstance(error, UnknownPerson):
         return Problem("unknown-person")
     if isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
         return Problem("unknown-proposal", detail)
-    if isinstance(error, InvalidInput) and isinstance(command, do.SetBudget):
-        return Problem("budget-committed", detail)
     return Problem("invalid-input", detail)
 
 
@@ -111,7 +109,8 @@ def add_handlers(app: FastAPI) -> None:
     """Answer every refusal as a problem: JSON for programs, a page for people."""
 
     async def refuse(request: Request, error: Exception) -> Response:
-        problem = _as_problem(error)
+        caller = getattr(request.state, "caller", None)
+        problem = _as_problem(error, tell_all=caller is not None and caller.may_know)
         from equipoise.service.pages_base import problem_page
 
         if request.scope["path"].startswith(FOR_PROGRAMS):
@@ -122,11 +121,11 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, refuse)
 
 
-def _as_problem(error: Exception) -> Problem:
+def _as_problem(error: Exception, *, tell_all: bool) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, EquipoiseError):
-        return problem_of(error)
+        return problem_of(error, tell_all=tell_all)
     if isinstance(error, RequestValidationError):
         found = error.errors()
         if any(one["type"] == "json_invalid" for one in found):

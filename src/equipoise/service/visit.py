@@ -48,21 +48,18 @@ class Visit:
     desk: AuditDesk
     person: str = ""
 
-    @property
-    def writes_only(self) -> bool:
-        """Whether the caller may learn nothing beyond replies."""
-        return self.caller.role is Role.WRITER
-
     async def do(self, command: Command) -> Reply:
         """Carry out a command in the caller's name."""
         result = await self.desk.do(self.caller.name, command)
         if isinstance(result, EquipoiseError):
             raise self.problem(result, command)
+        if result.state == "ERASED":  # by whoever proposed it or approved it
+            await self.desk.write(self.desk.scrub)
         return result
 
     def problem(self, error: EquipoiseError, command: Command) -> Problem:
         """Say what went wrong, as far as the caller may know."""
-        return problem_of(error, command, tell_all=not self.writes_only)
+        return problem_of(error, command, tell_all=self.caller.may_know)
 
     def reply(self, reply: Reply) -> dict[str, Any]:
         """Return what the caller may know of a reply."""
@@ -72,7 +69,7 @@ class Visit:
             "want": reply.want.value,
             "repeated": reply.repeated,
         }
-        if self.writes_only:
+        if not self.caller.may_know:
             return own
         return own | {
             "hold": reply.hold,

@@ -44,8 +44,8 @@ if (form) {
     prices.setAttribute("aria-busy", "true");
     const data = new FormData(form);
     if (begin) {
-      for (const name of ["metric", "gamma", "epsilon", "delta", "feature", "label"]) {
-        begin.elements[name].value = data.get(name);
+      for (const name of ["metric", "gamma", "epsilon", "delta", "feature", "label", "no_better", "limits"]) {
+        begin.elements[name].value = data.get(name) ?? "";
       }
     }
     const answer = await fetch("/check", { method: "POST", body: data, headers: { "x-part": "prices" } });
