@@ -19,6 +19,7 @@ from equipoise.ledger.schema import (
     squeezed,
     statements,
 )
+from equipoise.ledger.standing import OLDER_SNAPSHOTS
 from equipoise.ledger.state import State
 from equipoise.ledger.store import AUDIT, PERSON, AuditRow, Store
 from equipoise.ledger.verify import Books, Broken, Person, Summary, verify
@@ -61,7 +62,9 @@ def check_ledger(
             state.take(event, own)
             if snapshot is not None and state.seq == snapshot[0]:
                 _same("the snapshot's hash", snapshot[1], own)
-                _same_state("the snapshot", json.loads(snapshot[2]), state)
+                found = json.loads(snapshot[2])
+                if found["format"] not in OLDER_SNAPSHOTS:  # those are never read again
+                    _same_state("the snapshot", found, state)
 
         try:
             lines = _lines(connection, audit_id)

@@ -15,12 +15,13 @@ from equipoise.ledger.memory import FeaturesGone, FeaturesOf, Memory
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.verify import GENESIS
 
-__all__ = ["SNAPSHOT_FORMAT", "Data", "Event", "GroupTally", "Standing"]
+__all__ = ["OLDER_SNAPSHOTS", "SNAPSHOT_FORMAT", "Data", "Event", "GroupTally", "Standing"]
 
 Event = Mapping[str, Any]
 Data = Mapping[str, Any]
 
 SNAPSHOT_FORMAT = 2
+OLDER_SNAPSHOTS = (1,)
 PLAIN = (
     *("seq", "head", "time", "people", "requests", "cap", "spent", "reserved", "overrun"),
     *("max_in_flight", "max_in_flight_groups", "concluded", "paused", "features_erased"),
