@@ -67,7 +67,7 @@ class Assume(JsonValue):
         the denied of every group would do no better than its approved; at most 0.4 of the denied of
         B would do well
         """
-        no_better = False
+        words, no_better = list(words), False
         limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
         for word in words:
             kind, _, rest = word.partition(":")
@@ -84,7 +84,13 @@ class Assume(JsonValue):
                     f"'assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
                     f"got {word[:80]!r}"
                 ) from None
-        return cls(no_better, limits["at-most"], limits["at-least"])
+        try:
+            return cls(no_better, limits["at-most"], limits["at-least"])
+        except InvalidInput:
+            raise InvalidInput(
+                "'assume' takes numbers from 0 to 1, and of a group no at-least above its at-most; "
+                f"got {', '.join(words)[:200]}"
+            ) from None
 
     def __hash__(self) -> int:
         sides = (tuple(sorted(x.items())) for x in (self.r_at_most, self.r_at_least))

@@ -32,10 +32,10 @@ def assumed_limits(cells: Cells, assume: Assume | None, alpha: float | None) -> 
     """
     if not assume:
         return None
-    for name in ("r_at_most", "r_at_least"):
+    for name, word in (("r_at_most", "at-most"), ("r_at_least", "at-least")):
         for group in getattr(assume, name):
             if group not in cells:
-                raise UnknownName(f"group in {name!r}", group, cells.groups)
+                raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
     limits = {}
     for group, counts in cells.items():
         most = assume.r_at_most.get(group, 1.0)

@@ -91,6 +91,11 @@ class GroupCells(JsonValue):
         return self.approved_positive + self.approved_negative + self.approved_unknown
 
     @property
+    def unseen(self) -> float:
+        """The denied whose outcome nobody knows: all but those whom a test programme accepted."""
+        return self.denied - sum(self.explored[:2])
+
+    @property
     def shares(self) -> tuple[float, float, float]:
         """``(p1, p0, s)``: the three counts as shares of the group."""
         total = self.total

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
@@ -15,7 +15,7 @@ from equipoise.question import Question, Verdict
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Finding", "Interval", "Separation", "separation"]
+__all__ = ["Finding", "Interval", "Separation", "money", "separation"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ class Finding(JsonValue, Shown):
         What the answer rests on, one line each.
     warnings
         Assumptions that the data speak against, one line each.
+    currency, decimals
+        How ``cost`` is written: in units of ``10**decimals`` of this currency.
 
     Examples
     --------
@@ -136,6 +138,13 @@ class Finding(JsonValue, Shown):
     missing: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    currency: str = ""
+    decimals: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; how money is written is there where it was said."""
+        unsaid = {"currency": "", "decimals": 0}
+        return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
     def __str__(self) -> str:
         return self.describe()
@@ -222,14 +231,17 @@ class Finding(JsonValue, Shown):
         ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
         ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
-    def describe(self, money: Callable[[float], str] = "{:,.10g}".format) -> str:
-        """Return the finding as lines of text, its cost written as ``money`` writes it."""
+    def describe(self) -> str:
+        """Return the finding as lines of text."""
+        cost = f"{self.cost:,.10g}"
+        if self.currency or self.decimals:
+            cost = money(self.cost, self.currency, self.decimals)
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
         lines = [
             f"{self.verdict}: {self.reason}",
             f"  question    {self.question}",
             f"  Delta       {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"  spent       {money(self.cost)} for {self.labels:,} labels"
+            f"  spent       {cost} for {self.labels:,} labels"
             f" and {self.features:,} feature vectors",
         ]
         for rate, groups in self.rates.items():
@@ -240,6 +252,18 @@ class Finding(JsonValue, Shown):
         lines += [f"  assumes     {line}" for line in self.assumptions]
         lines += [f"  WARNING     {line}" for line in self.warnings]
         return "\n".join(lines)
+
+
+def money(amount: float, currency: str, decimals: int) -> str:
+    """Write minor units as people read money.
+
+    Examples
+    --------
+    >>> money(123456, "EUR", 2)
+    '1,234.56 EUR'
+    """
+    unit = f" {currency}" if currency else ""
+    return f"{amount / 10**decimals:,.{decimals}f}{unit}"
 
 
 def _size(compare: Compare, low: float, high: float) -> str:

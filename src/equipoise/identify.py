@@ -21,7 +21,7 @@ from equipoise.bands import Bands, bands_from_cells, bands_from_past, clopper_pe
 from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
 from equipoise.curves import Band
-from equipoise.errors import BadData, few_of
+from equipoise.errors import BadData, few_of, refuse_gaps
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
 from equipoise.joint_gap import JointGap
@@ -126,6 +126,7 @@ class Check(Finding):
         ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
 
 
+@refuse_gaps
 def check(history: Past, question: Question) -> Check:
     """Return what past data alone say about the question, at no cost.
 

@@ -173,6 +173,7 @@ class Question(JsonValue):
         return (
             f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta <= {self.gamma:g}, "
             f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
+            + (f"; assuming that {self.assume}" if self.assume else "")
         )
 
 

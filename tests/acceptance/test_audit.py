@@ -13,6 +13,8 @@ import duckdb
 import numpy as np
 import pytest
 
+from equipoise.finding import Finding
+from equipoise.ledger import LiveAudit
 from equipoise.worlds import CellWorld
 from tests.acceptance.shell import equipoise, in_a_shell
 
@@ -129,10 +131,16 @@ def test_one_person_at_a_time(ledger: str) -> None:
     ("arguments", "message"),
     [
         (("status", "lonas"), "unknown audit 'lonas'. Did you mean 'loans'"),
-        (("tell", "loans", "ghost", 1), "unknown person 'ghost'"),
+        (
+            ("tell", "loans", "ghost", 1),
+            "person 'ghost' is unknown to audit 'loans': nobody has asked",
+        ),
         (("ask", "loans", "x", "C", 0), "unknown group 'C'"),
-        (("ask", "loans", "x", "A", 7), "'decision' must be 0 or 1; got 7"),
-        (("ask", "loans"), "either 'PERSON' or '--file' is needed"),
+        (
+            ("ask", "loans", "x", "A", 7),
+            "unknown decision (column 'approved') '7'. Known: 0, 1, false, true",
+        ),
+        (("ask", "loans"), "say whom it is about, PERSON GROUP DECISION or --file FILE"),
         (("ask", "loans", "-f", "missing.csv"), "no such file: missing.csv"),
         (("ask", "loans", "-f", "people.xlsx"), "unknown kind of file '.xlsx'"),
         (("report", "loans", "--to", "report.pdf"), "unknown form of report '.pdf'"),
@@ -269,3 +277,47 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     assert "erased person 2" in log
     assert "OK: audit 'loans'" in audit("verify", "--checkpoint", heads)
     assert "must be 120:HASH or name a file" in audit("verify", "--checkpoint", "x", code=2)
+
+
+def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
+    """One by one and in files: cases, blanks, people without a group, the past's own words."""
+    rows = [
+        (group, decision, status)
+        for group, good, bad, denied in (("Blue", 60, 20, 80), ("red", 50, 30, 90), ("", 5, 5, 40))
+        for decision, status, n in (("Y", "repaid", good), ("Y", "lost", bad), ("N", "", denied))
+        for _ in range(n)
+    ]
+    past = write_csv(tmp_path / "past.csv", "colour,granted,status", rows)
+    columns = ("-g", "colour", "-d", "granted", "-o", "status", "--missing-group", "not stated")
+    words = ("--positive", "decision=Y", "--positive", "outcome=repaid", "--metric")
+    book = ("-l", tmp_path / "book.db")
+    prices = ("--label-cost", 250, "--currency", "EUR", "--decimals", 2)
+    new = ("audit", "new", "loans", past, *columns, *words, "equal_opportunity", *prices, *book)
+    broke = equipoise(*new, "--budget", 249)
+    assert "must pay for at least one request at its worst" in broke.stderr
+    assert "2.49 EUR does not" in broke.stderr
+    assert equipoise(*new, "--budget", 250_000).returncode == 0
+    for person, group, decision in (("p1", "BLUE ", "n"), ("p2", "", "N"), ("p3", "Red", 0)):
+        done = equipoise("audit", "ask", "loans", person, group, decision, *book)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    told = equipoise("audit", "tell", "loans", "p1", "Lost", *book)
+    assert "the outcome is noted" in told.stdout
+    again = equipoise("audit", "tell", "loans", "p1", "repaid", *book)
+    advice = again.stderr.partition("(equipoise ")[2].partition(")")[0]
+    assert equipoise(*advice.split(), *book).stdout.startswith("p1: the outcome is corrected")
+    people = [("p4", "bLUE", "N"), ("p5", "n/a", "N")]
+    asks = write_csv(tmp_path / "asks.csv", "person,group,decision", people)
+    asked = equipoise("audit", "ask", "loans", "-f", asks, *book)
+    assert "2 rows: 2 new, 0 known before, 0 refused" in asked.stdout, asked.stderr
+    assert "x outcome wanted: override" in asked.stdout
+    outcomes = [("p4", "REPAID"), ("p5", "")]
+    file = write_csv(tmp_path / "told.csv", "id,outcome", outcomes)
+    more = equipoise("audit", "tell", "loans", "-f", file, "--column", "person=id", *book)
+    assert more.stdout.splitlines() == [
+        "2 rows: 1 new, 0 known before, 0 refused, 1 without an outcome yet"
+    ]
+    typo = equipoise("audit", "tell", "loans", "-f", file, "--column", "persn=id", *book)
+    assert "unknown column in '--column' 'persn'. Did you mean 'person'?" in typo.stderr
+    live = LiveAudit.open(str(tmp_path / "book.db"), "loans")
+    assert "spent       0.00 EUR for" in str(live.so_far())
+    assert Finding.from_dict(live.so_far().to_dict()) == live.so_far()

@@ -47,7 +47,7 @@ def test_bad_facts_are_refused_and_leave_no_trace(ledger: str) -> None:
         live.ask("x", "A", 2)
     with pytest.raises(InvalidInput, match="printable"):
         live.ask("a\nb", "A", 0)
-    with pytest.raises(InvalidInput, match="unknown person 'ghost'"):
+    with pytest.raises(InvalidInput, match="person 'ghost' is unknown"):
         live.tell("ghost", 1)
     live.ask(*DENIED_B)
     with pytest.raises(InvalidInput, match="'outcome' must be 0 or 1; got 7"):

@@ -160,7 +160,7 @@ def test_an_erased_person_is_gone_and_everything_stays_provable(
     assert len(keys) == after.people - 1
     verify_export(tmp_path / "a.jsonl", head=head.hash, people=keys, seed="ab" * 32)
     assert live.person(SECRET) is None
-    with pytest.raises(InvalidInput, match="unknown person"):
+    with pytest.raises(InvalidInput, match="is unknown to audit"):
         live.tell(SECRET, 0)
     assert not live.ask(SECRET, "A", 0).repeated  # a new person: nobody can know better
     live.verify()

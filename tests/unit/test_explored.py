@@ -116,3 +116,16 @@ def test_ranks_are_compared_as_scipy_does() -> None:
     tally = {v: (int((one == v).sum()), int((other == v).sum())) for v in range(9)}
     expected = mannwhitneyu(one, other, method="asymptotic", use_continuity=False).pvalue
     assert rank_test(tally) == pytest.approx(expected)
+
+
+def test_the_error_offers_the_programme_and_its_people_are_no_mystery() -> None:
+    data = programme(4_000, 8, share=0.1)
+    denied = data.assign(granted=data.granted.mask(data.test, 0))
+    plain = {name: column for name, column in COLUMNS.items() if name != "explored"}
+    with pytest.raises(BadData, match=r"at random, explored=COLUMN .--explored COLUMN"):
+        eq.History.read(denied, **plain)
+    cells = eq.History.read(denied, **COLUMNS).cells
+    assert cells == eq.History.read(data, **COLUMNS).cells
+    for group, own in cells.items():
+        nobody = (data.race == group) & (data.granted == 0)
+        assert own.unseen == nobody.sum() < own.denied

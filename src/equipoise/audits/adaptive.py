@@ -16,7 +16,7 @@ from equipoise.assumed import Box, assumed_limits, contradiction, within
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.bands import bands_from_past
 from equipoise.curves import Curve
-from equipoise.errors import InvalidInput, ProtocolError, require_finite, require_kind
+from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_finite, require_kind
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
@@ -85,6 +85,7 @@ class AdaptiveAudit(Audit):
     correctable = True
     takes_unknown: ClassVar[bool] = True
 
+    @refuse_gaps
     def __init__(
         self,
         history: Past,
@@ -423,7 +424,7 @@ class AdaptiveAudit(Audit):
         if most is None:
             raise InvalidInput(
                 "'price' needs a largest price, declared before any is read: "
-                f"Assist(max_price=...); got {price!r}"
+                f"Assist(max_price=...) (audit new --assist --max-price); got {price!r}"
             )
         if not 0.0 <= price <= most:
             raise InvalidInput(

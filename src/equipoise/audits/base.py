@@ -438,7 +438,7 @@ class Audit(ABC):
             given = "score" if score is not None else "price"
             raise InvalidInput(
                 f"{given!r} is for audits that look before they ask: the adaptive one, made with "
-                "assist=equipoise.Assist(...)"
+                "assist=equipoise.Assist(...) (audit new --assist)"
             )
 
     def _look(

@@ -16,7 +16,7 @@ from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.bounds.tau_precision import level_of, outcomes_of
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, refuse_gaps
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
@@ -87,6 +87,7 @@ class ExpAudit(Audit):
 
     name: ClassVar[str] = "exp"
 
+    @refuse_gaps
     def __init__(
         self,
         history: Past,

@@ -20,7 +20,7 @@ from equipoise.audits.base import Answer, Audit
 from equipoise.audits.rate_findings import finding_from_rates, inconclusive, rate_intervals
 from equipoise.bounds import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds.tau_precision import outcomes_of
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, refuse_gaps
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import check
@@ -94,6 +94,7 @@ class TauAudit(Audit):
 
     within_group: ClassVar[bool]
 
+    @refuse_gaps
     def __init__(
         self,
         history: Past,

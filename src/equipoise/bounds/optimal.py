@@ -14,6 +14,7 @@ from equipoise.assumed import assumed_limits
 from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
+from equipoise.errors import refuse_gaps
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.worlds import World
@@ -84,6 +85,7 @@ class LowerBound(float):
         return "\n".join(lines)
 
 
+@refuse_gaps
 def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     """Return C*, below which no audit that keeps the question's error levels can cost on average.
 

@@ -16,6 +16,7 @@ from equipoise.cli.options import Json
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from equipoise.cli.coded import LiveValues
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Command
 
@@ -56,7 +57,8 @@ class People:
             values.
         """
         if (one["person"] is None) == (self.file is None):
-            raise InvalidInput("either 'PERSON' or '--file' is needed, not both")
+            words = " ".join(name.upper() for name in one)
+            raise InvalidInput(f"say whom it is about, {words} or --file FILE: one of the two")
         if self.file is not None:
             self._carry_out_file(live, kind, tuple(one), seen or {})
             return
@@ -64,7 +66,9 @@ class People:
             verb = "is" if len(lacking) == 1 else "are"
             raise InvalidInput(f"{' and '.join(lacking)} {verb} needed after 'PERSON'")
         more = {name: number(f"--{name}", value) for name, value in (seen or {}).items()}
-        (reply,) = live.run([kind(*one.values(), **more)])
+        values = live_values(live)
+        own = {name: _understood(values, name, value) for name, value in one.items()}
+        (reply,) = live.run([kind(*own.values(), **more)])
         if reply.problem is not None:
             fail(reply.problem, "ProtocolError")
         show_reply(reply, self.json)
@@ -82,19 +86,31 @@ class People:
 
         assert self.file is not None
         given = dict(pairs("--column", self.column))
-        coded = CodedRows(live.settings.coding, names, given, header_of(self.file))
-        done = carry_out(
-            live,
-            self.file,
-            {**coded.columns, **seen},
-            lambda row: kind(
-                *(coded.value(name, row) for name in names),
-                **{name: number(seen[name], row[name]) for name in seen},
-            ),
-            results=self.results,
-        )
+        coded = CodedRows(live_values(live), names, given, header_of(self.file))
+
+        def command(row: Mapping[str, Any]) -> Command | None:
+            if "outcome" in names and coded.lacks_outcome(row):
+                return None
+            more = {name: number(seen[name], row[name]) for name in seen}
+            return kind(*(coded.value(name, row) for name in names), **more)
+
+        columns, asks = {**coded.columns, **seen}, "decision" in names
+        done = carry_out(live, self.file, columns, command, results=self.results, asks=asks)
         show(done, self.json)
         done.exit_if_refused()
+
+
+def live_values(live: LiveAudit) -> LiveValues:
+    """Return how an audit reads what is said of people."""
+    from equipoise.cli.coded import LiveValues
+
+    return LiveValues(live.settings.groups, live.settings.coding)
+
+
+def _understood(values: LiveValues, name: str, value: object) -> Any:
+    if name == "person":
+        return value
+    return values.group(value) if name == "group" else values.bit(name, value)
 
 
 def number(what: str, value: object) -> float | int | None:
@@ -143,7 +159,10 @@ def ask(
     person: Person = None,
     group: Annotated[str | None, typer.Argument(help="Group.", show_default=False)] = None,
     decision: Annotated[
-        int | None, typer.Argument(help="1 for approved, 0 for denied.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="1 for approved, 0 for denied, or the past's own words.", show_default=False
+        ),
     ] = None,
     score: Annotated[
         str | None,
@@ -174,7 +193,8 @@ def tell(
     people: People,
     person: Person = None,
     outcome: Annotated[
-        int | None, typer.Argument(help="1 for good, 0 for bad.", show_default=False)
+        str | None,
+        typer.Argument(help="1 for good, 0 for bad, or the past's own words.", show_default=False),
     ] = None,
 ) -> None:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
@@ -226,9 +246,10 @@ def write_off(live: LiveAudit, person: Known, json: Json = False) -> None:
 def correct(
     live: LiveAudit,
     person: Known,
-    outcome: Annotated[int, typer.Argument(help="The right outcome.", show_default=False)],
+    outcome: Annotated[str, typer.Argument(help="The right outcome.", show_default=False)],
     why: Annotated[str, typer.Option(help="Reason, kept in the ledger.", show_default=False)],
     json: Json = False,
 ) -> None:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
-    show_reply(live.correct(person, outcome, why), json)
+    right = live_values(live).bit("outcome", outcome)
+    show_reply(live.correct(person, right, why), json)

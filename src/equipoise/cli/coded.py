@@ -1,32 +1,67 @@
-"""Rows of people, read as the audit's past decisions were."""
+"""People of a live audit, read as the audit's past decisions were."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from equipoise.cli.run_file import whole_number
+from equipoise.errors import UnknownName
 from equipoise.history.coding import Coding
+from equipoise.history.values import STANDARD, is_missing, key_of
 
-__all__ = ["CodedRows"]
+__all__ = ["CodedRows", "LiveValues"]
+
+
+class LiveValues:
+    """What is said of one person: groups by name, in any case, decisions and outcomes as 0/1.
+
+    Where the past was read from a table its words are understood as well.
+    """
+
+    def __init__(self, groups: Iterable[str], coding: Mapping[str, Any]) -> None:
+        self.coding = Coding.from_dict(coding) if coding else None
+        self._groups: dict[str, list[str]] = {}
+        for name in groups:
+            self._groups.setdefault(key_of(name), []).append(name)
+
+    def group(self, value: object) -> str:
+        """Return the group that a value stands for; one that is unknown is left to the audit."""
+        named = self._groups.get(key_of(value), [])
+        if value in named or len(named) == 1:
+            return str(value) if value in named else named[0]
+        if self.coding is not None and len(self.coding.grouping.labels) == 1:
+            return self.coding.group_of([value])
+        return str(value)
+
+    def bit(self, role: str, value: object) -> Any:
+        """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
+        if (plain := STANDARD.get(key_of(value))) is not None:
+            return plain
+        return value if self.coding is None else self.coding.bit_of(role, value)
+
+    def is_missing(self, value: object) -> bool:
+        """Whether a value stands for none."""
+        return is_missing(value, () if self.coding is None else self.coding.missing_values)
 
 
 class CodedRows:
     """What the columns of a file mean.
 
     A file may have the columns of the past decisions, whose coding is kept with the audit, or
-    plain ones (``group``, ``decision``, ``outcome``) with the groups' names and 0/1. What
-    ``given`` names goes first.
+    plain ones (``group``, ``decision``, ``outcome``). What ``given`` names goes first.
     """
 
     def __init__(
         self,
-        coding: Mapping[str, Any],
+        values: LiveValues,
         names: Sequence[str],
         given: Mapping[str, str],
         header: Sequence[str],
     ) -> None:
-        self._coding = Coding.from_dict(coding) if coding else None
+        for name in given:
+            if name not in names:
+                raise UnknownName("column in '--column'", name, names)
+        self._values = values
         self._coded: dict[str, list[str]] = {}
         self.columns: dict[str, str] = {}
         for name in names:
@@ -41,26 +76,23 @@ class CodedRows:
         """Return what a column says of a person, as the ledger takes it."""
         if name == "person":
             return row[name]
-        return self.group(row) if name == "group" else self.bit(name, row)
+        coding, own = self._values.coding, [row[at] for at in self._coded.get(name, [name])]
+        if name == "group":
+            if name in self._coded and coding is not None:
+                return coding.group_of(own)
+            return self._values.group(own[0])
+        if name in self._coded and coding is not None:
+            return coding.bit_of(name, own[0])
+        return self._values.bit(name, own[0])
 
-    def group(self, row: Mapping[str, Any]) -> str:
-        """Return a person's group."""
-        if "group" not in self._coded or self._coding is None:
-            return str(row["group"])
-        return self._coding.group_of(row[meaning] for meaning in self._coded["group"])
-
-    def bit(self, role: str, row: Mapping[str, Any]) -> Any:
-        """Return a decision or an outcome."""
-        if self._coding is None:
-            return whole_number(row[role])
-        value = row[self._coded[role][0] if role in self._coded else role]
-        plain = whole_number(value)
-        if role not in self._coded and plain in (0, 1):
-            return plain
-        return self._coding.bit_of(role, value)
+    def lacks_outcome(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row has a cell for the outcome, and nothing in it."""
+        own = [row[at] for at in self._coded.get("outcome", ["outcome"]) if at in row]
+        return bool(own) and self._values.is_missing(own[0])
 
     def _past_columns(self, name: str) -> Sequence[str]:
-        if self._coding is None or name == "person":
+        coding = self._values.coding
+        if coding is None or name == "person":
             return ()
-        columns = self._coding.columns
+        columns = coding.columns
         return columns.groups if name == "group" else (getattr(columns, name),)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from equipoise.assume import Assume
+from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
 
@@ -141,6 +142,11 @@ def question_asked(
     assume: Assumed = None,
 ) -> Question:
     """Return the question that is asked."""
+    if metric == "all":
+        raise InvalidInput(
+            "'--metric all' is for check, which is free; give the one metric to be decided: "
+            f"{', '.join(METRICS)}"
+        )
     granted = Assume.parse(assume) if assume else None
     return Question(metric, gamma, epsilon, delta, compare=compare, assume=granted)
 

@@ -62,6 +62,10 @@ def past_decisions(
         Literal["refuse", "bounds", "like_known"],
         _option("--unknown", what="Approved whose outcome is not known yet.", panel=VALUES),
     ] = "refuse",
+    undecided: Annotated[
+        Literal["refuse", "leave_out"],
+        _option("--undecided", what="Rows without a decision.", panel=VALUES),
+    ] = "refuse",
     cohort: Annotated[
         str | None,
         _option(
@@ -133,6 +137,7 @@ def past_decisions(
                 max_groups=max_groups,
                 denied_outcomes=denied_outcomes,
                 unknown=unknown,
+                undecided=undecided,
                 cohort=cohort,
                 explored=explored,
                 explored_against=explored_against or (),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise._json import JsonValue
 from equipoise.cli.console import fail, working
@@ -20,13 +20,20 @@ from equipoise.ledger.commands import Command, Reply
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["BatchResult", "carry_out", "whole_number"]
+__all__ = ["BatchResult", "carry_out"]
 
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
+WANTED = {
+    "LABEL": "outcome wanted: override the denial of those who were denied, and tell how it goes",
+    "FEATURES": "features wanted",
+    "OBSERVED": "looked at, nothing wanted",
+    "NOTHING": "nothing wanted",
+}
 RESULT_COLUMNS = ("line", "person", "want", "hold", "state", "why", "repeated", "problem")
 
-Make = Callable[[Mapping[str, Any]], Command]
+Make = Callable[[Mapping[str, Any]], Command | None]
+"""A row -> what to do; None where it says nothing yet."""
 
 
 @dataclass
@@ -36,13 +43,15 @@ class BatchResult(JsonValue):
     rows: int = 0
     new: int = 0
     repeated: int = 0
+    silent: int = 0
     refused: list[dict[str, Any]] = field(default_factory=list)
     wanted: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.rows:,} rows: {self.new:,} new, {self.repeated:,} known before"]
         lines[0] += f", {len(self.refused):,} refused"
-        lines += [f"  wanted: {n:,} x {want}" for want, n in sorted(self.wanted.items())]
+        lines[0] += f", {self.silent:,} without an outcome yet" if self.silent else ""
+        lines += [f"  {n:,} x {WANTED[want]}" for want, n in sorted(self.wanted.items())]
         lines += [f"  line {row['line']:,}: {row['problem']}" for row in self.refused[:SHOWN]]
         if len(self.refused) > SHOWN:
             lines.append(f"  and {len(self.refused) - SHOWN:,} more (--json or --results show all)")
@@ -63,6 +72,7 @@ def carry_out(
     make: Make,
     *,
     results: Path | None = None,
+    asks: bool = False,
 ) -> BatchResult:
     """Carry out every row of a file; running it again changes nothing.
 
@@ -75,6 +85,9 @@ def carry_out(
         while part := list(islice(rows, AT_ONCE)):
             for line, reply in _store(live, part, make):
                 total.rows += 1
+                if reply is None:
+                    total.silent += 1
+                    continue
                 if reply.problem is not None:
                     refused = {"line": line, "person": reply.person, "problem": reply.problem}
                     total.refused.append(refused)
@@ -82,25 +95,16 @@ def carry_out(
                     total.repeated += 1
                 else:
                     total.new += 1
-                if reply.problem is None:
+                if asks and reply.problem is None:
                     wanted[reply.want.value] += 1
                 write(line, reply)
     total.wanted = dict(wanted)
     return total
 
 
-def whole_number(value: object) -> Any:
-    """Return a cell as a whole number where it is one; anything else as it is, to be refused."""
-    if isinstance(value, str) and value.strip() in ("0", "1"):
-        return int(value)
-    if isinstance(value, float) and value in (0.0, 1.0):
-        return int(value)
-    return value
-
-
-def _store(live: LiveAudit, rows: Sequence[Row], make: Make) -> Iterator[tuple[int, Reply]]:
+def _store(live: LiveAudit, rows: Sequence[Row], make: Make) -> Iterator[tuple[int, Reply | None]]:
     commands: list[Command] = []
-    slots: list[Reply | None] = []
+    slots: list[Reply | Literal["stored", "silent"]] = []
     for _, row in rows:
         if isinstance(row, str):
             slots.append(Reply("", problem=row))
@@ -110,14 +114,15 @@ def _store(live: LiveAudit, rows: Sequence[Row], make: Make) -> Iterator[tuple[i
             slots.append(Reply("", problem=f"'person' must be a text; got {person!r}"))
             continue
         try:
-            commands.append(make({**row, "person": str(person)}))
+            command = make({**row, "person": str(person)})
         except InvalidInput as error:  # a value that nobody explained
             slots.append(Reply(str(person), problem=str(error)))
             continue
-        slots.append(None)
+        slots.append("silent" if command is None else "stored")
+        commands += [] if command is None else [command]
     stored = iter(live.run(commands))
     for (line, _), slot in zip(rows, slots, strict=True):
-        yield line, next(stored) if slot is None else slot
+        yield line, next(stored) if slot == "stored" else None if slot == "silent" else slot
 
 
 @contextmanager

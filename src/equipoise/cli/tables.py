@@ -55,7 +55,10 @@ def past_table(cells: Cells) -> Table:
         known = c.approved - c.approved_unknown
         good = f"{c.approved_positive / known:.1%}" if known else "-"
         good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
-        table.add_row(group, f"{c.total:,g}", f"{c.approved / c.total:.1%}", good, f"{c.denied:,g}")
+        denied = f"{c.unseen:,g}"
+        if c.explored:
+            denied += f" ({c.denied - c.unseen:,g} known by a test programme)"
+        table.add_row(group, f"{c.total:,g}", f"{c.approved / c.total:.1%}", good, denied)
     return table
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise._json import JsonValue
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.values import MISSING, YesNo, is_missing, key_of, shown, text_of, with_counts
 
 __all__ = ["Coding", "Columns", "Grouping", "name_of", "read_groups"]
@@ -155,7 +155,7 @@ def read_groups(
                 "choose another name"
             )
         labels.append(own)
-        notes += _joined(column, spellings, own)
+        notes += [*_joined(column, spellings, own), *_short_forms(column, own)]
         if missing:
             notes.append(
                 f"Column {column!r}: {sum(missing.values()):,} rows without a group are called "
@@ -183,9 +183,26 @@ def _joined(
     }
     if not odd:
         return []
+    by_label: dict[str, dict[str, int]] = {}
+    for value, n in odd.items():
+        by_label.setdefault(labels[key_of(value)], {})[value] = n
+    parts = [f"{with_counts(odd)} as {label!r}" for label, odd in sorted(by_label.items())]
+    return [f"Column {column!r}: rows counted together by spelling: {'; '.join(parts)}."]
+
+
+def _short_forms(column: str, labels: Mapping[str, str]) -> list[str]:
+    """Name groups of which one may be the other's first letter: joined by people, never by us."""
+    pairs = [
+        f"{labels[short]!r} and {labels[long]!r}"
+        for short in sorted(labels)
+        for long in sorted(labels)
+        if len(short) == 1 < len(long) and short.isalpha() and long.startswith(short)
+    ]
+    if not pairs:
+        return []
     return [
-        f"Column {column!r}: {sum(odd.values()):,} rows written {with_counts(odd)} are counted as "
-        f"{shown(sorted({labels[key_of(value)] for value in odd}))}."
+        f"Column {column!r}: {few_of(pairs)} are counted as different groups; if they are the "
+        "same, write them alike in the table and read it again."
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from equipoise.cells import Cells, GroupCells
@@ -51,6 +51,7 @@ class Said:
     missing_group: str | None = None
     min_group: int = 0
     max_groups: int = MOST_VALUES_OF_A_GROUP
+    leave_out_undecided: bool = False
 
     def __post_init__(self) -> None:
         require_meaning("positive", self.positive)
@@ -87,7 +88,14 @@ class Counted:
     rows: Sequence[Row]
     coding: Coding
     notes: tuple[str, ...]
-    meanings: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    leaves_out: bool = False  # rows of the table that nobody decided about
+
+    @property
+    def decided(self) -> dict[str, list[object]]:
+        """The values by which an engine finds the rows that count; none where all of them do."""
+        if not self.leaves_out:
+            return {}
+        return {self.coding.columns.decision: _distinct(row.decision for row in self.rows)}
 
     def values_of(self, group: str) -> Condition:
         """Return the values by which an engine finds the rows of a group."""
@@ -95,7 +103,7 @@ class Counted:
         return {
             column: _distinct(row.groups[at] for row in rows)
             for at, column in enumerate(self.coding.columns.groups)
-        }
+        } | self.decided
 
     def successes(self, group: str, outcome: int) -> Condition:
         """Return the values by which an engine finds the group's approved with an outcome."""
@@ -148,7 +156,8 @@ def tally(
             f"{OTHER!r}: {shown(folded)}."
         )
     rows = _mark_explored(columns, rows)
-    _require_decisions(source, columns, rows, said)
+    rows, left_out = _with_decisions(source, columns, rows, said)
+    notes += left_out
     decisions = _texts((row.decision, row.count) for row in rows if not row.tested)
     decision = read_yes_no("decision", columns.decision, decisions, said.positive, said.negative)
     rows = [
@@ -181,7 +190,8 @@ def count_rows(
 ) -> Counted:
     """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
     rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1 or row.tested)
-    counted = Counted(Cells({"": GroupCells(1, 0, 0)}), rows, coding, ())
+    nothing = Cells({"": GroupCells(1, 0, 0)})
+    counted = Counted(nothing, rows, coding, (), leaves_out=said.leave_out_undecided)
     approved = [row for row in rows if row.bit == 1]
     denied = [row for row in rows if row.bit == 0]
     if unknown == "refuse":
@@ -362,15 +372,34 @@ def _require_groups(source: Source, columns: Columns, rows: Sequence[Row]) -> No
             )
 
 
-def _require_decisions(source: Source, columns: Columns, rows: Sequence[Row], said: Said) -> None:
-    unknown = [row for row in rows if is_missing(row.decision, said.missing_values)]
-    if unknown:
-        where = _where(source, unknown, {columns.decision: _distinct(r.decision for r in unknown)})
+def _with_decisions(
+    source: Source, columns: Columns, rows: list[Row], said: Said
+) -> tuple[list[Row], list[str]]:
+    """Return the rows with a decision; refuse the others, or leave them out and say so."""
+    unknown = [
+        row for row in rows if not row.tested and is_missing(row.decision, said.missing_values)
+    ]
+    if not unknown:
+        return rows, []
+    where = _where(source, unknown, {columns.decision: _distinct(r.decision for r in unknown)})
+    with_outcome = [row for row in unknown if not is_missing(row.outcome, said.missing_values)]
+    if with_outcome:
+        complete = not any(is_missing(row.outcome, said.missing_values) for row in rows)
+        swapped = ", or are the two columns swapped?" if complete else ""
         raise BadData(
-            f"column {columns.decision!r} must hold a decision in every row; empty in {where}; "
-            "fill it in; applications that were never decided are no past decisions: cut them "
-            "off by a rule that does not look at outcomes"
+            f"column {columns.decision!r} must hold a decision in every row; there is none in "
+            f"{where}, although {sum(r.count for r in with_outcome):,} of them have an outcome in "
+            f"column {columns.outcome!r}; fill it in{swapped or '; whoever has one was approved'}"
         )
+    if not said.leave_out_undecided:
+        raise BadData(
+            f"column {columns.decision!r} must hold a decision in every row; there is none in "
+            f"{where}. Fill it in. If nobody ever decided about these people, as when they "
+            "withdrew, they are no past decisions: undecided='leave_out' (--undecided leave_out)"
+        )
+    written = with_counts(_texts((row.decision, row.count) for row in unknown))
+    left = [row for row in rows if row not in unknown]
+    return left, [f"Column {columns.decision!r}: left out as never decided: {written}."]
 
 
 def _require_outcomes(source: Source, counted: Counted, approved: Sequence[Row]) -> None:
@@ -411,7 +440,9 @@ def _refuse_denied_outcomes(source: Source, counted: Counted, labelled: Sequence
         f"found {shown(sorted({text_of(row.outcome) for row in labelled}), 3)} in {where}. Column "
         f"{columns.decision!r} was read as approved {with_counts(coded[1])}, denied "
         f"{with_counts(coded[0])}. If that is right, denied_outcomes='ignore' "
-        "(--denied-outcomes ignore) leaves these outcomes out"
+        "(--denied-outcomes ignore) leaves these outcomes out. If a test programme accepted them "
+        "at random, explored=COLUMN (--explored COLUMN) names the column that marks them, and "
+        "their outcomes count"
     )
 
 

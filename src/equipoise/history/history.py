@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise._shown import Row, Shown
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
+from equipoise.errors import InvalidInput, UnknownName, few_of, refuse_gaps, require_kind
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
 from equipoise.history.counting import Counted, Said, Unknown, count_rows
@@ -64,6 +64,7 @@ class History(Shown):
         self._summary = summary
 
     @classmethod
+    @refuse_gaps
     def read(
         cls,
         source: object,
@@ -78,6 +79,7 @@ class History(Shown):
         min_group: int = 0,
         max_groups: int = MOST_VALUES_OF_A_GROUP,
         denied_outcomes: Literal["error", "ignore"] = "error",
+        undecided: Literal["refuse", "leave_out"] = "refuse",
         unknown: Unknown = "refuse",
         cohort: str | None = None,
         explored: str | None = None,
@@ -123,6 +125,9 @@ class History(Shown):
             How many different values a group column may have.
         denied_outcomes
             What to do with outcomes of denied people: ``"error"`` or ``"ignore"``.
+        undecided
+            What to do with rows without a decision (and without an outcome), such as applications
+            that were withdrawn: ``"refuse"`` or ``"leave_out"``.
         unknown
             What to do with approved people whose outcome is not known yet: ``"refuse"`` them;
             ``"bounds"`` assumes nothing of them; ``"like_known"`` takes them to be like the known
@@ -168,7 +173,10 @@ class History(Shown):
             None if missing_group == "refuse" else missing_group,
             min_group,
             max_groups,
+            undecided == "leave_out",
         )
+        if undecided not in ("refuse", "leave_out"):
+            raise UnknownName("value of 'undecided'", undecided, ("refuse", "leave_out"))
         modes = ("refuse", "bounds", "like_known")
         if unknown not in modes:
             raise UnknownName("value of 'unknown'", unknown, modes)
@@ -319,14 +327,15 @@ class History(Shown):
         return [{"group": group, **c.counts} for group, c in self.cells.items()]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import BLUE, PALE, SAND, UNFAIR, draw_stacked
+        from equipoise._look import BLUE, FAIR, PALE, SAND, UNFAIR, draw_stacked
 
         own = self.cells.values()
         parts = {
             "approved, good": ([c.approved_positive for c in own], BLUE),
             "approved, bad": ([c.approved_negative for c in own], UNFAIR),
             "approved, not known": ([c.approved_unknown for c in own], PALE),
-            "denied: nobody knows": ([c.denied for c in own], SAND),
+            "denied: nobody knows": ([c.unseen for c in own], SAND),
+            "denied, test programme": ([c.denied - c.unseen for c in own], FAIR),
         }
         draw_stacked(ax, self.cells.groups, {w: p for w, p in parts.items() if any(p[0])})
         ax.set_xlabel("past people")

@@ -35,7 +35,7 @@ class TableOrder:
             raise UnknownName("group", group, cells)
         if tau > (cells[group].approved_positive if outcome else cells[group].approved_negative):
             return None
-        read = self.counted.values_of(group) if within_group else {}
+        read = self.counted.values_of(group) if within_group else self.counted.decided
         hit = self.counted.successes(group, outcome)
         if self.order_by is None:
             return self.source.place(tau, read, hit)

@@ -92,7 +92,8 @@ def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
     found: dict[str, dict[Any, Counter[bool]]] = {}
     for *groups, decision, mark, value, count in rows:
         tested = mark in marks
-        if is_missing(value) or (coding.decision.bit(decision) == 1 and not tested):
+        denied = tested or coding.decision.bit(decision) == 0
+        if is_missing(value) or not denied:
             continue
         own = found.setdefault(coding.grouping.name(groups[:k]), {})
         own.setdefault(value, Counter())[tested] += int(count)

@@ -264,10 +264,14 @@ def _ambiguous(
     role: str, column: str, found: Mapping[str, int], ones: Sequence[str], zeros: Sequence[str]
 ) -> str:
     rest = {value: n for value, n in found.items() if key_of(value) not in {*ones, *zeros}}
-    rest_is = "no decision" if role == "decision" else "no outcome yet"
+    none = "--missing-value VALUE)"
+    rest_is = "no outcome yet"
+    if role == "decision":
+        rest_is = "no decision, as when somebody withdrew"
+        none = "--missing-value VALUE) with undecided='leave_out' (--undecided leave_out)"
     return (
         f"column {column!r} holds values of which nobody said what they mean: "
         f"{with_counts(rest)}; say of each whether it means 1, positive={{{role!r}: [VALUE]}} "
         f"(--positive {role}=VALUE), or 0, negative={{{role!r}: [VALUE]}} (--negative "
-        f"{role}=VALUE), or that there is {rest_is}, missing_values=[VALUE] (--missing-value VALUE)"
+        f"{role}=VALUE), or that there is {rest_is}, missing_values=[VALUE] ({none}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
+from equipoise.errors import EquipoiseError, InvalidInput, refuse_gaps, require_non_negative
 from equipoise.finding import Finding
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
@@ -95,6 +95,7 @@ class LiveAudit(Proofs):
     # -- making and finding -----------------------------------------------------------------------
 
     @classmethod
+    @refuse_gaps
     def create(
         cls,
         ledger: str,
@@ -351,7 +352,7 @@ class LiveAudit(Proofs):
         ...                         audit="rs", options={"tau": 40})
         >>> anna, ben = live.settle([("anna", do.Ask("p1", "A", 0)), ("ben", do.Execute("p2"))])
         >>> anna.state, str(ben)
-        ('RESERVED', "unknown person 'p2': audit 'loans' was never asked about")
+        ('RESERVED', "person 'p2' is unknown to audit 'loans': nobody has asked about them yet")
         """
         found: list[Reply | EquipoiseError | None] = []
         by_actor: dict[str, list[tuple[int, Command]]] = {}
@@ -385,7 +386,10 @@ class LiveAudit(Proofs):
         """Return what the evidence would support if nobody else came; the audit goes on."""
         return self.finding or self._driver.read(
             lambda state: replace(
-                state.memory.concluded("the audit goes on"), cost=float(state.spent + state.overrun)
+                state.memory.concluded("the audit goes on"),
+                cost=float(state.spent + state.overrun),
+                currency=state.settings.currency,
+                decimals=state.settings.decimals,
             )
         )
 

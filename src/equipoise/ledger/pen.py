@@ -100,7 +100,9 @@ class Pen:
         row = self._people.get(person)
         if row is None:
             name = self.state.settings.name
-            raise UnknownPerson(f"unknown person {person!r}: audit {name!r} was never asked about")
+            raise UnknownPerson(
+                f"person {person!r} is unknown to audit {name!r}: nobody has asked about them yet"
+            )
         return row
 
     def _changed_reply(self, row: PersonRow) -> Reply:

@@ -144,7 +144,9 @@ class PeopleWriter(Pen):
             self._changed_reply(row)
         raise Conflict(
             f"outcome {row.outcome} of person {row.person!r} is stored; got {outcome}. The "
-            "conflict is recorded and the stored outcome stands; use a correction to change it"
+            "conflict is recorded and the stored outcome stands; if the new one is right: "
+            f"correct({row.person!r}, {outcome}, why) (equipoise audit correct "
+            f"{self.state.settings.name} {row.person} {outcome} --why REASON)"
         )
 
     def _describe(self, row: PersonRow, features: tuple[float, ...] | None) -> Reply:

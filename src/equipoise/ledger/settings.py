@@ -12,12 +12,13 @@ from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
+from equipoise.finding import money
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["RecordedPast", "Settings", "build", "money", "rehearse", "require_limits"]
+__all__ = ["RecordedPast", "Settings", "build", "rehearse", "require_limits"]
 
 if TYPE_CHECKING:
     from equipoise.mixture.model import MixtureModel
@@ -234,6 +235,12 @@ class Settings:
 def rehearse(settings: Settings) -> None:
     """Make the audit once, so that the past is asked all that it will ever be asked."""
     audit = build(settings, settings.budget)
+    if settings.budget is not None and audit.finding is None and audit.is_broke:
+        raise InvalidInput(
+            "'budget' (--budget) must pay for at least one request at its worst, in whole minor "
+            f"units (cents); {settings.money(settings.budget)} does not, at costs of "
+            f"{settings.costs}"
+        )
     fallback = getattr(audit, "fallback_question", None)
     if fallback is not None:  # Exp-Audit may turn to labels later
         from equipoise.audits.rs import RSAudit
@@ -264,18 +271,6 @@ def require_limits(limit: object, of_groups: Mapping[str, object], groups: Seque
     for group in of_groups:
         if group not in groups:
             raise UnknownName("group in 'max_in_flight_groups'", group, groups)
-
-
-def money(amount: float, currency: str, decimals: int) -> str:
-    """Write minor units as people read money.
-
-    Examples
-    --------
-    >>> money(123456, "EUR", 2)
-    '1,234.56 EUR'
-    """
-    unit = f" {currency}" if currency else ""
-    return f"{amount / 10**decimals:,.{decimals}f}{unit}"
 
 
 def _whole_costs(costs: Costs) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
-from equipoise.finding import Finding
+from equipoise.finding import Finding, money
 from equipoise.ledger.drift import DriftTest
-from equipoise.ledger.settings import money
 from equipoise.ledger.state import State
 from equipoise.ledger.verify import OPEN
 
@@ -153,7 +152,7 @@ class Status(JsonValue, Shown):
             return "\n".join([*lines, "  verdict     none yet"])
         cost = self.money(self.finding.cost)
         lines.append(f"  cost        {cost} when the verdict was reached, {held} by now")
-        return "\n".join([*lines, self.finding.describe(self.money)])
+        return "\n".join([*lines, str(self.finding)])
 
     def _lines(self) -> Sequence[str]:
         return [line for line in str(self).splitlines() if not line.startswith("    ")]
@@ -199,7 +198,12 @@ def status_of(state: State) -> Status:
     if finding is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
-        finding = replace(finding, warnings=(*finding.warnings, *new))
+        finding = replace(
+            finding,
+            warnings=(*finding.warnings, *new),
+            currency=settings.currency,
+            decimals=settings.decimals,
+        )
     actors: dict[str, dict[str, int]] = {}
     for (actor, kind), count in sorted(state.acts.items()):
         actors.setdefault(actor, {})[kind] = count

@@ -10,7 +10,13 @@ from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
-from equipoise.errors import InvalidInput, require_n_jobs, require_non_negative, require_whole
+from equipoise.errors import (
+    InvalidInput,
+    refuse_gaps,
+    require_n_jobs,
+    require_non_negative,
+    require_whole,
+)
 from equipoise.history.past import Past, require_past
 from equipoise.identify import Check, check
 from equipoise.planning.budget import Affordable, what_a_budget_buys
@@ -138,6 +144,7 @@ class Plan(JsonValue, Shown):
         ax.set_title(wrapped(self.advice), loc="left")
 
 
+@refuse_gaps
 def plan(
     history: Past,
     question: Question,
@@ -275,7 +282,8 @@ def _rests_on(rows: list[Forecast]) -> tuple[str, ...]:
         return ()
     return (
         f"so many groups take long to rehearse, so costs are estimates: {words[0]} in the first "
-        "case, and so on; what a budget buys is not estimated. plan(audits=8) rehearses it all",
+        "case, and so on; what a budget buys is not estimated. audits=8 (--audits 8) "
+        "rehearses it all",
     )
 
 

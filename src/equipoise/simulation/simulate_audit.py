@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class
-from equipoise.errors import require_n_jobs
+from equipoise.errors import refuse_gaps, require_n_jobs
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.simulation.repeats import run_repeats
@@ -17,6 +17,7 @@ from equipoise.worlds import World
 __all__ = ["simulate"]
 
 
+@refuse_gaps
 def simulate(
     audit: str | type[Audit],
     world: World,

@@ -236,3 +236,50 @@ def test_advice_does_not_call_open_loans_failures() -> None:
     told = {**asked, "negative": {"outcome": "lost"}, "missing_values": ["current"]}
     cells = eq.History.read(table, **told, unknown="bounds").cells["a"]
     assert (cells.approved_positive, cells.approved_unknown, cells.approved_negative) == (10, 15, 5)
+
+
+def test_withdrawn_applications_follow_the_advice() -> None:
+    """What a message advises leads on: a value without meaning, no decision, left out."""
+    data = frame()
+    gone = data.index % 20 == 0
+    messy = data.assign(
+        decision=data.decision.mask(gone, "Withdrawn"), status=data.status.mask(gone)
+    )
+    coded: dict[str, object] = {**COLUMNS, "positive": ["approved", "repaid"]}
+    with pytest.raises(BadData, match=r"--missing-value VALUE. with undecided='leave_out'"):
+        eq.History.read(messy, **coded)  # type: ignore[arg-type]
+    coded["missing_values"] = "withdrawn"
+    with pytest.raises(BadData, match=r"undecided=.leave_out. .--undecided leave_out"):
+        eq.History.read(messy, **coded)  # type: ignore[arg-type]
+    read = eq.History.read(messy, **coded, undecided="leave_out")  # type: ignore[arg-type]
+    rest = eq.History.read(data[~gone], **COLUMNS, positive=["approved", "repaid"])
+    assert read.cells == rest.cells
+    assert "Column 'decision': left out as never decided: 'Withdrawn' (100)." in read.notes
+    for inside in (True, False):
+        until = [
+            h.rows_until(50, group="white", outcome=1, within_group=inside) for h in (read, rest)
+        ]
+        assert until[0] == until[1]
+    late = messy.status.mask(data.index % 400 == 0, "repaid")
+    with pytest.raises(BadData, match="5 of them have an outcome in column 'status'"):
+        eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]
+
+
+def test_swapped_columns_are_named() -> None:
+    plain = frame().assign(decision=lambda d: d.decision.ne("denied") * 1)
+    plain["status"] = plain.status.str.strip().str.lower().eq("repaid").where(plain.decision == 1)
+    eq.History.read(plain, **COLUMNS)
+    with pytest.raises(BadData, match="are the two columns swapped"):
+        eq.History.read(plain, group="race", decision="status", outcome="decision")
+
+
+def test_short_forms_are_hinted_at_and_never_joined() -> None:
+    data = frame().assign(sex=["F", "female", "m ", "M", "f"] * 400)
+    read = eq.History.read(
+        data, group="sex", decision="decision", outcome="status", positive=["approved", "repaid"]
+    )
+    assert read.cells.groups == ("F", "M", "female")
+    said = "Column 'sex': rows counted together by spelling: 'f' (400) as 'F'; 'm ' (400) as 'M'."
+    assert said in read.notes
+    assert any("'F' and 'female' are counted as different groups" in note for note in read.notes)
+    assert not any("male' and" in note or "'M' and" in note for note in read.notes)
