@@ -23,7 +23,7 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.bands import bands_from_past, clopper_pearson
-from equipoise.evidence.bets import UNFAIR_SIZES
+from equipoise.evidence.bets import unfair_sizes
 from equipoise.evidence.corners import level_cells
 from equipoise.evidence.staircase import OUT, Bets
 from equipoise.evidence.weighing import FINENESS
@@ -190,7 +190,9 @@ class Blind:
         (bands,) = bands_from_past(fair_world(2).past(), QUESTION.metric, None).values()
         step = FINENESS * QUESTION.epsilon
         cells = level_cells(list(bands.values()), False, QUESTION.gamma, step)
-        self._bets = Bets.at(cells.corners[0], QUESTION.epsilon * np.asarray(UNFAIR_SIZES))
+        self._bets = Bets.at(
+            cells.corners[0], QUESTION.epsilon * np.asarray(unfair_sizes(QUESTION.epsilon))
+        )
 
     def says_unfair(self, outcomes: Ints) -> bool:
         """Count outcomes of groups that come in turn, OUT for who is silent."""

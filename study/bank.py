@@ -107,6 +107,7 @@ def bank() -> tuple[Instance, ...]:
         _take("Adult", _visits(by_both), {fair: 1, unfair: 1}),
         _take("random", _random(2), {fair: 5, unfair: 5, GAP: 1, FREE_UNFAIR: 1}),
         _take("random", _random(4), {fair: 4, unfair: 4, GAP: 1}),
+        _take("random", _random(8), {fair: 2, unfair: 2}),
     ]
     if LAW_SCHOOL.is_file():
         by_race, by_sex, by_both = _law_school()
@@ -219,7 +220,7 @@ def _random_world(groups: int, rng: np.random.Generator) -> CellWorld:
             made.append((s, precision, r))
     return CellWorld.from_shares(
         {
-            "ABCD"[i]: ((1.0 - s) * precision, (1.0 - s) * (1.0 - precision), s, r)
+            "ABCDEFGH"[i]: ((1.0 - s) * precision, (1.0 - s) * (1.0 - precision), s, r)
             for i, (s, precision, r) in enumerate(made)
         }
     )

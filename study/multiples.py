@@ -17,6 +17,7 @@ from rich.table import Table
 import equipoise as eq
 from equipoise.bands import clopper_pearson
 from equipoise.bounds import can_answer, rs_expectation
+from equipoise.question import Verdict
 from equipoise.simulation import Simulation
 from study._beta_mixture import BetaAudit
 from study.bank import GAP, Instance, bank
@@ -128,7 +129,11 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
     paid = [r for r in results if not r.instance.is_free]
     outside = [r for r in paid if r.instance.kind != GAP]
     yield "two groups, outside the gap zone", [r for r in outside if r.instance.groups == 2]
-    yield "four groups, outside the gap zone", [r for r in outside if r.instance.groups > 2]
+    for groups, name in ((4, "four"), (8, "eight")):
+        same = [r for r in outside if r.instance.groups == groups]
+        yield f"{name} groups, outside the gap zone", same
+        for kind in Verdict:
+            yield f"{name} groups, {kind}", [r for r in same if r.instance.kind == kind]
     yield "in the gap zone (C* is a reference)", [r for r in paid if r.instance.kind == GAP]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNFAIR_SIZES", "alternatives", "bet_shares", "fair_sizes", "ratios"]
+__all__ = ["alternatives", "bet_shares", "fair_sizes", "ratios", "unfair_sizes"]
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
@@ -20,8 +20,18 @@ _EDGE = 1e-9
 ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
 _DIRECTIONS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
 SMALL = 0.5  # bets of so many epsilons decide also in the middle between gamma and gamma + epsilon
-FEW = 0.1  # … with this share of a stake; the larger sizes divide the rest
-UNFAIR_SIZES = (SMALL, 1.0, 2.5)  # for refuting the FAIR set: how far the gap moves, in epsilons
+LARGER = 2.5  # between two sizes of bets on a larger gap
+LARGEST = 0.2  # … and how far such a gap moves at most
+FEW = 0.1  # share of a stake on small bets, the same for those on a gap far beyond epsilon
+
+
+def unfair_sizes(epsilon: float) -> tuple[float, ...]:
+    """For refuting the FAIR set: how far the gap moves, in epsilons.
+
+    Where epsilon is small the gap may be many times as large, and small bets would be slow.
+    """
+    larger = int(np.log(LARGEST / (LARGER * epsilon)) / np.log(LARGER)) if epsilon < LARGEST else 0
+    return SMALL, 1.0, *(LARGER ** (1 + i) for i in range(1 + max(larger, 0)))
 
 
 def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
@@ -30,8 +40,11 @@ def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
 
 
 def bet_shares(sizes: int) -> Array:
-    """Return how a corner's stake is divided among directions and sizes."""
-    by_size = [FEW, *([(1.0 - FEW) / (sizes - 1)] * (sizes - 1))]
+    """Return how a corner's stake is divided among directions and sizes, two of them the main."""
+    far = max(sizes - 3, 0)
+    main = sizes - 1 - far
+    each = (1.0 - FEW - FEW * (far > 0)) / main
+    by_size = [FEW] + [each] * main + [FEW / max(far, 1)] * far
     return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from equipoise.bands import Bands
 from equipoise.compare import Compare
 from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
-from equipoise.evidence.bets import UNFAIR_SIZES, fair_sizes
+from equipoise.evidence.bets import fair_sizes, unfair_sizes
 from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
 from equipoise.evidence.directions import likely_extremes
 from equipoise.evidence.geometry import Limits, fair_pairs, unfair_pairs
@@ -162,7 +162,7 @@ class Weighing:
             )
             for pair in self._unfair_pairs
         ]
-        steps, bar = epsilon * np.asarray(UNFAIR_SIZES), 1.0 / self._levels.wrong_unfair
+        steps, bar = epsilon * np.asarray(unfair_sizes(epsilon)), 1.0 / self._levels.wrong_unfair
         if k == 2:
             cells = [corridor_cells(self._fair_pairs[0], self._gamma, epsilon, self._step, k)]
         else:  # each rate has its own cover of the FAIR set, at its share of the level

@@ -8,7 +8,7 @@ import pytest
 from equipoise.bands import bands_from_cells
 from equipoise.cells import Cells, GroupCells
 from equipoise.evidence import Staircase
-from equipoise.evidence.bets import UNFAIR_SIZES, bet_shares, fair_sizes, ratios
+from equipoise.evidence.bets import bet_shares, fair_sizes, ratios, unfair_sizes
 from equipoise.evidence.corners import corridor_cells
 from equipoise.evidence.geometry import fair_pairs
 
@@ -29,7 +29,10 @@ def test_a_bet_beyond_a_corner_is_legal_on_the_near_side(lam: float) -> None:
                 assert mean(one, zero, other) <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("sizes", [UNFAIR_SIZES, fair_sizes(0.1, 0.05), fair_sizes(0.01, 0.009)])
+@pytest.mark.parametrize(
+    "sizes",
+    [unfair_sizes(0.05), unfair_sizes(0.003), fair_sizes(0.1, 0.05), fair_sizes(0.01, 0.009)],
+)
 def test_shares_divide_the_stake(sizes: tuple[float, ...]) -> None:
     assert bet_shares(len(sizes)).sum() == pytest.approx(1.0, abs=1e-15)
     assert min(sizes) > 0.0
