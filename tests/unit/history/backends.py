@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,9 @@ def _ibis(table: Table, folder: Path) -> object:
 
 
 def _ibis_sqlite(table: Table, folder: Path) -> object:
-    return ibis.sqlite.connect(_sqlite(table, folder)).table("loans")
+    backend = ibis.sqlite.connect(_sqlite(table, folder))
+    weakref.finalize(backend, backend.con.close)  # ibis leaves it to its user to close
+    return backend.table("loans")
 
 
 def _ibis_polars(table: Table, folder: Path) -> object:

@@ -161,7 +161,7 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
         changed(approved=[1, 0, 1, 1, None, 0, 1, 1]),
         {},
         BadData,
-        "'approved' must hold a decision in every row; empty in 1 row (number 5)",
+        "'approved' must hold a decision in every row; there is none in 1 row (number 5)",
     ),
     "outcome of words": (
         changed(repaid=WORDS),
