@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from equipoise.cli.run_file import BatchResult, carry_out, whole_number
+from equipoise.cli.run_file import BatchResult, carry_out
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask
 from equipoise.question import Costs, Question
@@ -55,11 +55,13 @@ def run(options: argparse.Namespace) -> str:
 def import_people(live: LiveAudit, path: Path) -> BatchResult:
     """Ask about everybody in the file."""
     columns = {name: name for name in ("person", "group", "decision")}
+    decisions = {"0": 0, "1": 1}  # any other is refused
     return carry_out(
         live,
         path,
         columns,
-        lambda row: Ask(row["person"], row["group"], whole_number(row["decision"])),
+        lambda row: Ask(row["person"], row["group"], decisions.get(row["decision"], -1)),
+        asks=True,
     )
 
 
