@@ -202,7 +202,7 @@ class Database:
     # -- forks ------------------------------------------------------------------------------------
 
     def _require_own_process(self) -> None:
-        if self.path is not None and self.path.resolve() in _spoilt:
+        if _spoilt and self.path is not None and self.path.resolve() in _spoilt:
             raise LedgerError(
                 f"{self.path} was in use when this process was forked, so SQLite cannot be trusted "
                 "with it here; fork between calls, or open the ledger after the fork"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ class PeopleWriter(Pen):
             return reply_about(row, repeated=True)
         if group is None:
             raise UnknownName("group", command.group, state.groups)
-        salt, number = secrets.token_hex(16), state.people + 1
+        salt, number = self._salt(), state.people + 1
         who = keyed(salt, self._uid, name)
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
         if decision == 1:
@@ -96,7 +95,7 @@ class PeopleWriter(Pen):
             score=command.score,
             price=command.price,
             version=command.version,
-            draw=draw_of_look(self._seed, data["person"], name) / 2**53,
+            draw=self._draw_of_look(data["person"], name),
             number=state.requests,
         )
         if ticket.look is not None:
@@ -111,6 +110,11 @@ class PeopleWriter(Pen):
         if closed or audit.costs.of(group).worst > audit.available:
             return ticket, "budget"
         return ticket, "not_wanted" if audit.finding is None else "decided"
+
+    def _draw_of_look(self, number: int, name: str) -> float | None:
+        if "assist" not in self.state.settings.options:
+            return None
+        return draw_of_look(self._seed, number, name) / 2**53
 
     def _tell(self, command: do.Tell) -> Reply:
         row = self._row(command.person)

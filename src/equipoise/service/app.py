@@ -70,6 +70,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.attempts, app.state.metrics = attempts, metrics
     app.openapi = partial(_documented, app)  # type: ignore[method-assign]
     add_handlers(app)
+    app.router.routes.extend(api_people.quick_routes())
     for part in (probes, api_people, api_audits, api_proof, pages, pages_forms, pages_check):
         app.include_router(part.router)
     return app
