@@ -15,28 +15,24 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bands import clopper_pearson
 from equipoise.question import Ticket, Want
 from equipoise.worlds import CellWorld
-from study._resumed import Run, collect, mean
+from study._resumed import Run, collect, made_by, mean
 from study._resumed import add_options as add_run_options
 
 PAGE = Path(__file__).parents[1] / "docs" / "assisted-boundary.md"
 QUESTION = eq.Question("false_omission_parity", gamma=0.05, epsilon=0.25, delta=0.05)
 SIDES = {"FAIR": (0.3, 0.3 + QUESTION.gamma), "UNFAIR": (0.2, 0.2 + QUESTION.threshold + 1e-6)}
 SCORES = ("helpful", "useless", "lying")
-MOST = 4_000  # people who ever come
-POINTS = [
-    f"{side}, {score} score, {late}"
-    for side in SIDES
-    for score in SCORES
-    for late in ("at once", "late")
-]
+MOST = 1_500  # people who ever come
+LATE = "late, any score"
+POINTS = [f"{side}, {rest}" for side in SIDES for rest in (*(f"{s} score" for s in SCORES), LATE)]
 HEADER = (
-    *("truth, score, outcomes", "audits", "wrong", "share", "95%", "inconclusive"),
+    *("truth, score", "audits", "wrong", "share", "95%", "inconclusive"),
     "within delta",
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_run_options(parser, 4_000)
+    add_run_options(parser, 1_000)
     parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
 
 
@@ -55,7 +51,9 @@ def score_of(kind: str, outcome: int, labels: int, rng: np.random.Generator) -> 
 
 def one(point: str, seed: int, most: int = MOST) -> Run:
     """Run one audit; late: failures show soon, successes late, and a tenth are written off."""
-    side, kind, late = (part.removesuffix(" score") for part in point.split(", "))
+    side, rest = point.split(", ", 1)
+    late = rest == LATE
+    kind = SCORES[seed % len(SCORES)] if late else rest.removesuffix(" score")
     rng = np.random.default_rng([seed, POINTS.index(point)])
     shares = {g: (0.2, 0.2, 0.6, r) for g, r in zip("AB", SIDES[side], strict=True)}
     world = CellWorld.from_shares(shares)
@@ -69,12 +67,12 @@ def one(point: str, seed: int, most: int = MOST) -> Run:
         seen = score_of(kind, outcome, audit.labels, rng)
         ticket = audit.ask(group, 0, score=seen, draw=float(rng.random()))
         if ticket.want is Want.LABEL:
-            wait = 0 if late == "at once" else int(rng.geometric(0.05 if outcome else 0.5))
+            wait = int(rng.geometric(0.05 if outcome else 0.5)) if late else 0
             waiting.append((now + wait, ticket, outcome))
         for due in [x for x in waiting if x[0] <= now]:
             waiting.remove(due)
             if audit.finding is None:
-                _settle(audit, due[1], due[2], lost=late == "late" and rng.random() < 0.1)
+                _settle(audit, due[1], due[2], lost=late and rng.random() < 0.1)
     for _, ticket, outcome in waiting:
         if audit.finding is None:
             _settle(audit, ticket, outcome, lost=False)
@@ -106,11 +104,12 @@ def run(options: argparse.Namespace) -> Table:
         out.add_row(*rows[-1])
     lines = [
         *("# Looking before asking, at the boundaries", "", "<!-- generated: do not edit -->", ""),
-        *("Made by `python -m study assisted_boundary`.", ""),
+        *(made_by(options, runs), ""),
         "Two groups whose false omission rates differ by exactly gamma (truth FAIR) or by just "
         "more than gamma + epsilon (UNFAIR). The *lying* score knows every outcome, is right until "
-        "it is trusted, and turns round every 40 labels. *Late*: failures show soon, successes "
-        f"late, a tenth of the outcomes never. At most {MOST:,} people come.",
+        "it is trusted, and turns round every 40 labels. *Late*: the scores in turn; failures show "
+        f"soon, successes late, a tenth of the outcomes never. At most {MOST:,} people come. All "
+        "others tell their outcome at once.",
         *("", "| " + " | ".join(HEADER) + " |", "| --- " + "| ---: " * (len(HEADER) - 1) + "|"),
         *("| " + " | ".join(row) + " |" for row in rows),
     ]

@@ -14,11 +14,7 @@ from tests.profiles import quick
 
 ALARM = 1e-4
 RUNS = quick(4, full=200)
-POINTS = (
-    "FAIR, lying score, late",
-    "UNFAIR, lying score, at once",
-    "UNFAIR, helpful score, late",
-)
+POINTS = ("FAIR, lying score", "UNFAIR, lying score", "FAIR, late, any score")
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -234,7 +234,8 @@ class AdaptiveAudit(Audit):
                 "no label; use ask and tell"
             )
         weighing = self._evidence()
-        until_doubt = np.ceil(self._next_doubt - weighing.told.sum())
+        # A doubt that is due waits for a label, which somebody has to come for.
+        until_doubt = max(np.ceil(self._next_doubt - weighing.told.sum()), 1e-9)
         count = min(weighing.labels_until_change, until_doubt)
         return weighing.choose(arrivals, count if most is None else min(count, most), rng)
 

@@ -14,6 +14,7 @@ from equipoise.audits.rs import RSAudit
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import simulate
+from equipoise.simulation.loop import InBlocks
 from equipoise.worlds import CellWorld, TableWorld
 
 QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
@@ -243,3 +244,14 @@ def test_a_helpful_score_makes_it_cheaper_and_a_useless_one_hardly_dearer() -> N
     uniform, helped, useless = cost(3.0, None), cost(3.0, Assist()), cost(0.0, Assist())
     assert helped[0] < uniform[0] + 2.0 * np.hypot(helped[1], uniform[1])
     assert useless[0] < 1.05 * uniform[0] + 4.0 * np.hypot(useless[1], uniform[1])
+
+
+def test_a_doubt_that_is_due_does_not_end_a_simulation() -> None:
+    # With a finite past doubts come after labels, and a block may end with somebody not asked.
+    world = table({"A": 0.3, "B": 0.36}, slope=4.0)
+    rng = np.random.default_rng(0)
+    audit = AdaptiveAudit(world.past(50_000, rng), QUESTION, COSTS, assist=Assist())
+    crowd = InBlocks.of(audit, world, rng)
+    while audit.finding is None and audit.features < 300:
+        assert crowd.come(None) > 0
+    assert audit.features > 0
