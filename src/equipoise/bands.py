@@ -47,7 +47,10 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
                 return successes / trials, successes / trials
             return clopper_pearson(successes, trials, alpha * part)
 
-        return unknown_band(rate, counts, bounds, lambda n: band_from_counts(rate, n, alpha))
+        def known(whole: GroupCells, part: float) -> Band:
+            return band_from_counts(rate, whole, None if alpha is None else alpha * part)
+
+        return unknown_band(rate, counts, bounds, known)
     if alpha is None:
         curve = rate.curve(*counts.shares)
         return UNKNOWN if curve is None else Band.exact(curve)

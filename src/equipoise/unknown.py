@@ -7,9 +7,12 @@ the band for k lies between those for none and for all of them: no price is paid
 **Like the known ones** (``like_known``). Then the approved's share of good outcomes g is that among
 the known, within each cohort: ``g = sum_c w_c g_c`` for the cohorts' shares w of the approved. A
 rate is a fraction of linear functions in s and in g, so at every r it is least and largest at a
-corner of the box of bounds for s and g. A curve uses one bound of s and one of g, at half its level
-each; with C > 1 cohorts 2C + 1 shares, those of w on both sides. Accuracy turns with s: it pays for
-both sides of s.
+corner of the box of bounds for s and g. A curve uses one bound of s and one of g; with C > 1
+cohorts 2C + 1 shares, those of w on both sides. Accuracy turns with s: it pays for both sides of
+s; precision does not move with s and pays for none. These share one half of the level. The other
+half is that of a curve for which nothing is assumed: few outcomes may be unknown and people many,
+and then it is the narrower one. Both are on their right side but with a probability of at most
+the level, and so is the narrower.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ Share = Callable[[float, float, float], Bounds]
 
 
 def unknown_band(
-    rate: Rate, counts: GroupCells, share: Share, known: Callable[[GroupCells], Band]
+    rate: Rate, counts: GroupCells, share: Share, known: Callable[[GroupCells, float], Band]
 ) -> Band:
     """Return a rate's band for counts with unknown outcomes.
 
@@ -39,27 +42,40 @@ def unknown_band(
     share
         Bounds of shares: a point where the past is exact.
     known
-        The band of counts without unknown outcomes.
+        The band of counts without unknown outcomes, at a part of the level.
     """
-    none_good, all_good = known(counts.resolved(0)), known(counts.resolved(1))
-    if not counts.cohorts or none_good == all_good:
-        return _around([none_good.low, all_good.low], [none_good.high, all_good.high])
-    good = _good_share(counts, share)
-    parts = _parts(counts)
-    side = 2 if _turns(rate) else 1
-    denied = share(counts.denied, counts.total, 1.0 / (parts * side))
+    whatever = _whatever(counts, known, 1.0)
+    if not counts.cohorts or whatever == known(counts.resolved(0), 1.0):
+        return whatever
+    sides = _sides(rate)
+    cohorts = len(counts.cohorts)
+    part = 0.5 / ((1 if cohorts == 1 else 2 * cohorts) + (sides > 0))
+    good = _good_share(counts, share, part)
+    denied = share(counts.denied, counts.total, part / max(sides, 1))
     corners = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in product(denied, good)]
     curves = [curve for curve in corners if curve is not None]
-    return _around(curves, curves) if len(curves) == len(corners) else UNKNOWN
+    if len(curves) < len(corners):
+        return UNKNOWN
+    return _narrower(_around(curves, curves), _whatever(counts, known, 0.5))
 
 
-def _parts(counts: GroupCells) -> int:
-    return 2 if len(counts.cohorts) == 1 else 2 * len(counts.cohorts) + 1
+def _whatever(counts: GroupCells, known: Callable[[GroupCells, float], Band], part: float) -> Band:
+    """Return a band that holds whatever the unknown outcomes are."""
+    ends = [known(counts.resolved(good), part) for good in (0, 1)]
+    return _around([band.low for band in ends], [band.high for band in ends])
 
 
-def _good_share(counts: GroupCells, share: Share) -> Bounds:
+def _narrower(one: Band, other: Band) -> Band:
+    """Return the higher of two lower curves and the lower of two upper ones, by their middles."""
+
+    def middle(curve: Curve) -> float:
+        return curve.at(0.0) + curve.at(0.5) + curve.at(1.0)
+
+    return Band(max(one.low, other.low, key=middle), min(one.high, other.high, key=middle))
+
+
+def _good_share(counts: GroupCells, share: Share, part: float) -> Bounds:
     """Return bounds of the share of good outcomes among the approved."""
-    part = 1.0 / _parts(counts)
     goods = [
         share(good, good + bad, part) if good + bad else (0.0, 1.0)
         for good, bad, _ in counts.cohorts
@@ -86,13 +102,12 @@ def _mean(weights: Sequence[Bounds], values: Sequence[float], *, largest: bool) 
 
 
 @lru_cache(maxsize=64)
-def _turns(rate: Rate) -> bool:
-    """Whether the rate rises with s for some r and falls for others."""
+def _sides(rate: Rate) -> int:
+    """Return which bounds of s a curve uses: 0 if it does not move with s, 2 if it turns with r."""
     less, more = (rate.curve((1 - s) / 2, (1 - s) / 2, s) for s in (0.3, 0.6))
     if less is None or more is None:
-        return True
-    signs = {more.at(r) > less.at(r) for r in (0.0, 1.0) if more.at(r) != less.at(r)}
-    return len(signs) > 1
+        return 2
+    return len({more.at(r) > less.at(r) for r in (0.0, 1.0) if not _same(more.at(r), less.at(r))})
 
 
 def _around(lows: Sequence[Curve], highs: Sequence[Curve]) -> Band:

@@ -107,15 +107,36 @@ def test_the_band_holds_every_completion(rate: str, alpha: float | None) -> None
 
 @pytest.mark.parametrize("rate", RATES)
 def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
+    """But those that are out of reach whatever the unknown ones are, at half of the level."""
     counts = GroupCells(30, 20, 60, 15, cohorts=((20, 5, 5), (10, 15, 0), (0, 0, 10)))
     band = band_from_counts(RATES[rate], counts, 0.05)
-    s_box = clopper_pearson(60, 125, 0.05 if rate == "selection_rate" else 0.05 / 7)
+    whatever = band_from_counts(RATES[rate], GroupCells(30, 20, 60, 15), 0.025)
+    s_box = clopper_pearson(60, 125, 0.05 if rate == "selection_rate" else 0.05 / 14)
     for s in np.linspace(*s_box, 7):
         for share in (30 / 50, 30 / 65, 40 / 65):
             curve = RATES[rate].curve((1 - s) * share, (1 - s) * (1 - share), s)
             assert curve is not None
             for r in POINTS:
-                assert band.low.at(r) - 1e-9 <= curve.at(r) <= band.high.at(r) + 1e-9
+                rate_at = curve.at(r)
+                if whatever.low.at(r) <= rate_at <= whatever.high.at(r):
+                    assert band.low.at(r) - 1e-9 <= rate_at <= band.high.at(r) + 1e-9
+
+
+@pytest.mark.parametrize("rate", ["true_positive_rate", "false_positive_rate", "precision"])
+def test_what_is_assumed_narrows(rate: str) -> None:
+    """Never wider without end; with finite past by no more than its half of the level costs."""
+    for late in (1, 20, 300, 900):
+        good, bad = round(0.7 * (1_000 - late)), round(0.3 * (1_000 - late))
+        late = 1_000 - good - bad
+        plain = GroupCells(good, bad, 1_000, late)
+        alike = GroupCells(good, bad, 1_000, late, cohorts=((good, bad, late),))
+        for alpha, most in ((None, 1.0), (0.005, 1.1)):
+            widths = [
+                band.high.at(0.5) - band.low.at(0.5)
+                for band in (band_from_counts(RATES[rate], n, alpha) for n in (alike, plain))
+            ]
+            assert widths[0] <= most * widths[1] + 1e-12
+            assert late < 300 or widths[0] < 0.6 * widths[1]
 
 
 def test_curves_that_meet_at_an_end_stay_curves() -> None:
