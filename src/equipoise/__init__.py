@@ -13,7 +13,7 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, data as data, mixture as mixture, worlds as worlds
-    from equipoise.assist import Assist as Assist
+    from equipoise.assist import Assist as Assist, ScoreModel as ScoreModel
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from equipoise.worlds import World as World
 
 _NAMES = {
-    "assist": "Assist",
+    "assist": "Assist ScoreModel",
     "assume": "Assume",
     "audits.base": "Audit",
     "bounds": "LowerBound Price lower_bound",

@@ -1,5 +1,6 @@
 """Looking before asking: scores and prices decide who is asked, a draw keeps it honest."""
 
+from equipoise.assist.model import ScoreModel
 from equipoise.assist.options import Assist
 
-__all__ = ["Assist"]
+__all__ = ["Assist", "ScoreModel"]
