@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from math import isfinite
 from numbers import Real
+from sys import float_info
 from typing import ParamSpec, TypeVar
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+LARGEST = float_info.max  # a whole number may be beyond it
 
 
 class EquipoiseError(Exception):
@@ -227,7 +229,7 @@ def require_whole(name: str, value: int | None, least: int = 1) -> None:
 def require_finite(name: str, value: object) -> None:
     """Raise unless ``value`` is None or a finite number."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if value is not None and not (number and isfinite(value)):  # type: ignore[arg-type]
+    if value is not None and not (number and abs(value) <= LARGEST):  # type: ignore[arg-type]
         raise InvalidInput(f"{name!r} must be a finite number; got {value!r}")
 
 
@@ -241,7 +243,7 @@ def require_in_unit(name: str, value: float) -> None:
 def require_non_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number of at least 0."""
     _require_number(name, value)
-    if not 0.0 <= value < float("inf"):
+    if not 0.0 <= value <= LARGEST:
         raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")
 
 

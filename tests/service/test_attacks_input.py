@@ -64,6 +64,9 @@ def test_paths_cannot_climb_or_be_confused(served: Served) -> None:
     assert two == ["a%2Fb", "a/b", "../.."]
     assert auditor.get("/v1/audits/paths/people").json()["people"][2]["person"] == "../.."
     assert bank.put("/v1/audits/paths/people/%00", json=ASK).status_code == 422
+    assert bank.put("/v1/audits/paths/people/q?decision=1", json=ASK).status_code == 422
+    assert auditor.get("/v1/audits/paths/people?limt=5").status_code == 422
+    assert auditor.get("/v1/audits/paths/people?limit=5&after=0&state=SKIPPED").status_code == 200
     assert bank.put("/v1/audits/paths/people/%20%20", json=ASK).status_code == 422
 
 
@@ -106,6 +109,10 @@ def test_large_deep_and_garbled_bodies_are_refused(served: Served) -> None:
         body = {"past": PAST, "question": question, "audit": "rs", "options": {"tau": tau}}
         answer = served.as_("auditor").put("/v1/audits/tau", json=body)
         assert answer.status_code == (200 if tau is None else 422), answer.text
+    for name in ("looks_per_label", "gate", "max_price"):
+        options = {"assist": {name: 10**4000}}
+        body = {"past": PAST, "question": question, "options": options}
+        assert served.as_("auditor").put("/v1/audits/a", json=body).status_code == 422
 
 
 def test_a_body_that_never_arrives_is_given_up() -> None:

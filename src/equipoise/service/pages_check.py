@@ -187,8 +187,10 @@ def _read(upload: Upload, form: Fields) -> Cells:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"past{suffix}"
         path.write_bytes(upload.content)
-        read = History.read(str(path), positive=positive, **columns)  # type: ignore[arg-type]
-        return read.cells
+        try:
+            return History.read(str(path), positive=positive, **columns).cells  # type: ignore[arg-type]
+        except EquipoiseError as error:  # in the reader's words, not with the server's folders
+            raise InvalidInput(str(error).replace(str(path), upload.name)) from None
 
 
 def _require_table(upload: Upload) -> None:

@@ -100,6 +100,8 @@ def visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
         caller, names = caller_of(request), request.path_params
         if caller.role not in roles:
             raise Problem("forbidden")
+        if request.scope["query_string"]:
+            _require_known_query(request)
         try:
             name = inputs.name("audit", decoded(names["audit"]))
         except EquipoiseError:
@@ -108,6 +110,15 @@ def visit(*roles: Role) -> Callable[..., Awaitable[Visit]]:
         return Visit(caller, audit, decoded(names.get("person", "")))
 
     return let_in
+
+
+def _require_known_query(request: Request) -> None:
+    """Refuse what would be ignored: somebody who mistypes a limit shall hear of it."""
+    known = getattr(request.scope.get("route"), "dependant", None)
+    names = set() if known is None else {field.alias for field in known.query_params}
+    for name in request.query_params:
+        if name not in names:
+            raise Problem("invalid-input", f"there is no query parameter {name[:40]!a} here")
 
 
 async def read_body(request: Request, model: type[M]) -> M:
