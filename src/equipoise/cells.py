@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from math import isclose
 from typing import Any
 
@@ -179,7 +180,7 @@ class Cells(Mapping[str, GroupCells]):
         """The groups' names."""
         return tuple(self._groups)
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Everybody."""
         return sum(c.total for c in self.values())

@@ -35,7 +35,8 @@ def price_range(
     """Return the least and the most of each number as every r ranges over [0, 1].
 
     One r at a time is moved to its best place on a grid until nothing improves, from three
-    starting points; for many groups on a coarse grid and once.
+    starting points; for many groups from one, on a coarse grid and once, which is enough for prices
+    that are sums over groups.
     """
     least, most = (
         Price(
@@ -56,11 +57,14 @@ def _extreme(
         number = sign * float(getattr(price(r), name))
         return np.inf if np.isnan(number) else number
 
-    best = value(start)
-    if best == 0.0 and sign * value(dict.fromkeys(start, 0.5)) == 0.0:
+    points = [start, dict.fromkeys(start, 0.0), dict.fromkeys(start, 1.0)]
+    best = min(map(value, points))
+    if value(start) == 0.0 and sign * value(dict.fromkeys(start, 0.5)) == 0.0:
         return 0.0  # a number that this audit never has
-    grid, rounds = (17, 3) if len(start) <= MANY else (3, 1)
-    for point in (start, dict.fromkeys(start, 0.0), dict.fromkeys(start, 1.0)):
+    grid, rounds = 17, 3
+    if len(start) > MANY:
+        points, grid, rounds = points[:1], 3, 1
+    for point in points:
         here, now = dict(point), value(point)
         for _ in range(rounds):
             before = now
