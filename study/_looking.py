@@ -28,7 +28,17 @@ Flags = NDArray[np.bool_]
 NEVER = 1e-9  # a gate that nothing passes: the uniform audit, which pays the same prices
 HELP = Assist()
 HEADER = (
-    *("case", "runs", "uniform", "assisted", "ratio", "±", "labels", "people looked at per label"),
+    *(
+        "case",
+        "runs",
+        "uniform",
+        "assisted",
+        "ratio",
+        "±",
+        "bound",
+        "labels",
+        "people looked at per label",
+    ),
     *("wrong, uniform", "wrong, assisted", "inconclusive", "bias, in standard errors"),
 )
 
@@ -50,6 +60,16 @@ class Case:
         prices = b"" if world.price is None else world.price.tobytes()
         columns = (world.group, world.decision, world.outcome)
         return hash((self.question, self.past, prices, *(c.tobytes() for c in columns)))
+
+    @property
+    def bound(self) -> float:
+        """The assisted lower bound over that of an audit that asks everybody it looks at."""
+        everybody = replace(self.assist, looks_per_label=1.0)
+        helped, uniform = (
+            eq.lower_bound(self.world, self.question, eq.Costs(), assist=assist)
+            for assist in (self.assist, everybody)
+        )
+        return helped / uniform
 
 
 def pairs(
@@ -73,9 +93,11 @@ def pairs(
         return {f"{name} {key}": value for name, run in pair.items() for key, value in run.items()}
 
     runs = collect(options, list(cases), one)
-    out, rows = table(title, *HEADER), [_cells(point, runs[point]) for point in cases]
-    for row in rows:
-        out.add_row(*row)
+    out, rows = table(title, *HEADER), []
+    for point in cases:
+        case = made.setdefault(point, cases[point]())
+        rows.append(_cells(point, case, runs[point]))
+        out.add_row(*rows[-1])
     lines = [
         *(f"# {title}", "", "<!-- generated: do not edit -->", ""),
         *(made_by(options, runs), "", words, "", "| " + " | ".join(HEADER) + " |"),
@@ -86,7 +108,7 @@ def pairs(
     return out
 
 
-def _cells(point: str, runs: Sequence[Run]) -> list[str]:
+def _cells(point: str, case: Case, runs: Sequence[Run]) -> list[str]:
     """Return a row: costs, their ratio, and the price in calendar time."""
     helped, uniform = (np.array([r[f"{n} cost"] for r in runs]) for n in ("helped", "uniform"))
     ratio = helped.mean() / uniform.mean()
@@ -98,6 +120,7 @@ def _cells(point: str, runs: Sequence[Run]) -> list[str]:
         f"{helped.mean():,.0f}",
         f"{ratio:.2f}",
         f"{apart / uniform.mean() / np.sqrt(len(runs)):.2f}",
+        f"{case.bound:.2f}",
         f"{mean(runs, 'helped labels'):,.0f}",
         f"{mean(runs, 'helped looks') / mean(runs, 'helped labels'):.1f}",
         *(f"{mean(runs, f'{name} wrong') * len(runs):.0f}" for name in ("uniform", "helped")),

@@ -1,5 +1,6 @@
 """What audits cost: the least possible, the paper's theorems, and exact expectations."""
 
+from equipoise.bounds.assisted import most_efficient
 from equipoise.bounds.expected import baseline_expectation, rs_expectation
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.paper_bounds import baseline_bound, exp_bound, family_bound, rs_bound
@@ -15,6 +16,7 @@ __all__ = [
     "exp_bound",
     "family_bound",
     "lower_bound",
+    "most_efficient",
     "paper_epsilon",
     "paper_tau",
     "relative_error",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.assist import Assist
 from equipoise.assumed import assumed_limits
 from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
+from equipoise.bounds.assisted import efficient_looks
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
@@ -48,6 +50,8 @@ class LowerBound(float):
     reference
         True in the gap zone (gamma < Delta <= gamma + epsilon), where both answers are right and
         the value is an asymptotic reference, not a bound.
+    looks_per_label
+        People looked at per label, per group, in an audit that looks; empty otherwise.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class LowerBound(float):
     budget: Mapping[str, float] = field(default_factory=dict)
     certificate: float = 0.0
     reference: bool = False
+    looks_per_label: Mapping[str, float] = field(default_factory=dict)
 
     def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
         return super().__new__(cls, cost)
@@ -74,9 +79,11 @@ class LowerBound(float):
             return (
                 f"{self.verdict} is out of reach: worlds as near as you like are not {self.verdict}"
             )
-        kind = (
-            "as an asymptotic reference (both answers are right)" if self.reference else "at least"
-        )
+        kind = "at least"
+        if self.reference:
+            kind = "as an asymptotic reference (both answers are right)"
+        elif self.looks_per_label:
+            kind = "with help, for small differences, at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
         lines += [
             f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost"
@@ -86,7 +93,9 @@ class LowerBound(float):
 
 
 @refuse_gaps
-def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
+def lower_bound(
+    world: World, question: Question, costs: Costs, *, assist: Assist | None = None
+) -> LowerBound:
     """Return C*, below which no audit that keeps the question's error levels can cost on average.
 
     ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
@@ -100,6 +109,15 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
     labels are counted instead. What the question assumes leaves fewer unknowns in Alt; of a world
     that breaks the assumption the value says nothing.
+
+    Parameters
+    ----------
+    assist
+        Let the audit look first, at a :class:`~equipoise.worlds.TableWorld` with a score or prices:
+        then c_a is the least price of as much information as one label holds, over all chances of
+        asking by score and price, were the rates behind them known
+        (:mod:`equipoise.bounds.assisted`). Information is measured for small differences, so this
+        is an efficiency bound: exact in the limit of small gamma and epsilon.
 
     Examples
     --------
@@ -120,6 +138,10 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     right = question.truth(world.difference(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
     prices = _mean_costs(world, costs)
+    looks = None if assist is None else efficient_looks(world, costs, assist)
+    per_label = prices if looks is None else np.array([one.look / one.asked for one in looks])
+    if looks is not None:
+        prices = np.array([one.price for one in looks])
     rates = _rates(world.cells, question.metric)
     limits = assumed_limits(world.cells, question.assume, None)
     bounds = []
@@ -133,8 +155,13 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
             wrong = Within(wrong, *np.array([limits[group] for group in world.cells]).T)
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)
-        bounds.append(_lower_bound(world, verdict, best, need, prices, reference=len(right) > 1))
-    return min(bounds)
+        bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)
+        bounds.append(bound)
+    least = min(bounds)
+    if looks is None:
+        return least
+    seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in looks), strict=True))
+    return replace(least, looks_per_label=seen)
 
 
 def _mean_costs(world: World, costs: Costs) -> Array:

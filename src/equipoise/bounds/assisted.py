@@ -1,0 +1,169 @@
+"""What looking can save at most: the cheapest chances of asking, if the score's rates were known.
+
+A look is worth ``r (1-r) / V`` labels, where ``V = Var r(X) + E[r(X) (1-r(X)) / pi(X)]`` is the
+least variance of an unbiased observation of r when X is seen and the label asked for with chance
+pi (Hahn, 1998: the efficiency bound), and costs ``c_feat + E[pi(X) c(X)]``, c(X) being what a label
+costs on average. The product is least on the edge of what V and cost can be together, where
+``pi = sqrt(mu r(1-r) / (c - nu))``, at most 1; nu > 0 where people looked at are limited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from equipoise.assist import Assist
+from equipoise.errors import InvalidInput
+from equipoise.question import Costs
+from equipoise.worlds import TableWorld, World
+
+__all__ = ["Efficient", "efficient_looks", "most_efficient"]
+
+Array = NDArray[np.float64]
+
+STRATA = 20  # of the score, and so many of the price at most
+PRICES = 5
+PEOPLE = 200  # in a stratum, at least
+_SPAN = 25.0  # of log mu, either way from where chances are about 1
+_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Efficient:
+    """The cheapest way of asking: chances by stratum, and what they come to.
+
+    ``price`` is the cost of as much information as a plain label holds, ``look`` that of one
+    person, ``asked`` the share of people whose label is asked for.
+    """
+
+    chances: Array
+    price: float
+    look: float
+    asked: float
+
+
+def most_efficient(
+    shares: Array,
+    rates: Array,
+    prices: Array,
+    feature: float = 0.0,
+    looks_per_label: float = np.inf,
+) -> Efficient:
+    """Return the chances of asking that make unbiased evidence cheapest.
+
+    Parameters
+    ----------
+    shares, rates, prices
+        Of each stratum: its share of the people, its rate of outcome 1, and what a label costs on
+        average.
+    feature
+        What a look costs.
+    looks_per_label
+        At most so many people are looked at per label.
+
+    Examples
+    --------
+    >>> halves = np.array([0.5, 0.5])
+    >>> sure = most_efficient(halves, np.array([0.01, 0.4]), np.array([0.99, 0.6]))
+    >>> flat = most_efficient(halves, np.array([0.2, 0.2]), np.array([0.8, 0.8]))
+    >>> bool(sure.price < flat.price), round(flat.price, 3)
+    (True, 0.8)
+    """
+    mean = float(shares @ rates)
+    coin, spread = mean * (1.0 - mean), rates * (1.0 - rates)
+    between = float(shares @ (rates - mean) ** 2)
+    least = 1.0 / looks_per_label
+
+    def measure(log_mu: float) -> Efficient:
+        chances = _chances(np.exp(log_mu) * spread, prices, shares, least)
+        within = np.divide(spread, chances, out=np.zeros_like(spread), where=spread > 0.0)
+        look = feature + float(shares @ (chances * prices))
+        variance = between + float(shares @ within)
+        return Efficient(chances, variance * look / coin, look, float(shares @ chances))
+
+    whole = feature + float(shares @ prices)
+    everybody = Efficient(np.ones_like(rates), whole, whole, 1.0)
+    if coin <= 0.0 or spread.max() <= 0.0:
+        return everybody
+    centre = float(np.log(max(prices.max(), 1e-12) / spread.max()))
+    grid = np.linspace(centre - _SPAN, centre + _SPAN, _STEPS)
+    best = int(np.argmin([measure(x).price for x in grid]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, _STEPS - 1)])
+    found = minimize_scalar(
+        lambda x: measure(x).price, bounds=around, method="bounded", options={"xatol": 1e-9}
+    )
+    tried = (everybody, measure(grid[best]), measure(float(found.x)))
+    return min(tried, key=lambda one: one.price)
+
+
+def efficient_looks(world: World, costs: Costs, assist: Assist) -> list[Efficient]:
+    """Return the cheapest way of asking per group of a table, by strata of score and price."""
+    if not isinstance(world, TableWorld) or (world.score is None and world.price is None):
+        raise InvalidInput(
+            "what looking saves needs a world with people to look at: "
+            f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
+        )
+    counted = all(costs.of(group).worst == 0.0 for group in world.cells)
+    out = []
+    for group in world.cells:
+        mine = (world.group == world.groups.index(group)) & (world.decision == 0)
+        own = costs.of(group)
+        if not mine.any():
+            price = own.expected(world.r[group])
+            out.append(Efficient(np.ones(1), price, price, 1.0))
+            continue
+        outcome = world.outcome[mine].astype(np.float64)
+        label = np.full(len(outcome), own.label) if world.price is None else world.price[mine]
+        paid = np.ones(len(outcome)) if counted else label * (1.0 - outcome)
+        strata = _strata(*(None if c is None else c[mine] for c in (world.score, world.price)))
+        people = np.bincount(strata)
+        out.append(
+            most_efficient(
+                people / len(outcome),
+                np.bincount(strata, outcome) / people,
+                np.bincount(strata, paid) / people,
+                own.feature,
+                assist.looks_per_label,
+            )
+        )
+    return out
+
+
+def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array:
+    """Return ``sqrt(wanted / (prices - nu))``, at most 1, for the least nu that asks enough."""
+
+    def at(nu: float) -> Array:
+        left = prices - nu
+        ratio = np.divide(wanted, left, out=np.ones_like(wanted), where=left > 0.0)
+        return np.sqrt(np.minimum(ratio, 1.0))
+
+    low, high = 0.0, float(prices.max())
+    if shares @ at(low) >= least:
+        return at(low)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if shares @ at(middle) >= least:
+            high = middle
+        else:
+            low = middle
+    return at(high)
+
+
+def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
+    """Return everybody's stratum: by the score, and within it by the price."""
+    people = len(score if score is not None else price if price is not None else ())
+    place = np.zeros(people, dtype=np.intp)
+    for values, most in ((score, STRATA), (price, PRICES)):
+        if values is None:
+            continue
+        pieces = min(most, max(people // PEOPLE // (int(place.max()) + 1), 1))
+        steps, finer = np.arange(1, pieces) / pieces, np.zeros_like(place)
+        for stratum in range(int(place.max()) + 1):
+            own = place == stratum
+            cuts = np.quantile(values[own], steps)
+            finer[own] = np.searchsorted(cuts, values[own], side="right")
+        place = np.unique(place * most + finer, return_inverse=True)[1]
+    return place
