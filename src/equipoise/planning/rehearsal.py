@@ -33,6 +33,7 @@ LEVELS = (0.1, 0.5, 0.9)
 CAP = 20_000  # labels after which a rehearsal is broken off
 CONFIDENCE = 0.9  # of the range in which a quantile lies
 BATCH = 8  # rehearsals that one process does at a time
+FEW = 4  # rehearsals broken off, and none that ended: the case is not rehearsed further
 
 
 @dataclass(frozen=True)
@@ -131,18 +132,30 @@ def rehearse(
     from joblib import delayed
 
     seeds = np.random.SeedSequence(seed).spawn(audits)
-    parts = [seeds[start : start + BATCH] for start in range(0, audits, BATCH)]
-    work = [(case, part) for case in cases for part in parts]
+    first, *more = [seeds[start : start + BATCH] for start in range(0, audits, BATCH)]
     found: list[list[Trial]] = []
-    tasks = (delayed(_run_some)(audit, case, part) for case, part in work)
-    for trials in spread(tasks, n_jobs):
+    done, work = 0, len(cases) * (1 + len(more))
+    for trials in spread((delayed(_try_some)(audit, case, first) for case in cases), n_jobs):
         found.append(trials)
-        progress(len(found) / len(work))
-    step = len(parts)
-    return tuple(
-        _summary(audit, case, [t for part in found[i * step : (i + 1) * step] for t in part])
-        for i, case in enumerate(cases)
-    )
+        done += 1 if len(trials) == len(first) else 1 + len(more)
+        progress(done / work)
+    left = [(i, part) for i, tried in enumerate(found) if len(tried) == len(first) for part in more]
+    tasks = (delayed(_run_some)(audit, cases[i], part) for i, part in left)
+    for (i, _), trials in zip(left, spread(tasks, n_jobs), strict=True):
+        found[i] = found[i] + trials
+        done += 1
+        progress(done / work)
+    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
+
+
+def _try_some(
+    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence]
+) -> list[Trial]:
+    """Rehearse, but no more if the first few did not end: the next ones hardly would."""
+    trials = _run_some(audit, case, seeds[:FEW])
+    if all(trial.verdict is None for trial in trials):
+        return trials
+    return trials + _run_some(audit, case, seeds[FEW:])
 
 
 def _run_some(
