@@ -380,8 +380,7 @@ class AdaptiveAudit(Audit):
             self._next_doubt = max(self._next_doubt, DOUBT * weighing.told.sum())
             if self._contradiction() is not None:
                 return self._report(Verdict.INCONCLUSIVE, "")
-            low, high = np.array(list(self._boxes().values())).T
-            if self._may_blur and weighing.is_hopeless(low, high):
+            if self._may_blur and weighing.is_hopeless(*np.array(list(self._boxes().values())).T):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 return self._conclude(f"{why} for any number of labels to decide")

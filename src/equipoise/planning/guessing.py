@@ -38,10 +38,17 @@ def price_range(
     starting points; for many groups from one, on a coarse grid and once, which is enough for prices
     that are sums over groups.
     """
+    known: dict[tuple[float, ...], Price] = {}
+
+    def price_at(r: Mapping[str, float]) -> Price:
+        place = tuple(r.values())
+        if place not in known:
+            known[place] = price(r)
+        return known[place]
+
+    numbers = ("labels", "features", "cost")
     least, most = (
-        Price(
-            **{name: _extreme(price, name, sign, start) for name in ("labels", "features", "cost")}
-        )
+        Price(**{name: _extreme(price_at, name, sign, start) for name in numbers})
         for sign in (1.0, -1.0)
     )
     return least, most
@@ -61,7 +68,7 @@ def _extreme(
     best = min(map(value, points))
     if value(start) == 0.0 and sign * value(dict.fromkeys(start, 0.5)) == 0.0:
         return 0.0  # a number that this audit never has
-    grid, rounds = 17, 3
+    grid, rounds = 9, 3
     if len(start) > MANY:
         points, grid, rounds = points[:1], 3, 1
     for point in points:
