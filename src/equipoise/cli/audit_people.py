@@ -178,13 +178,19 @@ def ask(
             help="What this label costs if it is 0, in minor units; with --file its column.",
         ),
     ] = None,
+    score_version: Annotated[
+        str, typer.Option(metavar="NAME", help="Which model the scores are of, for the record.")
+    ] = "",
 ) -> None:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
+    from functools import partial
+
     from equipoise.ledger.commands import Ask
 
     given = {"score": score, "price": price}
     seen = {name: value for name, value in given.items() if value is not None}
-    people.carry_out(live, Ask, seen, person=person, group=group, decision=decision)
+    scored = partial(Ask, version=score_version)
+    people.carry_out(live, scored, seen, person=person, group=group, decision=decision)
 
 
 @with_options(live=acting_audit, people=one_or_many)
