@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from typing import ClassVar
 
@@ -12,27 +12,21 @@ from numpy.typing import NDArray
 
 from equipoise.assist.desk import Desk, Looked
 from equipoise.assist.options import Assist
-from equipoise.assumed import Box, assumed_limits, contradiction, within
+from equipoise.assumed import Box, assumed_limits
 from equipoise.audits.base import Answer, Audit, Step, binary
+from equipoise.audits.standing import INTERVAL_SHARE, Standing
 from equipoise.bands import bands_from_past
-from equipoise.curves import Curve
 from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_finite, require_kind
-from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Levels, Weighing
-from equipoise.finding import Finding, Interval, separation
+from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import (
-    assumptions_of,
     bounds_of_a_piece,
-    difference_bounds,
     free_verdict,
-    lines_of,
-    rate_intervals,
     simultaneous,
 )
-from equipoise.metrics import RATES
 from equipoise.question import Costs, Look, Question, Ticket, Verdict, Want
 
 __all__ = ["AdaptiveAudit"]
@@ -40,13 +34,7 @@ __all__ = ["AdaptiveAudit"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
-
 FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past data
-
-INTERVAL_SHARE = 0.04  # … and this much to the interval reported beside the verdict
-
-TOO_FEW = 10  # labels of a group from which nothing is foretold
 
 DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
 
@@ -128,7 +116,7 @@ class AdaptiveAudit(Audit):
         self._may_blur = not history.exact or self.cells.unknown > 0
         self._next_doubt = 20.0 if self._may_blur or question.assume else np.inf
         free = free_verdict(history, question, self._free_share / 2.0)
-        if self._contradiction() is not None:
+        if self._standing.contradiction() is not None:
             self._finding = self._report(Verdict.INCONCLUSIVE, "")
         elif free is not Verdict.INCONCLUSIVE:
             whatever = (
@@ -357,11 +345,11 @@ class AdaptiveAudit(Audit):
     def _after_corrections(self) -> None:
         weighing = self._evidence()
         verdict = weighing.weigh()
-        if verdict is not None and self._doubted() is not None:
+        if verdict is not None and self._standing.doubted() is not None:
             weighing.hold()
             verdict = None
         self._finding = None if verdict is None else self._decided(verdict)
-        if self._finding is None and self._contradiction() is not None:
+        if self._finding is None and self._standing.contradiction() is not None:
             self._finding = self._report(Verdict.INCONCLUSIVE, "")
         if self._finding is None and self._concluded is not None:
             self._finding = self._conclude(self._concluded)
@@ -371,16 +359,18 @@ class AdaptiveAudit(Audit):
     def _after_labels(self) -> Finding | None:
         weighing = self._evidence()
         if weighing.verdict is not None:
-            if self._doubted() is None:
+            if self._standing.doubted() is None:
                 return self._decided(weighing.verdict)
             weighing.hold()
-            if self._contradiction() is not None:
+            if self._standing.contradiction() is not None:
                 return self._report(Verdict.INCONCLUSIVE, "")
         elif weighing.told.sum() >= self._next_doubt or self._finding is not None:
             self._next_doubt = max(self._next_doubt, DOUBT * weighing.told.sum())
-            if self._contradiction() is not None:
+            if self._standing.contradiction() is not None:
                 return self._report(Verdict.INCONCLUSIVE, "")
-            if self._may_blur and weighing.is_hopeless(*np.array(list(self._boxes().values())).T):
+            if self._may_blur and weighing.is_hopeless(
+                *np.array(list(self._standing.boxes().values())).T
+            ):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 return self._conclude(f"{why} for any number of labels to decide")
@@ -465,12 +455,14 @@ class AdaptiveAudit(Audit):
         return cost if most is None else self.costs.of(group).feature + most
 
     def _conclude(self, why: str) -> Finding:
-        doubted = self._doubted()
+        doubted = self._standing.doubted()
         if doubted is not None:
             missing = f"more labels of {doubted}, until it is clear whether what is assumed holds"
             why = f"{why}, and the labels of {doubted} speak against what is assumed"
             return self._report(Verdict.INCONCLUSIVE, why, missing=(missing,))
-        return self._report(Verdict.INCONCLUSIVE, why, missing=self._what_is_missing())
+        return self._report(
+            Verdict.INCONCLUSIVE, why, missing=self._standing.what_is_missing(len(self._open))
+        )
 
     # -- statistics -----------------------------------------------------------------------------
 
@@ -493,7 +485,7 @@ class AdaptiveAudit(Audit):
             ),
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
-            np.array([self._is_reachable(group) for group in self._groups]),
+            np.array([self._standing.is_reachable(group) for group in self._groups]),
             compare=question.comparison,
             limits=(limits[0], limits[1]),
             sizer=self._desk,
@@ -526,11 +518,7 @@ class AdaptiveAudit(Audit):
         return self._weighing
 
     def _labels_help(self) -> bool:
-        return any(self._is_reachable(group) for group in self._groups)
-
-    def _is_reachable(self, group: str) -> bool:
-        depends = any(by_group[group].depends_on_r for by_group in self._bands.values())
-        return depends and self.cells[group].denied > 0  # else nobody would come to be labelled
+        return any(self._standing.is_reachable(group) for group in self._groups)
 
     # -- the finding ----------------------------------------------------------------------------
 
@@ -546,166 +534,18 @@ class AdaptiveAudit(Audit):
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
-        against = self._contradiction()
-        if against is not None:
-            verdict, reason, missing = (
-                Verdict.INCONCLUSIVE,
-                against,
-                ("another assumption, or none",),
-            )
-        boxes = self._boxes()
-        lower, upper = difference_bounds(
-            self._bands, boxes, compare=self.question.comparison, tolerance=1e-4
+        return self._standing.report(
+            verdict, reason, missing, cost=self.cost, labels=self.labels, features=self.features
         )
-        if verdict is Verdict.FAIR:
-            upper = min(upper, self.question.threshold)
-        elif verdict is Verdict.UNFAIR:
-            lower = max(lower, self.question.gamma)
-        lower, upper = min(lower, upper), max(lower, upper)
-        rates, estimate = self._with_estimates(rate_intervals(self._bands, boxes))
-        return Finding(
-            question=self.question,
-            verdict=verdict,
-            lower=lower,
-            upper=upper,
-            reason=reason,
-            estimate=None if estimate is None else min(max(estimate, lower), upper),
-            rates=rates,
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-            decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
-            missing=missing,
-            assumptions=self._assumptions(),
-            warnings=() if against is None else (against,),
-        )
+
+    @property
+    def _standing(self) -> Standing:
+        return Standing(self.history, self.question, self._bands, self._limits, self._weighing)
 
     def _assumed(self, alpha: float) -> Box | None:
         return assumed_limits(
             self.cells, self.question.assume, None if self.history.exact else alpha
         )
-
-    def _contradiction(self) -> str | None:
-        """Return what labels or past data say against the assumption.
-
-        The truth lies in all intervals and all limits but with a probability that is accounted for,
-        so a false alarm is one of the cases in which verdict and intervals may be wrong.
-        """
-        return None if self._limits is None else contradiction(self._labelled(), self._limits)
-
-    def _doubted(self) -> str | None:
-        """Return a group whose labels speak against the assumption, however little.
-
-        A verdict waits for as long as that, so that an alarm may come first where the assumption is
-        plainly broken; a few labels often do not show it. To wait is always allowed.
-        """
-        if self._limits is None:
-            return None
-        weighing = self._weighing
-        seen = list(self._labelled(level=1.0).items())
-        if weighing is not None and weighing.takes_coins_only:  # also those behind one that is out
-            told = zip(self._groups, weighing.ones.tolist(), weighing.zeros.tolist(), strict=True)
-            seen += [(group, anytime_interval(x, y, 0.0, 1.0)) for group, x, y in told if x + y]
-        for group, (low, high) in seen:
-            least, most = self._limits[group]
-            if low > most or high < least:
-                return group
-        return None
-
-    def _boxes(self) -> dict[str, tuple[float, float]]:
-        """Return where each group's r lies, by its labels and by what is assumed."""
-        return within(self._labelled(), self._limits)
-
-    def _labelled(self, level: float | None = None) -> dict[str, tuple[float, float]]:
-        """Return where labels put each group's r: nowhere in particular before its first one."""
-        if self._weighing is None:
-            return dict.fromkeys(self._groups, (0.0, 1.0))
-        if level is None:
-            strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
-            level = INTERVAL_SHARE * strictest / len(self._groups)
-        counted = [self._weighing.counted_of(i) for i in range(len(self._groups))]
-        return {
-            group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
-            for group, c in zip(self._groups, counted, strict=True)
-        }
-
-    def _with_estimates(
-        self, intervals: Mapping[str, Mapping[str, Interval]]
-    ) -> tuple[dict[str, dict[str, Interval]], float | None]:
-        """Add the plug-in value to each rate that labels or past data support, and to Delta."""
-        out: dict[str, dict[str, Interval]] = {}
-        for rate, by_group in intervals.items():
-            out[rate] = {}
-            for i, (group, interval) in enumerate(by_group.items()):
-                curve = RATES[rate].curve(*self.cells[group].alike.shares)
-                guess = None if curve is None else self._plug_in(curve, i)
-                if guess is not None:
-                    guess = min(max(guess, interval.lower), interval.upper)
-                out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        guesses = [
-            [interval.estimate for interval in by_group.values()] for by_group in out.values()
-        ]
-        if any(guess is None for values in guesses for guess in values):
-            return out, None
-        known = [[guess for guess in values if guess is not None] for values in guesses]
-        gap = self.question.comparison.gap
-        return out, max(float(gap(min(values), max(values))) for values in known)
-
-    def _plug_in(self, curve: Curve, index: int) -> float | None:
-        if curve.trend == 0:
-            return float(curve.value(0.0))
-        if self._weighing is None:
-            return None
-        mean = self._weighing.counted_of(index).mean
-        return None if mean is None else float(curve.value(min(max(mean, 0.0), 1.0)))
-
-    def _what_is_missing(self) -> tuple[str, ...]:
-        weighing = self._evidence()
-        to_go = weighing.labels_to_go()
-        lines = []
-        reachable = [self._is_reachable(group) for group in self._groups]
-        if (weighing.told[reachable] < TOO_FEW).any():
-            lines.append(
-                f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
-                "plan rehearses what such audits need"
-            )
-        elif np.isfinite(to_go).all():
-            wanted = [
-                f"about {int(np.ceil(n)):,} of {g}"
-                for g, n in zip(self._groups, to_go, strict=True)
-                if n >= 0.5
-            ]
-            lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
-        elif self.cells.unknown:
-            lines.append(
-                f"outcomes of {self.cells.unknown:,g} approved people that are not known: at the "
-                "present estimates no number of labels decides without them; or a larger epsilon"
-            )
-        elif not self.history.exact:
-            lines.append(
-                "more past rows: at the present estimates no number of labels decides with these; "
-                f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
-            )
-        else:
-            lines.append("a larger epsilon: at the present estimates both answers stay possible")
-        if self._open:
-            lines.append(f"{len(self._open):,} outcomes that are still out")
-        return tuple(lines)
-
-    def _past_rows_needed(self) -> float:
-        """Return a size of past data whose bands are narrow against epsilon."""
-        widest = max(
-            float(self.question.comparison.gap(interval.lower, interval.upper))
-            for by_group in rate_intervals(
-                self._bands, dict.fromkeys(self._groups, (0.5, 0.5))
-            ).values()
-            for interval in by_group.values()
-        )
-        shrink = max(widest / (self.question.epsilon / 4.0), 2.0)
-        return self.cells.total * shrink**2
-
-    def _assumptions(self) -> tuple[str, ...]:
-        return (*assumptions_of(self.history), ASSUMES_STREAM, *lines_of(self.question))
 
 
 def _as_number(score: float | None) -> float:

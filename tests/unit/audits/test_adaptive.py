@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.adaptive import FREE_SHARE, INTERVAL_SHARE, AdaptiveAudit
+from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
+from equipoise.audits.standing import INTERVAL_SHARE
 from equipoise.bands import bands_from_past
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, ProtocolError

@@ -1,0 +1,233 @@
+"""Where an adaptive audit stands: what its labels and the past data say of every rate by now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.assumed import Box, contradiction, within
+from equipoise.bands import Bands
+from equipoise.cells import Cells
+from equipoise.curves import Curve
+from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.weighing import Weighing
+from equipoise.finding import Finding, Interval, separation
+from equipoise.history.past import Past
+from equipoise.identify import assumptions_of, difference_bounds, lines_of, rate_intervals
+from equipoise.metrics import RATES
+from equipoise.question import Question, Verdict
+
+__all__ = ["INTERVAL_SHARE", "Standing"]
+
+ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
+INTERVAL_SHARE = 0.04  # of the error level goes to the interval reported beside the verdict
+TOO_FEW = 10  # labels of a group from which nothing is foretold
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The past data, the question, what is assumed, and the evidence so far.
+
+    ``weighing`` is None where no label is needed.
+    """
+
+    history: Past
+    question: Question
+    bands: Bands
+    limits: Box | None
+    weighing: Weighing | None
+
+    @property
+    def cells(self) -> Cells:
+        """The past data, counted."""
+        return self.history.cells
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, in the order that the evidence knows them by."""
+        return self.cells.groups
+
+    def report(
+        self,
+        verdict: Verdict,
+        reason: str,
+        missing: tuple[str, ...],
+        *,
+        cost: float,
+        labels: int,
+        features: int,
+    ) -> Finding:
+        """Return the finding; a contradiction of what is assumed comes before any verdict."""
+        against = self.contradiction()
+        if against is not None:
+            verdict, reason, missing = (
+                Verdict.INCONCLUSIVE,
+                against,
+                ("another assumption, or none",),
+            )
+        boxes = self.boxes()
+        lower, upper = difference_bounds(
+            self.bands, boxes, compare=self.question.comparison, tolerance=1e-4
+        )
+        if verdict is Verdict.FAIR:
+            upper = min(upper, self.question.threshold)
+        elif verdict is Verdict.UNFAIR:
+            lower = max(lower, self.question.gamma)
+        lower, upper = min(lower, upper), max(lower, upper)
+        rates, estimate = self._with_estimates(rate_intervals(self.bands, boxes))
+        return Finding(
+            question=self.question,
+            verdict=verdict,
+            lower=lower,
+            upper=upper,
+            reason=reason,
+            estimate=None if estimate is None else min(max(estimate, lower), upper),
+            rates=rates,
+            cost=cost,
+            labels=labels,
+            features=features,
+            decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
+            missing=missing,
+            assumptions=self._assumptions(),
+            warnings=() if against is None else (against,),
+        )
+
+    def contradiction(self) -> str | None:
+        """Return what labels or past data say against the assumption.
+
+        The truth lies in all intervals and all limits but with a probability that is accounted for,
+        so a false alarm is one of the cases in which verdict and intervals may be wrong.
+        """
+        return None if self.limits is None else contradiction(self._labelled(), self.limits)
+
+    def doubted(self) -> str | None:
+        """Return a group whose labels speak against the assumption, however little.
+
+        A verdict waits for as long as that, so that an alarm may come first where the assumption is
+        plainly broken; a few labels often do not show it. To wait is always allowed.
+        """
+        if self.limits is None:
+            return None
+        weighing = self.weighing
+        seen = list(self._labelled(level=1.0).items())
+        if weighing is not None and weighing.takes_coins_only:  # also those behind one that is out
+            told = zip(self.groups, weighing.ones.tolist(), weighing.zeros.tolist(), strict=True)
+            seen += [(group, anytime_interval(x, y, 0.0, 1.0)) for group, x, y in told if x + y]
+        for group, (low, high) in seen:
+            least, most = self.limits[group]
+            if low > most or high < least:
+                return group
+        return None
+
+    def boxes(self) -> dict[str, tuple[float, float]]:
+        """Return where each group's r lies, by its labels and by what is assumed."""
+        return within(self._labelled(), self.limits)
+
+    def _labelled(self, level: float | None = None) -> dict[str, tuple[float, float]]:
+        """Return where labels put each group's r: nowhere in particular before its first one."""
+        if self.weighing is None:
+            return dict.fromkeys(self.groups, (0.0, 1.0))
+        if level is None:
+            strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
+            level = INTERVAL_SHARE * strictest / len(self.groups)
+        counted = [self.weighing.counted_of(i) for i in range(len(self.groups))]
+        return {
+            group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
+            for group, c in zip(self.groups, counted, strict=True)
+        }
+
+    def is_reachable(self, group: str) -> bool:
+        """Say whether a group has denied people to label, and their labels matter."""
+        depends = any(by_group[group].depends_on_r for by_group in self.bands.values())
+        return depends and self.cells[group].denied > 0  # else nobody would come to be labelled
+
+    def _with_estimates(
+        self, intervals: Mapping[str, Mapping[str, Interval]]
+    ) -> tuple[dict[str, dict[str, Interval]], float | None]:
+        """Add the plug-in value to each rate that labels or past data support, and to Delta."""
+        out: dict[str, dict[str, Interval]] = {}
+        for rate, by_group in intervals.items():
+            out[rate] = {}
+            for i, (group, interval) in enumerate(by_group.items()):
+                curve = RATES[rate].curve(*self.cells[group].alike.shares)
+                guess = None if curve is None else self._plug_in(curve, i)
+                if guess is not None:
+                    guess = min(max(guess, interval.lower), interval.upper)
+                out[rate][group] = Interval(interval.lower, interval.upper, guess)
+        guesses = [
+            [interval.estimate for interval in by_group.values()] for by_group in out.values()
+        ]
+        if any(guess is None for values in guesses for guess in values):
+            return out, None
+        known = [[guess for guess in values if guess is not None] for values in guesses]
+        gap = self.question.comparison.gap
+        return out, max(float(gap(min(values), max(values))) for values in known)
+
+    def _plug_in(self, curve: Curve, index: int) -> float | None:
+        if curve.trend == 0:
+            return float(curve.value(0.0))
+        if self.weighing is None:
+            return None
+        mean = self.weighing.counted_of(index).mean
+        return None if mean is None else float(curve.value(min(max(mean, 0.0), 1.0)))
+
+    def is_hopeless(self) -> bool:
+        """Say whether no number of labels decides."""
+        low, high = np.array(list(self.boxes().values())).T
+        return self._evidence.is_hopeless(low, high)
+
+    def what_is_missing(self, out: int) -> tuple[str, ...]:
+        """Say what would bring a verdict, so many outcomes being out."""
+        weighing = self._evidence
+        to_go = weighing.labels_to_go()
+        lines = []
+        reachable = [self.is_reachable(group) for group in self.groups]
+        if (weighing.told[reachable] < TOO_FEW).any():
+            lines.append(
+                f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
+                "plan rehearses what such audits need"
+            )
+        elif np.isfinite(to_go).all():
+            wanted = [
+                f"about {int(np.ceil(n)):,} of {g}"
+                for g, n in zip(self.groups, to_go, strict=True)
+                if n >= 0.5
+            ]
+            lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
+        elif self.cells.unknown:
+            lines.append(
+                f"outcomes of {self.cells.unknown:,g} approved people that are not known: at the "
+                "present estimates no number of labels decides without them; or a larger epsilon"
+            )
+        elif not self.history.exact:
+            lines.append(
+                "more past rows: at the present estimates no number of labels decides with these; "
+                f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
+            )
+        else:
+            lines.append("a larger epsilon: at the present estimates both answers stay possible")
+        if out:
+            lines.append(f"{out:,} outcomes that are still out")
+        return tuple(lines)
+
+    @property
+    def _evidence(self) -> Weighing:
+        assert self.weighing is not None
+        return self.weighing
+
+    def _past_rows_needed(self) -> float:
+        """Return a size of past data whose bands are narrow against epsilon."""
+        widest = max(
+            float(self.question.comparison.gap(interval.lower, interval.upper))
+            for by_group in rate_intervals(
+                self.bands, dict.fromkeys(self.groups, (0.5, 0.5))
+            ).values()
+            for interval in by_group.values()
+        )
+        shrink = max(widest / (self.question.epsilon / 4.0), 2.0)
+        return self.cells.total * shrink**2
+
+    def _assumptions(self) -> tuple[str, ...]:
+        return (*assumptions_of(self.history), ASSUMES_STREAM, *lines_of(self.question))
