@@ -14,6 +14,7 @@ from rich.table import Table
 from study.postgres import in_memory
 from study.serving import ASK, Served, serving
 
+PATIENCE = 120.0  # seconds; the machine may be busy with other things
 ROLES = ("writer", "auditor", "approver", "regulator", "nobody")
 
 
@@ -76,7 +77,9 @@ def fuzz(
                     case.path_parameters["audit"] = "fuzzed"  # else nothing is ever found
                 if case.query and case.query.get("rehearse") not in (None, 0, "0"):
                     case.query["rehearse"] = 0  # a rehearsal takes seconds, whoever asks for it
-                answer = case.call_and_validate(headers=headers, excluded_checks=excluded)
+                answer = case.call_and_validate(
+                    headers=headers, excluded_checks=excluded, timeout=PATIENCE
+                )
                 seen[answer.status_code] += 1
 
             try:
@@ -97,7 +100,7 @@ def walk(served: Served, role: str, walks: int) -> None:
 
     class Walk(schema.as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
-            return {"headers": headers}
+            return {"headers": headers, "timeout": PATIENCE}
 
         def validate_response(self, response: Any, case: Any, **more: Any) -> None:
             excluded = [positive_data_acceptance]

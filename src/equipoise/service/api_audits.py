@@ -86,10 +86,9 @@ async def status(visit: Reading) -> JSONResponse:
 @router.get("/{audit}/finding", response_model=models.FindingModel)
 async def finding(visit: Reading) -> JSONResponse:
     """Return the verdict, and what is established by now."""
-    weighed = await visit.desk.read(lambda _: visit.desk.weighing.weigh())
-    made = weighed.report
-    final = made.finding.to_dict() if made.decided else None
-    return JSONResponse({"finding": final, "so_far": made.finding.to_dict()})
+    final, so_far = await visit.desk.read(lambda _: visit.desk.weighing.finding())
+    decided = None if final is None else final.to_dict()
+    return JSONResponse({"finding": decided, "so_far": so_far.to_dict()})
 
 
 @router.get("/{audit}/plan", response_model=models.Forecast)

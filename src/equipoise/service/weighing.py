@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.memory import EvidencePoint
 from equipoise.report import Report
@@ -53,21 +54,30 @@ class Weighing:
     def weigh(self) -> Weighed:
         """Weigh everything up to now."""
         with self._lock:
-            start = time.thread_time()
-            if self._live is None:
-                self._live = LiveAudit.open(self._ledger, self._uid)
-            status = self._live.status()
+            start, live = time.thread_time(), self._opened()
+            status = live.status()
             if self.latest is None or self.latest.seq != status.events:
-                report = Report.of(self._live, evidence=self._evidence(self._live, status))
-                priced = None if report.decided else forecast_of(self._live)
+                report = Report.of(live, evidence=self._evidence(live, status))
+                priced = None if report.decided else forecast_of(live)
                 self.latest = Weighed(report.status.events, report, priced)
             self._took, self._ended = time.thread_time() - start, time.monotonic()
             return self.latest
+
+    def finding(self) -> tuple[Finding | None, Finding]:
+        """Return the verdict, if there is one, and what is established by now."""
+        with self._lock:
+            live = self._opened()
+            return live.finding, live.so_far()
 
     def close(self) -> None:
         """Let go of the database."""
         if self._live is not None:
             self._live.close_ledger()
+
+    def _opened(self) -> LiveAudit:
+        if self._live is None:
+            self._live = LiveAudit.open(self._ledger, self._uid)
+        return self._live
 
     def _evidence(self, live: LiveAudit, status: Status) -> tuple[EvidencePoint, ...]:
         """Return the evidence over time: replayed once, then one point more at each look."""
