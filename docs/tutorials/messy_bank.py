@@ -1,14 +1,18 @@
 """Write the files of a bank that never heard of clean data: ``python messy_bank.py``.
 
 ``applications.csv`` is the past, as it was exported. ``arrivals-N.csv`` are the people of the N-th
-month of the audit, with the decisions that the bank took. ``outcomes-N.csv`` says how each of them
-would turn out: a bank learns only those that it asks for, one is told all to play its part.
+month of the audit, with the decisions that the bank took.
+
+``python messy_bank.py outcomes-N.csv`` plays the months after: it writes how the approved of the
+N-th month turned out, and those of its denied whose denial was overridden because ``wanted-N.csv``
+says so. Of everybody else a bank learns nothing.
 """
 
 from __future__ import annotations
 
 import csv
 import random
+import sys
 from datetime import date, timedelta
 
 SHARES = {"F": (0.38, 0.06, 0.45), "M": (0.55, 0.08, 0.30)}  # p1, p0, r
@@ -52,20 +56,35 @@ def write(name: str, header: list[str], rows: list[list[str]]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
+def arrivals(month: int) -> dict[str, tuple[str, bool, bool]]:
+    """Return a month's people: name -> sex, decision, outcome."""
+    chance = random.Random(month)
+    return {f"2025-{month:02}-{number:04}": person(chance) for number in range(300)}
+
+
+def outcomes(month: int, overridden: set[str]) -> list[tuple[str, int]]:
+    """Return what the bank learns of a month's people."""
+    return [
+        (name, int(good))
+        for name, (_, approved, good) in arrivals(month).items()
+        if approved or name in overridden
+    ]
+
+
 def main() -> None:
-    """Write everything."""
-    chance = random.Random(7)
+    """Write the bank's files, or the outcomes of a month."""
+    if len(sys.argv) > 1:
+        month = int(sys.argv[1].removeprefix("outcomes-").removesuffix(".csv"))
+        with open(f"wanted-{month}.csv", encoding="utf-8") as file:
+            wanted = {row["person"] for row in csv.DictReader(file) if row["want"] == "LABEL"}
+        told = [[name, str(good)] for name, good in outcomes(month, wanted)]
+        write(sys.argv[1], ["person", "outcome"], told)
+        return
     header = ["application", "applied_on", "sex", "decision", "status"]
-    write("applications.csv", header, past(chance))
+    write("applications.csv", header, past(random.Random(7)))
     for month in range(1, 7):
-        arrivals, outcomes = [], []
-        for number in range(300):
-            sex, approved, good = person(chance)
-            name = f"2025-{month:02}-{number:04}"
-            arrivals.append([name, sex, str(int(approved))])
-            outcomes.append([name, str(int(good))])
-        write(f"arrivals-{month}.csv", ["person", "group", "decision"], arrivals)
-        write(f"outcomes-{month}.csv", ["person", "outcome"], outcomes)
+        rows = [[name, sex, str(int(yes))] for name, (sex, yes, _) in arrivals(month).items()]
+        write(f"arrivals-{month}.csv", ["person", "group", "decision"], rows)
 
 
 if __name__ == "__main__":

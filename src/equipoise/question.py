@@ -89,10 +89,11 @@ class Question(JsonValue):
     Examples
     --------
     >>> print(Question("demographic_parity", gamma=0.2, epsilon=0.05, compare="ratio"))
-    demographic parity as a ratio: FAIR if Delta <= 0.2, UNFAIR if Delta > 0.25,
-    wrong with probability <= 0.05
+    demographic parity as a ratio: FAIR if Delta (1 - lowest/highest rate) <= 0.2,
+    UNFAIR if Delta > 0.25, wrong with probability <= 0.05
     >>> print(Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05))
-    equal opportunity: FAIR if Delta <= 0.05, UNFAIR if Delta > 0.1, wrong with probability <= 0.05
+    equal opportunity: FAIR if Delta (the largest gap between groups) <= 0.05,
+    UNFAIR if Delta > 0.1, wrong with probability <= 0.05
     """
 
     metric: str = "equalized_odds"
@@ -169,9 +170,14 @@ class Question(JsonValue):
                 f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
                 f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
             )
-        as_ratio = " as a ratio" if self.comparison is Compare.RATIO else ""
+        ratio = self.comparison is Compare.RATIO
+        as_ratio, gap = (
+            (" as a ratio", "1 - lowest/highest rate")
+            if ratio
+            else ("", "the largest gap between groups")
+        )
         return (
-            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta <= {self.gamma:g}, "
+            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta ({gap}) <= {self.gamma:g}, "
             f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
             + (f"; assuming that {self.assume}" if self.assume else "")
         )

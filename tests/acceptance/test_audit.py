@@ -309,7 +309,7 @@ def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
     asks = write_csv(tmp_path / "asks.csv", "person,group,decision", people)
     asked = equipoise("audit", "ask", "loans", "-f", asks, *book)
     assert "2 rows: 2 new, 0 known before, 0 refused" in asked.stdout, asked.stderr
-    assert "x outcome wanted: override" in asked.stdout
+    assert "x outcome wanted: override the denial, if" in asked.stdout
     outcomes = [("p4", "REPAID"), ("p5", "")]
     file = write_csv(tmp_path / "told.csv", "id,outcome", outcomes)
     more = equipoise("audit", "tell", "loans", "-f", file, "--column", "person=id", *book)

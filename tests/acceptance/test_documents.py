@@ -54,6 +54,7 @@ def test_the_messy_file_ends_with_a_verdict(
     page = "docs/tutorials/messy-bank.md"
     shutil.copy(DOCS / "tutorials" / "messy_bank.py", tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     said = ""
     for block in blocks(page, "bash", "python"):
         if block.language == "python":
@@ -62,6 +63,7 @@ def test_the_messy_file_ends_with_a_verdict(
         for line in block.text.replace("\\\n", " ").splitlines():
             program, *words = shlex.split(line)
             if program == "python":
+                monkeypatch.setattr("sys.argv", words)
                 import_module("runpy").run_path(words[0], run_name="__main__")
             elif program == "equipoise":
                 may_fail = words[-3:] == ["2>&1", "||", "true"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,10 @@ from equipoise.cli.option_groups import (
 from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Verdict
+
+if TYPE_CHECKING:
+    from equipoise.history import History
 
 __all__ = ["app"]
 
@@ -102,10 +105,11 @@ def new(
     """
     from equipoise.ledger import LiveAudit
 
+    history = read()
     live = LiveAudit.create(
         ledger,
         name,
-        read(),
+        history,
         question,
         Costs(feature_cost, label_cost),
         audit=audit,
@@ -123,6 +127,8 @@ def new(
         actor=actor,
     )
     show(live.status(), json)
+    if live.finding is None and not json:
+        _say_if_free(history, question)
 
 
 app.command()(people.ask)
@@ -149,6 +155,21 @@ app.command()(manage.log)
 app.command()(proof.checkpoint)
 app.command()(proof.export)
 app.command()(proof.verify)
+
+
+def _say_if_free(history: History, question: Question) -> None:
+    """Say so where the past data decide at the whole error probability, of which audits keep most.
+
+    Whoever would take this answer, and else the audit's, errs with up to twice the probability.
+    """
+    from equipoise.identify import check
+
+    if (verdict := check(history, question).verdict) is not Verdict.INCONCLUSIVE:
+        typer.echo(
+            f"note: equipoise check says {verdict} of these past decisions, for free. This audit "
+            "keeps its error probability for labels to come and goes on. Choose one of the two "
+            "now: to take whichever answers first may err twice as often"
+        )
 
 
 def _assist_option(assist: bool, max_price: int | None) -> dict[str, Any]:

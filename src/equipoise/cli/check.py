@@ -84,7 +84,8 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
     to.print(table)
     asked = findings[0].question
     to.print(
-        f"FAIR if Delta <= {asked.gamma:g}, UNFAIR if Delta > {asked.threshold:.10g}; each answer "
+        f"Delta: the largest gap between groups. FAIR if Delta <= {asked.gamma:g}, UNFAIR if "
+        f"Delta > {asked.threshold:.10g}; each answer "
         f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
         "separate in one rate, the higher one first.",
         markup=False,

@@ -194,9 +194,12 @@ def forecasts_table(made: Plan) -> Table:
             f"{number(row.least.cost)} to {number(row.most.cost)}",
             "yes" if row.possible else "no",
         )
+    others = "others: the denied are like the approved, and whatever they are"
     table.caption = (
-        "adaptive: the 40% case, and from the cheapest to the dearest; others: the denied are like "
-        "the approved, and whatever they are"
+        f"adaptive: the 40% case, and from the cheapest to the dearest; {others}"
+        if made.cases
+        else "past data decide, or no audit can run: nothing was rehearsed; "
+        "the denied are like the approved, and whatever they are"
     )
     table.caption_justify = "left"
     return table
@@ -214,7 +217,7 @@ def _budget_table(bought: Affordable) -> Table:
     buys = (
         "no epsilon that was tried"
         if bought.epsilon is None
-        else f"epsilon = {bought.epsilon:.3g} or wider"
+        else f"epsilon (the width of the grey zone) = {bought.epsilon:.3g} or wider"
     )
     table.caption = f"{bought.audits} audits a case; in the 40% case half end within it at {buys}"
     table.caption_justify = "left"
@@ -228,6 +231,11 @@ def _variations_table(variations: Sequence[Variation]) -> Table:
     for one in variations:
         costs = ("past data decide", "", "") if one.seen is None else _costs(one.seen)
         table.add_row(f"{one.name} = {one.value:g}", *costs)
+    table.caption = (
+        "gamma: the gap that is tolerated; epsilon: the width of the grey zone above it; delta: "
+        "the probability of a wrong answer"
+    )
+    table.caption_justify = "left"
     return table
 
 

@@ -25,7 +25,7 @@ __all__ = ["BatchResult", "carry_out"]
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
 WANTED = {
-    "LABEL": "outcome wanted: override the denial of those who were denied, and tell how it goes",
+    "LABEL": "outcome wanted: override the denial, if there was one, and tell it",
     "FEATURES": "features wanted",
     "OBSERVED": "looked at, nothing wanted",
     "NOTHING": "nothing wanted",

@@ -95,7 +95,7 @@ def _estimated(
         f"times {middle:.2g} ({low:.2g} to {high:.2g}), what rehearsed audits of {FEW} of the "
         "groups cost in multiples of their C*"
         if len(multiples)
-        else "alone, the least that any audit costs, for no multiple of it could be measured"
+        else "alone, for no multiple of it could be measured"
     )
     start = sum(costs.of(group).expected(case.r[group]) for group in cells) * PILOT
     # where past data without end would decide C* is 0, whatever the multiple
@@ -115,6 +115,6 @@ def _estimated(
         labels=dict(zip(cells, labels.tolist(), strict=True)),
         people=arrivals(cells, labels),
         wrong=0.0,
-        rests_on=f"C* = {bound.cost:,.3g} {words}, and at least the {PILOT} labels per group with "
-        "which an audit begins",
+        rests_on=f"C* (the least that any audit costs) = {bound.cost:,.3g} {words}, and at least "
+        f"the {PILOT} labels per group with which an audit begins",
     )

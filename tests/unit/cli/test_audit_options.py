@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
@@ -50,3 +51,35 @@ def test_an_option_that_no_audit_of_a_simulation_has_is_refused() -> None:
     done = CliRunner().invoke(app, runs)
     assert done.exit_code == 2
     assert "unknown option of the audit 'adaptive': 'tau'" in done.stderr
+
+
+def test_it_says_where_the_past_decides_at_the_whole_level(tmp_path: Path) -> None:
+    """The audit keeps most of its error probability for labels; check has it all."""
+    past = tmp_path / "free.csv"
+    rows = ["A,1,1", "B,1,1"] * 900 + ["A,1,0", "B,1,0"] * 100 + ["A,0,", "B,0,"] * 74
+    past.write_text("\n".join(["group,approved,repaid", *rows]) + "\n")
+    columns = ("-g", "group", "-d", "approved", "-o", "repaid", "--metric", "equal_opportunity")
+    ledger = ("--ledger", str(tmp_path / "ledger.db"))
+    done = CliRunner().invoke(app, ["audit", "new", "loans", str(past), *columns, *ledger])
+    assert done.exit_code == 0
+    assert "note: equipoise check says FAIR of these past decisions, for free" in done.stdout
+    assert "\nFAIR: " in CliRunner().invoke(app, ["check", str(past), *columns]).stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "said"),
+    [
+        ("plan", ["--metric", "all"], "'--metric all' is for check, which is free; give the one"),
+        ("check", ["--assume", "at-most:B=2"], "'assume' takes numbers from 0 to 1"),
+        ("check", ["--assume", "at-most:C=0.2"], "unknown group in 'r_at_most' (--assume at-most)"),
+    ],
+)
+def test_mistakes_are_told_in_the_words_of_the_command_line(
+    tmp_path: Path, command: str, options: list[str], said: str
+) -> None:
+    past = tmp_path / "past.csv"
+    past.write_text("\n".join(ROWS) + "\n")
+    columns = ["-g", "group", "-d", "approved", "-o", "repaid"]
+    done = CliRunner().invoke(app, [command, str(past), *columns, *options])
+    assert done.exit_code == 2
+    assert said in done.stderr
