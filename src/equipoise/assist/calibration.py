@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Strata", "calibrate"]
+__all__ = ["Strata", "calibrate", "slope_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -68,10 +68,9 @@ def calibrate(seen: Array, scores: Array, outcomes: Array) -> Strata | None:
         return flat
     x = (np.clip(scores[known], low, high) - centre) / scale
     y = outcomes[known]
-    level, slope, error = _logistic(x, y)
-    if slope * slope < SIGNIFICANT * error * error:
+    level, slope = _trusted(x, y)
+    if slope == 0.0:
         return flat
-    slope = np.sign(slope) * max(abs(slope) - GUARD * error, 0.0)
     z = (population - centre) / scale
     curve = 1.0 / (1.0 + np.exp(-(level + slope * z)))
     mass = np.cumsum(np.sqrt(curve * (1.0 - curve)))
@@ -87,6 +86,32 @@ def calibrate(seen: Array, scores: Array, outcomes: Array) -> Strata | None:
     trust = few / (FLAT + few)
     rates = np.clip(trust * rates + (1.0 - trust) * common, 0.003, 0.997)
     return Strata(cuts * scale + centre, np.append(rates, common))
+
+
+def slope_of(scores: Array, outcomes: Array) -> float:
+    """Return by how much the log odds of outcome 1 rise per unit of the score; 0 if nobody knows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> y = (rng.random(500) < 1 / (1 + np.exp(-2 * x))).astype(float)
+    >>> 1.0 < slope_of(x, y) < 2.5, slope_of(x[:10], y[:10])
+    (True, 0.0)
+    """
+    ones = outcomes.sum()
+    if len(outcomes) < START or min(ones, len(outcomes) - ones) < FEW or scores.std() == 0.0:
+        return 0.0
+    _, slope = _trusted((scores - scores.mean()) / scores.std(), outcomes)
+    return float(slope / scores.std())
+
+
+def _trusted(x: Array, y: Array) -> tuple[float, float]:
+    """Return level and slope, the latter less a part of its error, 0 if it may be chance."""
+    level, slope, error = _logistic(x, y)
+    if slope * slope < SIGNIFICANT * error * error:
+        return level, 0.0
+    return level, float(np.sign(slope) * max(abs(slope) - GUARD * error, 0.0))
 
 
 def _logistic(x: Array, y: Array) -> tuple[float, float, float]:

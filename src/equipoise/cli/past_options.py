@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Read", "past_decisions", "read_meaning"]
 
-Read = Callable[[], "History"]
-"""What a command gets in place of the options."""
+Read = Callable[..., "History"]
+"""What a command gets in place of the options; it may add ``score=``."""
 
 VALUES, PLACES = "Values in the past decisions", "Where and when"
 
@@ -120,7 +120,7 @@ def past_decisions(
 ) -> Read:
     """Return a function that reads past decisions as the options say."""
 
-    def read() -> History:
+    def read(*, score: str | None = None) -> History:
         from equipoise.history import History
 
         with working("Reading past decisions …"):
@@ -141,6 +141,7 @@ def past_decisions(
                 cohort=cohort,
                 explored=explored,
                 explored_against=explored_against or (),
+                score=score,
                 table=table,
                 query=query,
                 encoding=encoding,

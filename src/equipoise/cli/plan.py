@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equipoise.planning import Affordable, Plan, Rehearsal, Variation
+    from equipoise.planning import Affordable, Looking, Plan, Rehearsal, Variation
 
 __all__ = ["app", "cases_table", "forecasts_table", "show_plan"]
 
@@ -54,6 +54,16 @@ def plan(
             min=1, help="Audits to rehearse per case: more for sharper figures, fewer for speed."
         ),
     ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Also say whether this score helps an audit that looks before it asks.",
+        ),
+    ] = None,
+    looks_per_label: Annotated[
+        float, typer.Option(help="With --score: at most so many people are looked at per label.")
+    ] = 8.0,
     what_if: Annotated[
         bool,
         typer.Option(
@@ -72,7 +82,8 @@ def plan(
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
-    history = read()
+    history = read(score=score)
+    from equipoise.assist import Assist
     from equipoise.cli.plan_picture import draw_plan, require_drawable
     from equipoise.planning import plan as make_plan
     from equipoise.planning import what_if as vary
@@ -89,6 +100,7 @@ def plan(
             arrivals_per_day=arrivals,
             delay_days=delay,
             audits=audits,
+            assist=None if score is None else Assist(looks_per_label=looks_per_label),
             n_jobs=-1,
             progress=progress,
         )
@@ -126,6 +138,8 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
         to.print(cases_table(made))
     if made.affordable is not None:
         to.print(_budget_table(made.affordable))
+    if made.looking is not None:
+        _show_looking(to, made.looking)
     if variations:
         to.print(_variations_table(variations))
     to.print(forecasts_table(made))
@@ -203,6 +217,14 @@ def forecasts_table(made: Plan) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+def _show_looking(to: Console, seen: Looking) -> None:
+    from rich.text import Text
+
+    to.print(Text(f"if {seen.scenario}: {seen}; about {seen.people:,.0f} people must arrive"))
+    for group, words in seen.rests_on.items():
+        to.print(Text(f"  what the score says in {group}: from {words}"))
 
 
 def _budget_table(bought: Affordable) -> Table:

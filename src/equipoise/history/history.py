@@ -18,6 +18,7 @@ from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
 from equipoise.history.programme import look_at_programme
 from equipoise.history.random_order import RandomOrder
+from equipoise.history.scores import Scores, read_scores
 from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of
 from equipoise.history.values import Meaning
@@ -56,7 +57,9 @@ class History(Shown):
         *,
         coding: Coding | None = None,
         summary: Summary | None = None,
+        scores: Mapping[str, Scores] | None = None,
     ) -> None:
+        self.scores = scores
         self._cells = cells
         self._notes = (*_remarks(cells), *notes)
         self._order = order
@@ -84,6 +87,7 @@ class History(Shown):
         cohort: str | None = None,
         explored: str | None = None,
         explored_against: str | Sequence[str] = (),
+        score: str | None = None,
         date: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -143,6 +147,9 @@ class History(Shown):
         explored_against
             Columns, such as a score or a date, by which the accepted are compared with the other
             denied of their group, beside ``date``: a programme that was not random is refused.
+        score
+            The column of what a model says about people, for plans of audits that look before they
+            ask.
         date, since, until
             Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
             how long outcomes take, never by what is known of them.
@@ -190,7 +197,7 @@ class History(Shown):
         against = (explored_against,) if isinstance(explored_against, str) else explored_against
         if against and explored is None:
             raise InvalidInput("'explored_against' (--explored-against) belongs to 'explored'")
-        more = (*against, *(() if order_by is None else (order_by,)))
+        more = (*against, *(name for name in (order_by, score) if name is not None))
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
         )
@@ -209,12 +216,15 @@ class History(Shown):
             if against and opened.once:
                 raise InvalidInput(f"'explored_against': {opened.name} can be read once only")
             notes = (*notes, look_at_programme(opened, counted, tuple(against)))
+        if score is not None and opened.once:
+            raise InvalidInput(f"'score': {opened.name} can be read once only")
         return cls(
             counted.cells,
             notes,
             order,
             coding=counted.coding,
             summary=summary_of(opened, counted, period, words),
+            scores=None if score is None else read_scores(opened, counted, score),
         )
 
     @classmethod

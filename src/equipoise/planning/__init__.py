@@ -2,6 +2,7 @@
 
 from equipoise.planning.budget import Affordable
 from equipoise.planning.forecast import Forecast
+from equipoise.planning.looking import Looking
 from equipoise.planning.make_plan import Plan, plan
 from equipoise.planning.rehearsal import Quantile, Rehearsal
 from equipoise.planning.scenarios import Scenario
@@ -10,6 +11,7 @@ from equipoise.planning.whatif import Variation, what_if
 __all__ = [
     "Affordable",
     "Forecast",
+    "Looking",
     "Plan",
     "Quantile",
     "Rehearsal",

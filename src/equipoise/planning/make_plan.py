@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
+from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
 from equipoise.errors import (
@@ -19,8 +20,10 @@ from equipoise.errors import (
 )
 from equipoise.history.past import Past, require_past
 from equipoise.identify import Check, check
+from equipoise.planning.adaptive_forecast import usual_case
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.forecast import Forecast
+from equipoise.planning.looking import Looking, rehearse_looking, require_scores
 from equipoise.planning.rehearsal import CAP, Quantile, Rehearsal
 from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict, require_asked
@@ -52,6 +55,8 @@ class Plan(JsonValue, Shown):
         the reader.
     affordable
         What the budget buys, if one was given.
+    looking
+        What looking at scores first would save, if ``assist`` was given.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class Plan(JsonValue, Shown):
     arrivals_per_day: float | None = None
     delay_days: float = 0.0
     affordable: Affordable | None = None
+    looking: Looking | None = None
 
     @property
     def cases(self) -> tuple[Rehearsal, ...]:
@@ -98,6 +104,8 @@ class Plan(JsonValue, Shown):
                 f"if {seen.scenario.name}: {seen.scenario.expect}; cost {spread}; "
                 f"about {seen.people:,.0f} people must arrive"
             )
+        if self.looking is not None:
+            lines.append(f"if {self.looking.scenario}: {self.looking}")
         for row in self.rows:
             lines += [f"{row.audit}: {row.guess}; {row.guarantees}"]
             lines += [f"  missing   {line}" for line in row.missing]
@@ -155,6 +163,7 @@ def plan(
     arrivals_per_day: float | None = None,
     delay_days: float = 0.0,
     audits: int | None = None,
+    assist: Assist | None = None,
     n_jobs: int | None = None,
     progress: Progress = silent,
 ) -> Plan:
@@ -174,6 +183,10 @@ def plan(
     audits
         Rehearsals per case. If left out 40 for up to three groups, fewer for more; with more than
         eight groups costs are estimated from C* and rehearsals of the few groups that matter most.
+    assist
+        Also rehearse the usual case with people who have scores, read with
+        ``History.read(..., score=)``: does looking before asking help? What the score says of the
+        denied is taken from their labels, if the history has some, and else from the approved.
     n_jobs
         Processes to spread the rehearsals over, as joblib counts them.
 
@@ -197,6 +210,8 @@ def plan(
             require_non_negative(name, value)
     if arrivals_per_day == 0:
         raise InvalidInput("'arrivals_per_day' must be above 0: nobody would ever arrive")
+    if assist is not None:
+        require_scores(history, assist)
     free = check(history, question)
     unknown = history.cells.unknown
     share = 1.0 if budget is None else 0.6
@@ -229,6 +244,17 @@ def plan(
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
     )
+    if assist is not None and planned.cases:
+        looking = rehearse_looking(
+            history,
+            question,
+            costs,
+            usual_case(tuple(seen.scenario for seen in planned.cases)),
+            assist,
+            audits=audits,
+            n_jobs=n_jobs,
+        )
+        planned = replace(planned, looking=looking, notes=(*planned.notes, *_looked(looking)))
     if budget is None or not planned.cases or not planned.cases[0].audits:
         return planned
     cases = tuple(seen.scenario for seen in planned.cases)
@@ -284,6 +310,15 @@ def _rests_on(rows: list[Forecast]) -> tuple[str, ...]:
         f"so many groups take long to rehearse, so costs are estimates: {words[0]} in the first "
         "case, and so on; what a budget buys is not estimated. audits=8 (--audits 8) "
         "rehearses it all",
+    )
+
+
+def _looked(looking: Looking) -> tuple[str, ...]:
+    if not looking.extrapolated:
+        return ()
+    return (
+        "what the score says of the denied is an extrapolation from the approved; the audit learns "
+        "from its own labels what it is worth, and leaves a useless score alone",
     )
 
 

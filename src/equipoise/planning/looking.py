@@ -1,0 +1,222 @@
+"""Whether a score will help: the audit rehearsed with people who have scores, before any is asked.
+
+Nobody knows what the score says about the denied. Until labels tell, what it says about the
+approved of the same group is carried over to the scores of the denied, and the level moved so that
+the denied succeed as often as the case at hand says. That is an extrapolation, and called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise._json import JsonValue
+from equipoise.assist import Assist
+from equipoise.assist.calibration import FEW, START, slope_of
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.bounds import most_efficient
+from equipoise.cells import Cells
+from equipoise.errors import InvalidInput, require_kind
+from equipoise.history import History
+from equipoise.history.past import Past
+from equipoise.history.scores import Scores
+from equipoise.planning.adaptive_forecast import rehearsals
+from equipoise.planning.rehearsal import CAP, arrivals
+from equipoise.planning.scenarios import Scenario
+from equipoise.progress import Progress, silent
+from equipoise.question import Costs, Question
+from equipoise.simulation.loop import InBlocks, Looks, let_come
+from equipoise.simulation.spread import spread
+
+__all__ = ["Looking", "rehearse_looking", "require_scores"]
+
+Array = NDArray[np.float64]
+
+EXTRAPOLATED = "carried over to the denied"
+PEOPLE = 4_000  # denied people of a group that a rehearsal draws from
+
+
+@dataclass(frozen=True)
+class Looking(JsonValue):
+    """What looking before asking would cost, in one case.
+
+    Attributes
+    ----------
+    scenario
+        The case.
+    rests_on
+        What the score is taken to say, and from whom that is known, per group.
+    extrapolated
+        Whether some of it is carried over from the approved.
+    ratio, error
+        Mean cost over that of the audit that does not look, and its standard error.
+    at_best
+        What the ratio could be if it were known from the start what the score says: the
+        efficiency bound of :func:`equipoise.bounds.most_efficient`.
+    looks_per_label
+        People looked at per label: the price in calendar time.
+    people
+        How many people have to arrive, about, approved ones included.
+
+    Examples
+    --------
+    >>> seen = Looking("as you say", {"A": "40 labels"}, False, 0.6, 0.1, 0.5, 5.2, 900)
+    >>> print(str(seen).partition(";")[0])
+    looking first costs 0.60 (± 0.10) times as much (at best 0.50)
+    """
+
+    scenario: str
+    rests_on: Mapping[str, str]
+    extrapolated: bool
+    ratio: float
+    error: float
+    at_best: float
+    looks_per_label: float
+    people: float
+
+    def __str__(self) -> str:
+        if self.looks_per_label < 1.05:
+            return "looking first changes hardly anything: the score is left alone"
+        return (
+            f"looking first costs {self.ratio:.2f} (± {self.error:.2f}) times as much (at best "
+            f"{self.at_best:.2f}); {self.looks_per_label:.1f} people are looked at per label"
+        )
+
+
+def require_scores(history: Past, assist: Assist) -> Mapping[str, Scores]:
+    """Return the scores that a plan of an audit that looks needs, or say how to give them."""
+    require_kind("assist", assist, Assist, "an Assist, such as Assist()")
+    scores = history.scores if isinstance(history, History) else None
+    if scores is None:
+        raise InvalidInput("'assist' needs scores of past people: History.read(..., score=COLUMN)")
+    return scores
+
+
+def rehearse_looking(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    case: Scenario,
+    assist: Assist,
+    *,
+    audits: int | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+) -> Looking:
+    """Rehearse a case with help and without, the same luck for both."""
+    from joblib import delayed
+
+    scores = require_scores(history, assist)
+    cells, luck = history.cells, np.random.default_rng(0)
+    told = {group: _rates(scores[group], case.r[group]) for group in cells}
+    looks = [_people(*told[group][:2], luck) for group in cells]
+    made = [
+        AdaptiveAudit(History.from_cells(cells), question, costs, assist=one)
+        for one in (assist, None)
+    ]
+    seeds = np.random.SeedSequence(1).spawn(audits or rehearsals(len(cells)))
+    trials = []
+    for pair in spread((delayed(_pair)(made, case, looks, seed) for seed in seeds), n_jobs):
+        trials.append(pair)
+        progress(len(trials) / len(seeds))
+    helped, uniform = (np.array([pair[i].cost for pair in trials]) for i in (0, 1))
+    labels, seen = (np.array([getattr(pair[0], n) for pair in trials]) for n in ("labels", "seen"))
+    ratio = helped.mean() / max(uniform.mean(), 1e-300)
+    apart = (helped - ratio * uniform).std(ddof=1) if len(trials) > 1 else np.inf
+    spent = np.mean([pair[1].labels for pair in trials], axis=0)
+    return Looking(
+        scenario=case.name,
+        rests_on={group: told[group][2] for group in cells},
+        extrapolated=any(EXTRAPOLATED in told[group][2] for group in cells),
+        ratio=float(ratio),
+        error=float(apart / max(uniform.mean(), 1e-300) / np.sqrt(len(trials))),
+        at_best=_at_best([told[group][1] for group in cells], spent, costs, cells, assist),
+        looks_per_label=float(seen.sum() / max(labels.sum(), 1.0)),
+        people=arrivals(cells, np.median(seen, axis=0)),
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """One rehearsed audit: its cost, and labels and people looked at per group."""
+
+    cost: float
+    labels: Array
+    seen: Array
+
+
+def _pair(
+    audits: Sequence[AdaptiveAudit],
+    case: Scenario,
+    looks: Sequence[Looks],
+    seed: np.random.SeedSequence,
+) -> list[_Trial]:
+    """Rehearse an audit with help and one without."""
+    trials = []
+    for audit in audits:
+        copy = deepcopy(audit, {id(audit.history): audit.history})
+        r = np.array([case.r[group] for group in audit.cells])
+        denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
+        per_label = 1.0 if audit.assist is None else audit.assist.looks_per_label
+        people = () if audit.assist is None else looks
+        crowd = InBlocks(copy, denied, r, np.random.default_rng(seed), people)
+        let_come(crowd, int(CAP * per_label))
+        spent = copy.spending.values()
+        labels = np.array([one.labels for one in spent], dtype=float)
+        trials.append(_Trial(copy.cost, labels, labels + [one.features for one in spent]))
+    return trials
+
+
+def _at_best(
+    rates: Sequence[Array], labels: Array, costs: Costs, cells: Cells, assist: Assist
+) -> float:
+    """Return the efficiency bound over the cost without help, for so many labels per group."""
+    least = whole = 0.0
+    for group, own, n in zip(cells, rates, labels, strict=True):
+        price = costs.of(group)
+        strata = np.array([part.mean() for part in np.array_split(np.sort(own), min(20, len(own)))])
+        shares = np.full(len(strata), 1.0 / len(strata))
+        best = most_efficient(
+            shares, strata, price.label * (1.0 - strata), price.feature, assist.looks_per_label
+        )
+        least += n * best.price
+        whole += n * price.expected(float(strata.mean()))
+    return least / whole if whole > 0.0 else 1.0
+
+
+def _rates(scores: Scores, r: float) -> tuple[Array, Array, str]:
+    """Return scores of the denied, what they are taken to say, and from whom that is known."""
+    denied = scores.denied
+    if not len(denied):
+        return np.array([np.nan]), np.array([r]), "no scores of denied people: it says nothing"
+    ones = scores.labels.sum()
+    if len(scores.labels) >= START and min(ones, len(scores.labels) - ones) >= FEW:
+        slope = slope_of(scores.labelled, scores.labels)
+        words = f"labels of {len(scores.labels):,} denied people"
+    else:
+        slope = slope_of(scores.approved, scores.outcomes)
+        words = f"{len(scores.outcomes):,} approved people, {EXTRAPOLATED}"
+    return denied, _rates_at(slope * np.clip(denied, *np.quantile(denied, [0.01, 0.99])), r), words
+
+
+def _rates_at(odds: Array, r: float) -> Array:
+    """Return rates with these log odds up to a common step, that have a mean of r."""
+
+    def at(step: float) -> Array:
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds - odds.mean() + step, -50.0, 50.0))))
+
+    low, high = -50.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if at(middle).mean() > r else (middle, high)
+    return at(high)
+
+
+def _people(scores: Array, rates: Array, rng: np.random.Generator) -> Looks:
+    rows = rng.integers(len(scores), size=max(PEOPLE, len(scores)))
+    outcome = (rng.random(len(rows)) < rates[rows]).astype(np.float64)
+    return Looks(outcome, scores[rows], np.full(len(rows), np.nan))

@@ -1,0 +1,76 @@
+"""Plans of audits that look: what a score is taken to say, from whom, and what that would save."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import equipoise as eq
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.planning.looking import _rates
+
+COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
+
+
+def rows(slope: float = 2.0, labels: int = 0, sign: float = 1.0) -> dict[str, np.ndarray]:
+    """Return past people whose score tells about repaying; the first denied have labels."""
+    rng, n = np.random.default_rng(0), 6_000
+    repaid = rng.random(n) < 0.4
+    approved = rng.random(n) < np.where(repaid, 0.6, 0.3)
+    told = approved | (np.cumsum(~approved) <= labels)
+    score = rng.normal(size=n) + slope * repaid * np.where(approved, 1.0, sign)
+    return {
+        "race": np.array(["A", "B"], dtype=object)[rng.integers(2, size=n)],
+        "approved": approved.astype(int),
+        "repaid": np.where(told, repaid.astype(float), np.nan),
+        "score": score,
+    }
+
+
+def test_scores_of_the_denied_follow_the_approved_until_there_are_labels() -> None:
+    history = eq.History.read(rows(), **COLUMNS, score="score")
+    assert history.scores is not None
+    scores = history.scores["A"]
+    assert len(scores.denied) == history.cells["A"].denied
+    assert len(scores.outcomes) == history.cells["A"].approved
+    x, rates, words = _rates(scores, 0.2)
+    assert "approved people, carried over" in words
+    assert rates.mean() == pytest.approx(0.2)
+    assert np.corrcoef(x, rates)[0, 1] > 0.5
+    turned = rows(labels=400, sign=-1.0)
+    told = eq.History.read(turned, **COLUMNS, score="score", denied_outcomes="ignore")
+    assert told.scores is not None
+    x, rates, words = _rates(told.scores["A"], 0.2)
+    assert "labels of" in words
+    assert np.corrcoef(x, rates)[0, 1] < -0.5
+
+
+def test_a_plan_says_whether_a_score_helps_and_what_that_rests_on() -> None:
+    question = eq.Question("false_omission_parity", gamma=0.05, epsilon=0.15)
+    history = eq.History.read(rows(slope=3.0), **COLUMNS, score="score")
+    made = eq.plan(history, question, eq.Costs(), audits=2, assist=eq.Assist())
+    assert made.looking is not None
+    assert made.looking.extrapolated
+    assert made.looking.at_best < 0.6
+    assert made.looking.looks_per_label > 1.5
+    assert "people are looked at per label" in str(made)
+    assert any("extrapolation" in note for note in made.notes)
+    assert made.to_dict()["looking"]["at_best"] == made.looking.at_best
+
+
+def test_a_score_of_noise_saves_nothing() -> None:
+    history = eq.History.read(rows(slope=0.0), **COLUMNS, score="score")
+    assert history.scores is not None
+    _, rates, _ = _rates(history.scores["B"], 0.3)
+    assert rates.std() < 0.03
+
+
+def test_what_is_missing_is_named() -> None:
+    question = eq.Question("false_omission_parity")
+    plain = eq.History.read(rows(), **COLUMNS)
+    with pytest.raises(InvalidInput, match=r"History.read\(..., score=COLUMN\)"):
+        eq.plan(plain, question, eq.Costs(), assist=eq.Assist())
+    with pytest.raises(UnknownName, match="skore"):
+        eq.History.read(rows(), **COLUMNS, score="skore")
+    with pytest.raises(BadData, match="column 'race' must hold numbers to be a score; found"):
+        eq.History.read(rows(), **COLUMNS, score="race")
