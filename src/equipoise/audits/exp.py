@@ -57,10 +57,11 @@ class ExpAudit(Audit):
         group (:func:`equipoise.mixture.learn_model`). The features of denied people that this
         takes are paid for.
     weights
-        "map": Algorithm 2 as published, constants of the proof, separation not tested.
-        "likelihood": maximum likelihood weights. "auto": the cheapest of what tests of separation
-        and of the model support, labels (``fallback``) included; the error probability is then
-        split evenly between the two ways of ending.
+        "map": Algorithm 2 as published, constants of the proof; since separation is not tested
+        the verdict has no proven error probability. "likelihood": maximum likelihood weights, or
+        labels (``fallback``) where these cannot be precise enough. "auto": the cheapest of what
+        tests of separation and of the model support, labels included. With both, the error
+        probability is split evenly between the two ways of ending.
     trust_model
         With "map" or "likelihood", decide even if the model fails its self-checks, which the
         finding then says first. Otherwise such a model gives INCONCLUSIVE.
@@ -119,7 +120,7 @@ class ExpAudit(Audit):
         self.seed = seed
         level = level_of(question)
         self.constants = ExpConstants(
-            question.epsilon, level / 2.0 if weights == "auto" else level, len(self.cells)
+            question.epsilon, level if weights == "map" else level / 2.0, len(self.cells)
         )
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
@@ -200,19 +201,22 @@ class ExpAudit(Audit):
     ) -> None:
         """Bring what the ticket wanted; features must be a vector that the model's family knows."""
         if ticket.want is Want.FEATURES and features is not None:
-            features = np.atleast_1d(np.asarray(features, dtype=float))
-            self.check_features(ticket.group, features)
+            features = self._vector(ticket.group, features)
         super().tell(ticket, outcome, features)
 
     def check_features(self, group: str, features: Features) -> None:
         """Refuse features that the model's family does not know."""
+        self._vector(group, features)
+
+    def _vector(self, group: str, features: Features) -> Features:
         law = self.model.of(group)[0]
         length = law.family.dimension(law.theta)
-        if features.shape != (length,):
+        points = law.family.points([features], name="features")
+        if points.shape != (1, length):
             raise InvalidInput(
-                f"'features' must be a vector of length {length}; got shape {features.shape}"
+                f"'features' must be a vector of length {length}; got length {points.shape[1]}"
             )
-        law.family.points(features[None, :], name="features")
+        return np.asarray(points[0])
 
     def _wants(self, group: str, decision: int) -> Want:
         # Whoever is passed over for money would bias the counts, so the dearest must be affordable.
@@ -330,8 +334,8 @@ class ExpAudit(Audit):
         return inconclusive(self, problem, (remedy,))
 
     def _choose(self) -> Finding | None:
-        for group, coarse in self._coarse.items():
-            zero, one = (min(1.0, self.coarse_tau / coarse.lengths[y, group]) for y in (0, 1))
+        for group in self.cells:
+            zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
             branch = choose_branch(
                 fits, (zero, one), self.constants, weights=self.weights, seed=self.seed
@@ -350,6 +354,11 @@ class ExpAudit(Audit):
                 )
         self.stage = "features"
         return None
+
+    def _coarse_weights(self, group: str) -> tuple[float, float]:
+        lengths = self._coarse[group].lengths
+        zero, one = (min(1.0, self.coarse_tau / lengths[y, group]) for y in (0, 1))
+        return zero, one
 
     def _price_of_features(self) -> float:
         return sum(
@@ -377,10 +386,11 @@ class ExpAudit(Audit):
             weight = counts.map_weight() if by_map else counts.likelihood_weight()
             found[group] = weight
             self.checks.check_weight(group, counts, weight)
+            self.checks.check_labels(group, weight, self._coarse_weights(group), self.coarse_tau)
             allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
             reached = self.constants.z * weight.standard_error
             capped = branch.features == self.feature_cap
-            if self.weights == "auto" and not by_map and not capped and reached > 1.1 * allowed:
+            if not by_map and not capped and reached > 1.1 * allowed:
                 return self._fall_back(
                     f"group {group!r}: the weight is known to within {reached:.2g} only, where "
                     f"{allowed:.2g} is needed"
@@ -409,7 +419,7 @@ class ExpAudit(Audit):
             replace(
                 finding,
                 reason=f"{headline}{finding.reason} (weights from features, {ways})",
-                guaranteed=problem is None and self._thresholds_proven(),
+                guaranteed=problem is None and self.weights != "map" and self._thresholds_proven(),
                 assumptions=self._assumptions(),
                 warnings=() if problem is None else (problem,),
             )

@@ -79,7 +79,10 @@ class Family(ABC):
 
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
-        array = np.asarray(X)
+        try:
+            array = np.asarray(X)
+        except ValueError:
+            raise InvalidInput(f"{name!r} must have rows of equal length") from None
         if array.dtype.kind not in "fiub":
             raise InvalidInput(f"{name!r} must hold numbers; got dtype {array.dtype}")
         array = array.astype(float)

@@ -19,6 +19,7 @@ _STRUCTURES = ("full", "diagonal", "spherical")
 _LOG_2PI = float(np.log(2.0 * np.pi))
 # In a frame the truncated sample has variance 1; a law 100 times wider is beyond what it can tell.
 _FRAME_VARIANCES = (1e-6, 1e4)
+_FARTHEST = 1e6  # mean in standard deviations: theta's covariance has its fourth power
 _ROOT_2 = float(np.sqrt(2.0))
 
 
@@ -50,8 +51,8 @@ class Gaussian(Family):
     name: ClassVar[str] = "Gaussian"
     support: ClassVar[str] = "finite numbers"
     covariance: str | ArrayLike = "full"
-    variances: tuple[float, float] = (1e-12, 1e12)
-    longest: float = 1e15
+    variances: tuple[float, float] = (1e-60, 1e60)  # any unit of measurement
+    longest: float = 1e60
 
     def __post_init__(self) -> None:
         if isinstance(self.covariance, str):
@@ -286,6 +287,7 @@ class Gaussian(Family):
         else:
             covariance = (centred**2).mean() * np.eye(d)
         _require_regular(covariance)
+        _require_near(points.mean(axis=0), np.sqrt(np.diag(covariance)))
         return np.asarray(np.linalg.cholesky(covariance))
 
     @property
@@ -326,6 +328,16 @@ def _require_regular(covariance: Array) -> None:
         raise BadData(
             f"the covariance is singular (eigenvalues {values[0]:.3g} to {values[-1]:.3g}); "
             "drop constant or duplicate columns"
+        )
+
+
+def _require_near(mean: Array, spread: Array) -> None:
+    column = int(np.argmax(np.abs(mean) / spread))
+    if abs(mean[column]) > _FARTHEST * spread[column]:
+        raise BadData(
+            f"column {column} of the features lies around {mean[column]:.4g} and spreads by "
+            f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
+            "constant from it everywhere, in 'accepts' and in the audit too"
         )
 
 

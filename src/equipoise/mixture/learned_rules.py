@@ -164,8 +164,8 @@ def _threshold(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     fits = [n for n in normals if not len(no) or (no @ n).max() < (yes @ n).min()]
     if not fits or not len(no):
         raise BadData(
-            "no threshold on one column explains these decisions; pass the 'score' that the rule "
-            "looks at, or family='half_space'"
+            "no threshold on one column explains these decisions; try 'half_space', or give "
+            "learn_classifier the 'score' that the rule looks at"
             if len(no)
             else "nobody among the people to learn from was denied: a threshold cannot be placed"
         )
@@ -247,7 +247,8 @@ def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     best = widest.minimise(np.append(np.zeros(d + 1), -1.0))
     if best is None or best[-1] <= 0.0:
         raise BadData(
-            "no half-space explains these decisions; try family='monotone', or pass the classifier"
+            "no half-space explains these decisions; try 'monotone', or fit with the classifier "
+            "itself (fit_model)"
         )
     u = best[:d] / np.linalg.norm(best[:d])
     complement = np.linalg.svd(u[None, :])[2][1:].T

@@ -136,7 +136,7 @@ class Exponential(LineFamily):
     support: ClassVar[str] = "x >= 0"
     ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
     _widest: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
-    bounds: tuple[float, float] = (-1e9, -1e-9)
+    bounds: tuple[float, float] = (-1e60, -1e-60)
 
     def log_partition(self, theta: Array) -> Array:
         """Return ``-log(-theta)``."""

@@ -9,7 +9,7 @@ from equipoise.mixture.family import Array
 from equipoise.mixture.fitted import TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.line_families import LineFamily
-from equipoise.mixture.weights import log_ratio
+from equipoise.mixture.weights import log_ratio, same_base
 
 __all__ = ["map_share", "positive_share"]
 
@@ -19,12 +19,12 @@ def map_share(
 ) -> float | None:
     """Return the share of people of a law for whom the oracle of ``fits`` says 1.
 
-    None where neither all laws are Gaussian nor all lie on the line.
+    None where the laws are neither all Gaussian nor of one family on the line.
     """
     families = (law.family, fits[0].family, fits[1].family)
     if all(isinstance(f, Gaussian) for f in families):
         return _gaussian_share(law, fits, odds)
-    if all(isinstance(f, LineFamily) for f in families):
+    if isinstance(law.family, LineFamily) and same_base(*fits):
         return _line_share(law, fits, odds)
     return None
 
@@ -93,7 +93,10 @@ def _natural(fit: TruncatedFit) -> tuple[Array, Array, float]:
 
 
 def _line_share(law: TruncatedFit, fits: tuple[TruncatedFit, TruncatedFit], odds: float) -> float:
-    """Bisect on the distribution function: T rises in x, so the oracle changes its mind once."""
+    """Bisect on the distribution function: T rises in x, so the oracle changes its mind once.
+
+    Where the two laws are of different families it may do so twice.
+    """
 
     def says_one(u: float) -> bool:
         x = law.family.from_uniforms(law.theta, np.array([[u]]))

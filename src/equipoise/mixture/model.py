@@ -144,7 +144,7 @@ def fit_model(
     >>> [bool(abs(law.mean[0] - truth) < 0.5) for law, truth in zip(model.of("A"), (0.0, 2.0))]
     [True, True]
     """
-    points, names, outcomes = _columns(family, X, group, outcome)
+    points, (names, outcomes) = _columns(family, X, group=group, outcome=outcome)
     if not np.isin(outcomes, (0, 1)).all():
         raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
     fits: dict[str, Pair] = {}
@@ -203,8 +203,17 @@ def learn_model(
     >>> model.problems, model.denied_features["A"] > 0
     ({}, True)
     """
-    points, names, outcomes = _columns(family, X, group, outcome)
-    approved = np.asarray(decisions) == 1
+    points, (names, outcomes, decided) = _columns(
+        family, X, group=group, outcome=outcome, decisions=decisions
+    )
+    if not np.isin(decided, (0, 1)).all():
+        raise InvalidInput("'decisions' must be 0 or 1; leave out people who were not decided on")
+    approved = decided == 1
+    if not np.isin(outcomes[approved], (0, 1)).all():
+        raise InvalidInput(
+            "'outcome' must be 0 or 1 for everybody approved; leave out, as if they had never "
+            "applied, people whose outcome is unknown for reasons that have nothing to do with it"
+        )
     fits: dict[str, Pair] = {}
     problems: dict[str, str] = {}
     words: dict[str, str] = {}
@@ -248,16 +257,16 @@ def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> 
 
 
 def _columns(
-    family: Family, X: ArrayLike, group: ArrayLike, outcome: ArrayLike
-) -> tuple[Array, NDArray[np.generic], NDArray[np.generic]]:
+    family: Family, X: ArrayLike, **columns: ArrayLike
+) -> tuple[Array, list[NDArray[np.generic]]]:
     points = family.points(X)
-    names, outcomes = np.asarray(group), np.asarray(outcome)
-    for name, column in (("group", names), ("outcome", outcomes)):
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    for name, column in arrays.items():
         if column.shape != (len(points),):
             raise InvalidInput(
                 f"{name!r} must have one entry per row of 'X' ({len(points)}); got {column.shape}"
             )
-    return points, names, outcomes
+    return points, list(arrays.values())
 
 
 def accepts_of(accepts: GroupAccepts, group: str) -> Accepts:

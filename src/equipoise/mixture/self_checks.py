@@ -2,7 +2,8 @@
 
 Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
 ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
-``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after.
+``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after. Both are blind to denied people whose
+outcomes are not what their features say; the labels behind the coarse weights are not.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ class ModelChecks:
         self.history = history
         self.epsilon = epsilon
         self.made: list[SelfCheck] = []
-        self._level = FALSE_ALARM / (3 * len(history.cells))  # one free check, two later, per group
+        self._level = FALSE_ALARM / (
+            5 * len(history.cells)
+        )  # one free check, four later, per group
 
     @property
     def missing(self) -> str | None:
@@ -136,6 +139,23 @@ class ModelChecks:
                     f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}",
                     float(np.log(here * max(fit.acceptance, 1e-9) / p)),
                     float(np.linalg.norm([laws, past, weight.sampling_error / here])),
+                    self.epsilon / 12.0,
+                    self._level,
+                )
+            )
+
+    def check_labels(
+        self, group: str, weight: Weight, coarse: tuple[float, float], tau: int
+    ) -> None:
+        """Check a group's weight against the coarse weights, which rest on tau labels each."""
+        for y, counted in enumerate(coarse):
+            here = max((1.0 - weight.estimate, weight.estimate)[y], 1e-9)
+            counting = float(np.sqrt((1.0 - min(here, counted)) / tau))
+            self.made.append(
+                SelfCheck(
+                    f"q from features = q from labels of group {group!r}, outcome {y}",
+                    float(np.log(here / counted)),
+                    float(np.hypot(counting, weight.standard_error / here)),
                     self.epsilon / 12.0,
                     self._level,
                 )

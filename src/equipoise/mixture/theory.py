@@ -127,9 +127,9 @@ def separation_needed(
     """Return the least ``|theta_1 - theta_0|`` of the paper's separation condition.
 
     ``sqrt((48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) log(10 q_M/(q_m epsilon)))`` with
-    q_m <= q_M the shares of the two outcomes, as printed. The proof starts from twice this square
-    (6/8 in place of 3/8); half of what it then spares, 16 kappa beta^2 against 8 kappa beta^2, the
-    Taylor lemma behind it takes back (kappa/8 in the exponent in place of kappa/4).
+    q_m <= q_M the shares of the two outcomes, as printed. What the proof puts into its last
+    exponent is twice this square, and with the right factor in its Taylor lemma (kappa/8 in the
+    exponent in place of kappa/4) four times.
 
     Examples
     --------

@@ -138,7 +138,7 @@ def _assemble(
     inverse = (vectors / np.maximum(values, floor)) @ vectors.T * noise
     theta = frame.theta_outside(solution.theta)
     projected = family.project(theta)
-    at_edge = solution.at_boundary or not np.allclose(projected, theta, rtol=1e-7)
+    at_edge = solution.at_boundary or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
     # d alpha / d theta = alpha (E[T | accepted] - E[T]), and at the solution the first is mean(T)
     accepted = frame.family.statistics(frame.inside(points)).mean(axis=0)
     slope = share * (accepted - frame.family.mean_statistics(solution.theta))

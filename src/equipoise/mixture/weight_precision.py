@@ -14,6 +14,7 @@ __all__ = ["Foresight", "foresee_weight", "map_error_bound"]
 
 PILOT, POINTS = 2**12, 2**17
 HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
+MOST = 1e10  # feature vectors: there are no more people
 
 
 def map_error_bound(
@@ -68,8 +69,8 @@ class Foresight:
 
     def features_needed(self, error: float) -> float:
         """Return how many feature vectors bring the standard error down to ``error``."""
-        room = error**2 - self.theta_error**2
-        return float("inf") if room <= 0.0 else 1.0 / (self.information * room)
+        room = self.information * (error**2 - self.theta_error**2)
+        return 1.0 / room if MOST * room > 1.0 else float("inf")
 
 
 def foresee_weight(

@@ -19,7 +19,7 @@ from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.family import Array
 from equipoise.mixture.fitted import TruncatedFit
 
-__all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "solve_weight"]
+__all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "same_base", "solve_weight"]
 
 SUBSAMPLE = 4_096
 
@@ -72,7 +72,7 @@ def log_ratio(fits: tuple[TruncatedFit, TruncatedFit], X: ArrayLike) -> Array:
     [-2.0, 0.0, 2.0]
     """
     zero, one = fits
-    if type(zero.family) is type(one.family) and _same_base(zero, one):  # h cancels
+    if same_base(zero, one):  # h cancels
         points = one.family.points(X)
         shift = one.family.log_partition(one.theta) - zero.family.log_partition(zero.theta)
         return np.asarray(one.family.statistics(points) @ (one.theta - zero.theta) - shift)
@@ -180,7 +180,8 @@ def solve_weight(ratio: Array) -> float:
     return q
 
 
-def _same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
+def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
+    """Say whether two laws are of one family, with the same h and T."""
     if type(zero.family) is not type(one.family):
         return False
     if zero.family is one.family:

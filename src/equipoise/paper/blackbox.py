@@ -1,4 +1,4 @@
-"""Black box (section 5 and its appendix): Baseline against RS-Audit on Adult and Law School."""
+"""Black box (section 6 and its appendix): Baseline against RS-Audit on Adult and Law School."""
 
 from __future__ import annotations
 

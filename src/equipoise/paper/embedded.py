@@ -1,4 +1,4 @@
-"""Mixture model, Adult (section 5 and its appendix): RS-Audit against Exp-Audit on an embedding."""
+"""Mixture model, Adult (section 6 and its appendix): RS-Audit against Exp-Audit on an embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixture model, synthetic (section 5 and its appendix): RS-Audit against Exp-Audit."""
+"""Mixture model, synthetic (section 6 and its appendix): RS-Audit against Exp-Audit."""
 
 from __future__ import annotations
 

@@ -221,6 +221,9 @@ def test_bad_features_and_options_are_refused() -> None:
         audit.tell(ticket, features=np.zeros(3))
     with pytest.raises(BadData, match="missing or infinite"):
         audit.tell(ticket, features=np.full(5, np.nan))
+    for odd in ("abc", ["a"] * 5, {"x": 1}, [1.0, 2.0, 3.0, 4.0, None], [[1.0], [2.0, 3.0]]):
+        with pytest.raises(InvalidInput, match="'features' must"):
+            audit.tell(ticket, features=odd)  # type: ignore[arg-type]
     audit.withdraw(ticket)
     assert audit.finding is not None
     assert "features of person" in audit.finding.reason
@@ -324,3 +327,54 @@ def test_heavy_tails_give_no_number(weights: str) -> None:
         assert audit.finding is not None
         assert audit.finding.verdict is Verdict.INCONCLUSIVE
         assert audit.finding.estimate is None
+
+
+def test_denied_people_whose_outcomes_are_not_what_features_say() -> None:
+    """Everything that is free to check holds; only the labels of the coarse weights object."""
+    from equipoise.mixture import HalfSpace, fit_model
+    from equipoise.worlds import TableWorld
+
+    rng, size = np.random.default_rng(0), 40_000
+    group, outcome = rng.integers(0, 2, size), rng.integers(0, 2, size).astype(np.int8)
+    X = rng.standard_normal((size, 2)) + 7.0 * outcome[:, None] * np.array([1.0, 0.0])
+    cuts = {"A": HalfSpace([0.0, 1.0], -0.6), "B": HalfSpace([0.0, 1.0], 0.5)}
+    decision = np.where(group == 0, cuts["A"](X), cuts["B"](X)).astype(np.int8)
+    fails = (group == 1) & (decision == 0) & (rng.random(size) < 0.6)
+    world = TableWorld(("A", "B"), group, decision, np.where(fails, 0, outcome).astype(np.int8), X)
+    past = np.flatnonzero(decision == 1)
+    names = np.array(world.groups)[group[past]]
+    model = fit_model(X[past], names, world.outcome[past], cuts, Gaussian("full"))
+    truth = world.difference("equal_opportunity")
+    question = Question("equal_opportunity", gamma=truth + 1e-9, epsilon=0.25)
+    sim = simulate("exp", world, question, COSTS, repeats=5, model=model)
+    assert (sim.verdict == "FAIR").all()
+    for weights in ("map", "likelihood"):
+        options = {"model": model, "weights": weights}
+        sim = simulate("exp", world, question, COSTS, repeats=5, **options)
+        assert (sim.verdict == "INCONCLUSIVE").all()
+
+
+def test_what_is_not_tested_is_not_guaranteed() -> None:
+    """MAP counts without a test of separation; the other ways at the proof's own thresholds."""
+    question = replace(QUESTION, metric="equal_opportunity")
+    for weights, guaranteed in (("map", False), ("likelihood", True), ("auto", True)):
+        audit = ExpAudit(APART.past(), question, COSTS, weights=weights)
+        audit.take_coarse(
+            {
+                g: (round(audit.coarse_tau / (1.0 - m.q)), round(audit.coarse_tau / m.q))
+                for g, m in APART.mixtures.items()
+            }
+        )
+        rng = np.random.default_rng(0)
+        for g, mixture in APART.mixtures.items():
+            size = audit.branches[g].features
+            laws, ones = mixture.laws, round(size * mixture.q)
+            people = [
+                w.family.sample(w.theta, n, rng)
+                for w, n in zip(laws, (size - ones, ones), strict=True)
+            ]
+            audit.counts(g).add_many(rng.permutation(np.concatenate(people)))
+        audit.take_features({g: audit.counts(g) for g in APART.groups})
+        assert audit.finding is not None
+        assert audit.finding.verdict is Verdict.FAIR, audit.finding.reason
+        assert audit.finding.guaranteed is guaranteed

@@ -94,6 +94,18 @@ def test_bad_input() -> None:
         learn_classifier(np.full((5, 2), np.nan), np.ones(5))
     with pytest.raises(InvalidInput, match="'score' is for"):
         learn_classifier(PEOPLE, decided, "monotone", score=lambda X: X[:, 0])
+    group, outcome = np.full(len(PEOPLE), "A"), np.arange(len(PEOPLE)) % 2
+    for column, value, message in (
+        ("decisions", np.where(decided, "yes", "no"), "'decisions' must be 0 or 1"),
+        ("decisions", np.where(outcome, np.nan, decided), "'decisions' must be 0 or 1"),
+        ("decisions", decided[:-1], "'decisions' must have one entry per row"),
+        ("outcome", np.where(decided & (outcome == 1), np.nan, 0.0), "for everybody approved"),
+    ):
+        columns = {"decisions": decided, "outcome": outcome, column: value}
+        with pytest.raises(InvalidInput, match=message):
+            learn_model(PEOPLE, group, rules="threshold", family=Gaussian(), **columns)
+    unknown = np.where(decided, outcome, np.nan)
+    assert not learn_model(PEOPLE, group, decided, unknown, "threshold", Gaussian()).problems
 
 
 WORLD = MixtureWorld.synthetic(
@@ -141,7 +153,10 @@ def test_the_audit_pays_for_what_it_learns(past: MixturePast, learned: MixtureMo
 
 def test_the_finding_names_the_class(past: MixturePast, learned: MixtureModel) -> None:
     audit = ExpAudit(past, QUESTION, Costs(0.5, 3.0), model=learned, features=2_000)
-    audit.take_coarse(dict.fromkeys(WORLD.groups, (4000, 4000)))
+    tau = audit.coarse_tau
+    audit.take_coarse(
+        {g: (round(tau / (1.0 - m.q)), round(tau / m.q)) for g, m in WORLD.mixtures.items()}
+    )
     for group, mixture in WORLD.mixtures.items():
         counts = audit.counts(group)
         zero, one = mixture.laws

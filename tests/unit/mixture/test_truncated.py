@@ -142,6 +142,35 @@ def test_far_away_and_badly_scaled_features_do_no_harm() -> None:
     assert far.covariance / np.outer(scale, scale) == pytest.approx(plain.covariance, rel=1e-3)
 
 
+def test_the_unit_of_measurement_is_no_matter() -> None:
+    """A salary in the smallest coin of its country, or a share of a billion, fits as it should."""
+    X, cut = half_space_sample(0.5, seed=5)
+    plain = fit_truncated(X, cut, Gaussian())
+    for unit in (1e9, 1e-9):
+        other = fit_truncated(unit * X, HalfSpace(cut.normal, unit * cut.offset), Gaussian())
+        assert other.mean / unit == pytest.approx(plain.mean, rel=1e-6, abs=1e-6)
+        assert other.acceptance == pytest.approx(plain.acceptance, rel=1e-6)
+        assert not other.diagnostics.on_edge
+    waits = np.random.default_rng(0).exponential(1e10, 1_000)
+    fit = fit_truncated(waits, lambda Z: Z[:, 0] > 0, Exponential())
+    assert -1.0 / fit.theta[0] == pytest.approx(waits.mean(), rel=1e-6)
+    assert not fit.diagnostics.on_edge
+
+
+def test_a_projection_is_noticed_in_any_unit() -> None:
+    fit = fit_truncated(
+        1e9 * SAMPLE, HalfSpace(CUT.normal, 1e9 * CUT.offset), Gaussian(variances=(1.0, 1e12))
+    )
+    assert fit.diagnostics.on_edge
+
+
+def test_features_too_far_away_for_their_digits_are_refused() -> None:
+    X, cut = half_space_sample(0.5, seed=5)
+    away = HalfSpace(cut.normal, cut.offset + 1e9 * float(np.asarray(cut.normal)[2]))
+    with pytest.raises(BadData, match="column 2 of the features lies around 1e\\+09"):
+        fit_truncated(X + 1e9 * np.eye(D)[2], away, Gaussian())
+
+
 LINE = [
     (Exponential(), -0.5, 1.0),
     (Weibull(k=1.5), -0.7, 0.8),

@@ -10,6 +10,7 @@ from equipoise.mixture import (
     Gaussian,
     HalfSpace,
     TruncatedFit,
+    Weibull,
     acceptance,
     fit_truncated,
     known_law,
@@ -17,6 +18,7 @@ from equipoise.mixture import (
     log_ratio,
     map_weight,
 )
+from equipoise.mixture.exp_branches import ExpConstants, choose_branch
 from equipoise.mixture.family import Array
 from equipoise.mixture.map_share import map_share, positive_share
 from equipoise.mixture.weight_precision import foresee_weight, map_error_bound
@@ -172,3 +174,17 @@ def test_acceptance_of_a_black_box() -> None:
     assert acceptance(plane, theta, lambda X: X[:, 0] >= 0.0) == pytest.approx(exact, abs=1e-3)
     share = acceptance(Exponential(), np.array([-1.0]), lambda X: X[:, 0] > 1.0)
     assert share == pytest.approx(np.exp(-1.0), abs=1e-9)
+
+
+def test_the_oracle_of_two_families_changes_its_mind_twice() -> None:
+    """A share by bisection would be 0 or 1 here; it has to be counted instead."""
+    narrow = known_law(Weibull(k=3.0), np.array([-1.0]), ANYBODY)
+    wide = known_law(Exponential(), np.array([-1.0]), ANYBODY)
+    x = wide.family.sample(wide.theta, 2_000, np.random.default_rng(0))
+    assert 0.3 < float((log_ratio((wide, narrow), x) > 0.0).mean()) < 0.5
+    assert map_share(wide, (wide, narrow), 1.0) is None
+
+
+def test_laws_that_are_alike_tell_nothing() -> None:
+    assert foresee_weight(laws(0.0), 0.3).features_needed(0.01) == np.inf
+    assert choose_branch(laws(0.0), (0.3, 0.7), ExpConstants(0.25, 0.025, 2)).way == "fallback"
