@@ -19,7 +19,7 @@ from study import _attacks
 from study.ledger_kill import place
 
 WRITERS = 2
-ROUND = 25  # verifications of one ledger, which grows: each reads all of it
+ROUND = 10  # verifications of one ledger, which grows: each reads all of it
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 
 
