@@ -316,6 +316,8 @@ def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
     assert more.stdout.splitlines() == [
         "2 rows: 1 new, 0 known before, 0 refused, 1 without an outcome yet"
     ]
+    half = equipoise("audit", "tell", "loans", "-f", file, "--column", "person=", *book)
+    assert "'--column' must look like WHAT=COLUMN, as in person=id; got 'person='" in half.stderr
     typo = equipoise("audit", "tell", "loans", "-f", file, "--column", "persn=id", *book)
     assert "unknown column in '--column' 'persn'. Did you mean 'person'?" in typo.stderr
     live = LiveAudit.open(str(tmp_path / "book.db"), "loans")

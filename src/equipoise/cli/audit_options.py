@@ -85,6 +85,7 @@ def pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
     for text in texts or ():
         name, mark, value = text.rpartition("=") if option != "--option" else text.partition("=")
         if not mark or not name or not value:
-            raise InvalidInput(f"{option!r} must look like NAME=VALUE; got {text!r}")
+            form = "WHAT=COLUMN, as in person=id" if option == "--column" else "NAME=VALUE"
+            raise InvalidInput(f"{option!r} must look like {form}; got {text!r}")
         pairs.append((name, value))
     return pairs
