@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise.audits.base import Answer, Audit, Features
+from equipoise.audits.exp_findings import finding_from_weights
 from equipoise.audits.fallback import Fallback
 from equipoise.audits.phase_spending import PhaseBooks
-from equipoise.audits.rate_findings import finding_from_rates, inconclusive
+from equipoise.audits.rate_findings import inconclusive
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.bounds import lower_bound, rs_expectation
@@ -113,7 +114,7 @@ class ExpAudit(Audit):
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
-        self._outcomes = outcomes_of(question, by_features=True)
+        self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history, accepts, rules)
         self.weights = weights
@@ -138,7 +139,7 @@ class ExpAudit(Audit):
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
         self._counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
-        self._rows: dict[tuple[int, str], int] = {}
+        self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
         for group, size in self.model.denied_features.items():
             self.book("learning", group, labels=0, failures=0, features=size)
         if self.available < 0.0:
@@ -303,14 +304,14 @@ class ExpAudit(Audit):
     # -- from one stage to the next --------------------------------------------------------------
 
     def _before_start(self) -> Finding | None:
-        if not self._outcomes:
+        if not self.outcomes:
             return check(self.history, self.question)
-        goals = [(y, g) for y in self._outcomes for g in self.cells]
+        goals = [(y, g) for y in self.outcomes for g in self.cells]
         for y, group in goals:
             rows = self.history.rows_until(self.tau, group=group, outcome=y)
             if rows is not None:
-                self._rows[y, group] = rows
-        dry = len(self._rows) < len(goals)
+                self.rows[y, group] = rows
+        dry = len(self.rows) < len(goals)
         problem = self.checks.missing
         if problem is not None and self.weights != "auto":
             raise BadData(problem)
@@ -399,70 +400,7 @@ class ExpAudit(Audit):
         if self.weights == "auto" and problem is not None:
             return self._fall_back(problem)
         refused = self._refused()
-        return self._finding_from(found, problem) if refused is None else refused
-
-    def _finding_from(self, weights: Mapping[str, Weight], problem: str | None) -> Finding:
-        ratios, low, high = (np.empty((len(self._outcomes), len(self.cells))) for _ in range(3))
-        past = self.question.epsilon / 12.0 * np.sqrt(self.constants.tau / self.tau)
-        for j, (group, weight) in enumerate(weights.items()):
-            for i, y in enumerate(self._outcomes):
-                q = max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
-                online = self._weight_error(group, weight, q)
-                ratio = self.tau / self._rows[y, group] / q
-                ratios[i, j] = min(ratio, 1.0)
-                low[i, j] = min(ratio * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
-                high[i, j] = min(ratio * (1.0 + past) / (1.0 - online), 1.0) if online < 1 else 1.0
-        finding = finding_from_rates(self.question, self.cells.groups, ratios, low, high)
-        ways = ", ".join(f"{g}: {b.way}" for g, b in self.branches.items())
-        headline = "" if problem is None else f"the model was believed although {problem}: "
-        return self._booked(
-            replace(
-                finding,
-                reason=f"{headline}{finding.reason} (weights from features, {ways})",
-                guaranteed=problem is None and self.weights != "map" and self._thresholds_proven(),
-                assumptions=self._assumptions(),
-                warnings=() if problem is None else (problem,),
-            )
-        )
-
-    def _weight_error(self, group: str, weight: Weight, q: float) -> float:
-        """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
-        epsilon = self.question.epsilon
-        bias = epsilon / 36.0 if self.branches[group].way == "map" else 0.0
-        chance = self.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
-        return max(epsilon / 12.0, bias + chance)
-
-    def _assumptions(self) -> tuple[str, ...]:
-        """Return what the answer rests on, one line each."""
-        fits = [fit for pair in self.model.fits.values() for fit in pair]
-        families = " or ".join(dict.fromkeys(fit.family.name for fit in fits))
-        lines = [
-            "everybody comes from one population, past and present, independently",
-            f"the features of each outcome in each group follow the {families} family, also where "
-            "nobody was approved",
-        ]
-        if not self.model.rules:
-            lines.append("'accepts' is the decision-maker that was used")
-        lines += [
-            f"group {group!r}: the decision-maker, who could not be asked, follows {rule}"
-            for group, rule in self.model.rules.items()
-        ]
-        lines += [
-            f"group {group!r}: {branch.way} weights from features: {branch.why}"
-            for group, branch in self.branches.items()
-        ]
-        estimated = any(fit.theta_covariance.any() for fit in fits)
-        if estimated or any(b.way == "likelihood" for b in self.branches.values()):
-            lines.append("normal approximation of the error of estimated laws and weights")
-        if self.weights == "map":
-            lines.append("separation was not tested: MAP counts are biased where laws overlap")
-        lines += [f"self-check: {check}" for check in self.checks.made]
-        if not self._thresholds_proven():
-            lines.append(
-                "thresholds below the proof's were given: the verdict has no proven error "
-                "probability"
-            )
-        return tuple(lines)
+        return refused or self._booked(finding_from_weights(self, found, problem))
 
     def _fall_back(self, why: str) -> Finding | None:
         self.stage = "fallback"
@@ -475,13 +413,6 @@ class ExpAudit(Audit):
             inner = RSAudit(self.history, self.fallback_question, self.costs, tau=self._own_tau)
         self._fallback = Fallback(inner, why)
         return self._handed_back()
-
-    def _thresholds_proven(self) -> bool:
-        capped = self.feature_cap is not None and any(
-            b.features == self.feature_cap for b in self.branches.values()
-        )
-        own = self.tau < self.constants.tau or self.coarse_tau < self.constants.coarse_tau
-        return not (own or capped)
 
     def _handed_back(self) -> Finding | None:
         found = None if self._fallback is None else self._fallback.finding
