@@ -19,7 +19,7 @@ from equipoise.paper.embedded import (
 )
 from equipoise.paper.kept_work import Result, of_kind
 from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun
+from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
 from equipoise.paper.settings import Settings
 from equipoise.question import Question
 
@@ -87,10 +87,9 @@ def _row(
     eod: float,
 ) -> Row:
     truth = question.truth(eod)
-    here = [r for r in runs if r.regime == regime and r.epsilon == question.epsilon]
 
     def figures(audit: str) -> tuple[float, float, float, float, float]:
-        mine = [r for r in here if r.audit == audit]
+        mine = runs_of(runs, regime, audit, question.epsilon)
         estimates, right = [r.estimate for r in mine], [r.verdict in truth for r in mine]
         paid, free = (np.mean([r.cost(feature, 1.0) for r in mine]) for feature in (0.5, 0.0))
         found = np.mean(estimates), np.std(estimates, ddof=1), np.mean(right), paid, free

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.mixture_runs import AdaptiveRuns, AuditRun
+from equipoise.paper.mixture_runs import AdaptiveRuns, runs_of
 from equipoise.paper.style import AUDITS, TRUTH, band, legend_below, new_figure
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def draw_costs(
     flat = [axes for row in panels for axes in row]
     for axes, pair in zip(flat, pairs, strict=False):
         for audit in ("rs", "exp"):
-            rows = _runs(results, regime, audit)
+            rows = runs_of(results, regime, audit)
             _band(axes, audit, [(r.epsilon, r.cost(*pair)) for r in rows])
             if line := (published or {}).get(pair, {}).get(audit):
                 name, colour, *_ = AUDITS[audit]
@@ -68,7 +68,7 @@ def draw_estimates(results: Sequence[Result], truth: float) -> Figure:
     figure, panels = new_figure(1, len(titles), height=3.8)
     for axes, (regime, title) in zip(panels[0], titles.items(), strict=True):
         for audit in ("rs", "exp", "exp sgd"):
-            if rows := _runs(results, regime, audit):
+            if rows := runs_of(results, regime, audit):
                 _band(axes, audit, [(r.epsilon, r.estimate) for r in rows])
         axes.axhline(truth, color=TRUTH, lw=1.5, label="true EOD")
         axes.set(
@@ -95,8 +95,3 @@ def _adaptive(axes: Axes, results: Sequence[Result], pair: Pair) -> None:
     if rows:
         x = [r.epsilon for r in rows]
         band(axes, "adaptive", x, [r.cost for r in rows], [r.cost_sd for r in rows])
-
-
-def _runs(results: Sequence[Result], regime: str, audit: str) -> list[AuditRun]:
-    runs = of_kind(results, AuditRun)
-    return [r for r in runs if r.regime == regime and r.audit == audit]

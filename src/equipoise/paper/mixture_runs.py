@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.bounds import paper_tau
 from equipoise.mixture.exp_branches import ExpConstants
 from equipoise.mixture.model import MixtureModel
-from equipoise.paper.kept_work import Result
+from equipoise.paper.kept_work import Result, of_kind
 from equipoise.paper.label_phases import run_phases
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
@@ -25,6 +25,7 @@ __all__ = [
     "run_adaptive",
     "run_exp",
     "run_published",
+    "runs_of",
 ]
 
 DELTA = 0.01
@@ -95,6 +96,14 @@ class AdaptiveRuns(Result):
     cost: float
     cost_sd: float
     wrong: int
+
+
+def runs_of(
+    results: Sequence[Result], regime: str, audit: str, epsilon: float | None = None
+) -> list[AuditRun]:
+    """Return an audit's runs under one set of constants, at one epsilon or at all."""
+    runs = [r for r in of_kind(results, AuditRun) if (r.regime, r.audit) == (regime, audit)]
+    return [r for r in runs if epsilon in (None, r.epsilon)]
 
 
 def run_published(

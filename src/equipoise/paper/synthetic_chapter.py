@@ -12,7 +12,7 @@ from equipoise.bounds import lower_bound
 from equipoise.paper.chapter import Chapter, make_chapter, words_of
 from equipoise.paper.kept_work import Result, of_kind
 from equipoise.paper.mixture_pictures import Line, Pair, draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun
+from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
 from equipoise.paper.settings import Settings
 from equipoise.paper.synthetic import (
     COST_PAIRS,
@@ -137,7 +137,9 @@ def correctness(runs: Sequence[AuditRun], eod: float) -> list[Correctness]:
         for epsilon in EPSILONS:
             truth = Question(gamma=0.0, epsilon=epsilon, delta=DELTA).truth(eod)
             table = "FAIR" if eod <= epsilon else "UNFAIR"
-            exp, rs = ([r.verdict for r in _at(runs, regime, epsilon, a)] for a in ("exp", "rs"))
+            exp, rs = (
+                [r.verdict for r in runs_of(runs, regime, a, epsilon)] for a in ("exp", "rs")
+            )
             rows.append(
                 Correctness(
                     regime,
@@ -173,7 +175,7 @@ def _cost_rows(
             published = _published(world, regime, pair)
             for at, epsilon in enumerate(EPSILONS):
                 rs, exp = (
-                    float(np.mean([r.cost(*pair) for r in _at(runs, regime, epsilon, audit)]))
+                    float(np.mean([r.cost(*pair) for r in runs_of(runs, regime, audit, epsilon)]))
                     for audit in ("rs", "exp")
                 )
                 booked = published["rs"][at][1], published["exp"][at][1]
@@ -230,10 +232,10 @@ def _tests(runs: Sequence[AuditRun], past: int) -> list[str]:
     """Say what Exp-Audit does that tests its assumptions, if it is what the words say."""
 
     def requests(audit: str) -> float:
-        return float(np.mean([r.requests for r in _at(runs, "without caps", 0.25, audit)]))
+        return float(np.mean([r.requests for r in runs_of(runs, "without caps", audit, 0.25)]))
 
     def failures(audit: str) -> float:
-        return float(np.mean([r.failures for r in _at(runs, "without caps", 0.001, audit)]))
+        return float(np.mean([r.failures for r in runs_of(runs, "without caps", audit, 0.001)]))
 
     auto, counts = requests("exp auto"), requests("exp")
     if auto >= counts or failures("exp auto") <= failures("rs"):
@@ -244,15 +246,10 @@ def _tests(runs: Sequence[AuditRun], past: int) -> list[str]:
 def _fits(runs: Sequence[AuditRun], regime: str, epsilon: float) -> Fits:
     """Compare Exp-Audit's estimates by how its laws were fitted."""
     exact, sgd = (
-        [r.estimate for r in _at(runs, regime, epsilon, audit)] for audit in ("exp", "exp sgd")
+        [r.estimate for r in runs_of(runs, regime, audit, epsilon)] for audit in ("exp", "exp sgd")
     )
     (mean, spread), (mean_sgd, spread_sgd) = (
         (float(np.mean(x)), float(np.std(x, ddof=1))) if len(x) > 1 else (math.nan, math.nan)
         for x in (exact, sgd)
     )
     return Fits(regime, epsilon, mean, spread, mean_sgd, spread_sgd, len(sgd))
-
-
-def _at(runs: Sequence[AuditRun], regime: str, epsilon: float, audit: str) -> list[AuditRun]:
-    here = [r for r in runs if r.regime == regime and r.epsilon == epsilon]
-    return [r for r in here if r.audit == audit]
