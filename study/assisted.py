@@ -19,7 +19,7 @@ TWO, FOUR = eq.Question(gamma=0.1, epsilon=0.05), eq.Question(gamma=0.05, epsilo
 
 
 def _adult(model: str) -> Case:
-    return Case(adult(model), asking(adult(model)))
+    return Case(adult(model), asking(adult(model), most=3_000.0))
 
 
 def _adult_four() -> Case:

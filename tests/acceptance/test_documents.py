@@ -25,6 +25,7 @@ SLOW_GUIDES = [
     "docs/how-to/keep.md",
     "docs/how-to/read-data.md",
     "docs/tutorials/classifier.md",
+    "docs/tutorials/look-first.md",
     "docs/tutorials/regulator.md",
     *(f"docs/notebooks/{path.name}" for path in sorted((DOCS / "notebooks").glob("[!i]*.md"))),
 ]
