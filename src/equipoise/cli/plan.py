@@ -212,8 +212,8 @@ def forecasts_table(made: Plan) -> Table:
     table.caption = (
         f"adaptive: the 40% case, and from the cheapest to the dearest; {others}"
         if made.cases
-        else "past data decide, or no audit can run: nothing was rehearsed; "
-        "the denied are like the approved, and whatever they are"
+        else "nothing was rehearsed: the past data decide, or no audit can run. cost: if the "
+        "denied are like the approved; range: whatever they are"
     )
     table.caption_justify = "left"
     return table
