@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from equipoise.planning import (
         Affordable as Affordable,
         Forecast as Forecast,
+        Looking as Looking,
         Plan as Plan,
         Rehearsal as Rehearsal,
         Scenario as Scenario,
@@ -86,7 +87,7 @@ _NAMES = {
     "history": "History Past",
     "identify": "Check check",
     "ledger": "Checkpoint LiveAudit Reply Status list_audits",
-    "planning": "Affordable Forecast Plan Rehearsal Scenario Variation plan what_if",
+    "planning": "Affordable Forecast Looking Plan Rehearsal Scenario Variation plan what_if",
     "progress": "Progress",
     "question": "Costs Look Question Ticket Verdict Want",
     "report": "Report write_report",

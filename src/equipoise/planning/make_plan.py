@@ -244,7 +244,7 @@ def plan(
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
     )
-    if assist is not None and planned.cases:
+    if assist is not None and planned.cases and planned.cases[0].audits:
         looking = rehearse_looking(
             history,
             question,

@@ -55,7 +55,7 @@ def test_a_plan_says_whether_a_score_helps_and_what_that_rests_on() -> None:
     assert made.looking.looks_per_label > 1.5
     assert "people are looked at per label" in str(made)
     assert any("extrapolation" in note for note in made.notes)
-    assert made.to_dict()["looking"]["at_best"] == made.looking.at_best
+    assert eq.Plan.from_dict(made.to_dict()).looking == made.looking
 
 
 def test_a_score_of_noise_saves_nothing() -> None:
