@@ -99,6 +99,8 @@ def server_options(host: str, port: int, workers: int = 1) -> dict[str, Any]:
         "http": "equipoise.service.protocol:LimitedProtocol",
         "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 5,
+        # where a worker takes longer to start than the usual 5 s it would never come up
+        "timeout_worker_healthcheck": 60,
         "limit_concurrency": 2000,
         "log_config": {
             "version": 1,
