@@ -118,7 +118,8 @@ def rehearse_looking(
         AdaptiveAudit(History.from_cells(cells), question, costs, assist=one)
         for one in (assist, None)
     ]
-    seeds = np.random.SeedSequence(1).spawn(audits or rehearsals(len(cells)))
+    pairs = max(audits or rehearsals(len(cells)), 2)  # one alone has no standard error
+    seeds = np.random.SeedSequence(1).spawn(pairs)
     trials = []
     for pair in spread((delayed(_pair)(made, case, looks, seed) for seed in seeds), n_jobs):
         trials.append(pair)
@@ -126,7 +127,7 @@ def rehearse_looking(
     helped, uniform = (np.array([pair[i].cost for pair in trials]) for i in (0, 1))
     labels, seen = (np.array([getattr(pair[0], n) for pair in trials]) for n in ("labels", "seen"))
     ratio = helped.mean() / max(uniform.mean(), 1e-300)
-    apart = (helped - ratio * uniform).std(ddof=1) if len(trials) > 1 else np.inf
+    apart = (helped - ratio * uniform).std(ddof=1)
     spent = np.mean([pair[1].labels for pair in trials], axis=0)
     return Looking(
         scenario=case.name,

@@ -74,3 +74,19 @@ def test_what_is_missing_is_named() -> None:
         eq.History.read(rows(), **COLUMNS, score="skore")
     with pytest.raises(BadData, match="column 'race' must hold numbers to be a score; found"):
         eq.History.read(rows(), **COLUMNS, score="race")
+
+
+def test_people_of_a_test_programme_are_denied_people_with_a_label() -> None:
+    table, rng = rows(), np.random.default_rng(1)
+    tested = (table["approved"] == 0) & (rng.random(len(table["score"])) < 0.1)
+    table |= {
+        "tested": tested.astype(int),
+        "repaid": np.where(tested, 1.0 * (table["score"] > 1.0), table["repaid"]),
+        "score": np.where(rng.random(len(tested)) < 0.3, np.nan, table["score"]),
+    }
+    history = eq.History.read(table, **COLUMNS, explored="tested", score="score")
+    assert history.scores is not None
+    known = ~np.isnan(table["score"])
+    assert sum(len(s.labels) for s in history.scores.values()) == (tested & known).sum()
+    denied = (table["approved"] == 0) & known
+    assert sum(len(s.denied) for s in history.scores.values()) == denied.sum()
