@@ -27,6 +27,7 @@ Flags = NDArray[np.bool_]
 
 NEVER = 1e-9  # a gate that nothing passes: the uniform audit, which pays the same prices
 HELP = Assist()
+FEW = 20  # runs, for a standard error to be divided by
 HEADER = (
     *(
         "case",
@@ -130,8 +131,10 @@ def _cells(point: str, case: Case, runs: Sequence[Run]) -> list[str]:
 
 
 def _errors_off(sums: Array) -> str:
-    spread = sums.std(ddof=1) if len(sums) > 1 else np.inf
-    return f"{sums.mean() / spread * np.sqrt(len(sums)):+.1f}"
+    """Return a mean in its standard errors; of a few runs that would say nothing."""
+    if len(sums) < FEW:
+        return "–"
+    return f"{sums.mean() / sums.std(ddof=1) * np.sqrt(len(sums)):+.1f}"
 
 
 def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
