@@ -21,6 +21,7 @@ __all__ = ["Branch", "ExpConstants", "choose_branch"]
 COARSE = 0.1  # epsilon' of the proof
 FEWEST = 1000  # features, for the normal approximation
 ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
+VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,13 @@ def choose_branch(
     paper = constants.map_features(smaller)
     if weights == "map":
         return Branch("map", "MAP counts were asked for; separation was not tested", paper)
+    vague = max(fit.acceptance_error / max(fit.acceptance, 1e-300) for fit in fits)
+    if vague > VAGUE:
+        return Branch(
+            "fallback",
+            f"the share of an outcome that is approved is known to within {vague:.0%} of itself "
+            f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
+        )
     least = smaller * (1.0 - COARSE)  # the true smaller weight, as far as the coarse look knows
     target = constants.epsilon * least / (12.0 * constants.z)
     ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)

@@ -76,6 +76,18 @@ def test_uncertain_laws_fall_back_and_say_what_is_missing() -> None:
     assert "times as many past approved people would do" in branch.why
 
 
+def test_a_law_from_too_few_people_is_not_relied_on() -> None:
+    """Forty people behind a cut: the weight's error is foreseen by a normal law that is not one."""
+    zero, one = APART.model.of("1")
+    covariance = 1e-6 * np.eye(len(zero.theta))
+    for error, way in ((0.1, "likelihood"), (0.3, "fallback")):
+        slope = np.eye(len(zero.theta))[0] * error * zero.acceptance / 1e-3
+        few = replace(zero, theta_covariance=covariance, acceptance_gradient=slope)
+        branch = choose_branch((few, one), (0.3, 0.7), ExpConstants(0.5, 0.025, 2))
+        assert branch.way == way
+    assert "known to within 30% of itself" in branch.why
+
+
 # -- person by person ----------------------------------------------------------------------------
 
 
