@@ -9,6 +9,8 @@ import pytest
 
 from tests.acceptance.documents import blocks
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of its own dependencies
+
 
 def test_a_finding_is_kept_in_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
