@@ -195,7 +195,7 @@ def test_a_snapshot_spares_the_replay_with_requests_open_and_with_a_verdict(
         "not JSON",
         "[]",
         "[" * 100_000,
-        '{"format": 1}',
+        '{"format": 2}',
         "cos\nsystem\n(S'touch pwned'\ntR.",
         {"spent": 0, "reserved": 0},
         {"log": [[0, 0, 99, 0, 2]]},

@@ -242,7 +242,7 @@ def test_many_groups_are_estimated_from_the_least_possible_cost() -> None:
     assert told[-1] == 1.0
     for seen in made.cases:
         assert seen.audits == 0
-        assert "C* = " in seen.rests_on
+        assert "C* (the least that any audit costs) = " in seen.rests_on
         costs = [seen.cost[name].value for name in ("0.1", "0.5", "0.9")]
         world = CellWorld(history.cells, seen.scenario.r)
         assert all(cost is not None for cost in costs)
