@@ -7,6 +7,8 @@ READY  := $(VENV)/.ready
 
 # Tests and studies run side by side; linear-algebra threads of their own would only get in the way.
 export OMP_NUM_THREADS := 1
+# Many tests start programs: compiled once, not once per program.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison wheel clean
