@@ -251,8 +251,8 @@ def _excel_rows(
     """Return the wanted columns' names and rows; a sheet may be wider than memory can hold."""
     import openpyxl
 
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
+    with open(path, "rb") as file:  # a damaged book would leave it open
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         if sheet is None and len(book.sheetnames) > 1:
             raise InvalidInput(
                 f"'source' {path!r} has several sheets; name one with 'table' (--table): "
@@ -270,8 +270,6 @@ def _excel_rows(
             if any(cell is not None for cell in row)
         ]
         return list(places), kept
-    finally:
-        book.close()
 
 
 def _cell(row: Sequence[Any], at: int) -> str | None:
