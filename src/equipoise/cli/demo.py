@@ -31,7 +31,7 @@ COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)
 SHARP = Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
 FOUR_FIFTHS = Question("demographic_parity", gamma=0.2, delta=0.05, compare="ratio")
 PRICES = Costs(feature=0.0, label=1.0)
-RS_RUNS, ADAPTIVE_RUNS, REHEARSALS = 200, 6, 8
+RS_RUNS, ADAPTIVE_RUNS, REHEARSALS = 200, 6, 4
 
 
 @app.command()
