@@ -68,31 +68,17 @@ class JointGap:
     def least(self, floor: float, ceiling: float, tolerance: float) -> float:
         """Return the least d that both gaps can have at once, never too much.
 
-        The search ends where the rates one by one, whose least d is ``floor``, already say as much.
+        ``floor`` is the least d of the rates one by one, which often says as much.
         """
-        low, high = _cells()
-        best = ceiling
-        while True:
-            bound = self._least_d(low, high, ceiling)
-            middle = (low + high) / 2.0
-            best = min(best, float(self._least_d(middle, middle, ceiling).min()))
-            if best <= floor + tolerance:
-                return floor
-            live = bound < best - tolerance
-            if not live.any() or (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
-                # cells dropped on the way were bounded by the best d of their time, or nearly so
-                return min(float(bound.min()), max(best - tolerance, 0.0))
-            low, high = _halves(low, middle, high, live)
+        if not self.exceeds(floor + tolerance):
+            return floor
+        least, largest = floor + tolerance, ceiling
+        while largest - least > tolerance:
+            middle = (least + largest) / 2.0
+            least, largest = (middle, largest) if self.exceeds(middle) else (least, middle)
+        return least
 
-    def _least_d(self, t_low: Array, t_high: Array, ceiling: float) -> Array:
-        d_low, d_high = np.zeros_like(t_low), np.full_like(t_low, ceiling)
-        for _ in range(24):
-            d = (d_low + d_high) / 2.0
-            possible = self._possible(t_low, t_high, d)
-            d_low, d_high = np.where(possible, d_low, d), np.where(possible, d, d_high)
-        return d_low
-
-    def _possible(self, t_low: Array, t_high: Array, d: Array | float) -> Flags:
+    def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
         top = self._compare.above(t_high, d)
         low, high = self._first
         if self._falling:
