@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import qmc
 
 from equipoise.mixture.exact import accepted_share
 from equipoise.mixture.family import Array, Family
 from equipoise.mixture.fitted import Diagnostics, TruncatedFit
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.oracle import Accepts, HalfSpace, Oracle
+from equipoise.mixture.quasirandom import sobol
 
 __all__ = ["acceptance", "known_law"]
 
@@ -35,7 +35,7 @@ def acceptance(
     oracle = Oracle(accepts)
     if family.dimension(theta) == 1:
         return accepted_share(family, theta, oracle)
-    uniforms = qmc.Sobol(family.dimension(theta), seed=seed).random(points)
+    uniforms = sobol(family.dimension(theta), seed).random(points)
     return float(oracle(family.from_uniforms(theta, uniforms)).mean())
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import qmc
 
 from equipoise.errors import BadData
 from equipoise.mixture.family import Array, Family, Frame
 from equipoise.mixture.newton import Solution, newton
 from equipoise.mixture.oracle import Oracle
+from equipoise.mixture.quasirandom import sobol
 
 __all__ = ["fit_importance"]
 
@@ -62,7 +62,7 @@ class _ImportanceIntegral:
         self.family: Family = frame.family
         self.sample = z
         self.oracle = oracle
-        self.engine = qmc.Sobol(z.shape[1] + 1, seed=seed)
+        self.engine = sobol(z.shape[1] + 1, seed)
         self.asked = 0
         self.accepted = 0
         p = self.family.statistics(z[:1]).shape[1]

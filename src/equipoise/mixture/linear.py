@@ -8,10 +8,10 @@ of points, a Gaussian can be fitted exactly in any dimension, where sampled poin
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import qmc
 
 from equipoise.mixture.family import Array, Frame
 from equipoise.mixture.oracle import HalfSpace, Oracle
+from equipoise.mixture.quasirandom import sobol
 
 __all__ = ["find_half_space"]
 
@@ -24,7 +24,7 @@ def find_half_space(frame: Frame, points: Array, oracle: Oracle, seed: int) -> H
     """Return the half-space that the classifier accepts, None if it is something else."""
     z = frame.inside(points)
     d = z.shape[1]
-    around, _ = frame.family.propose(qmc.Sobol(d + 1, seed=seed).random(POINTS), z)
+    around, _ = frame.family.propose(sobol(d + 1, seed).random(POINTS), z)
     accepted = oracle(frame.outside(around))
     refused = around[~accepted]
     if min(len(z), len(refused)) < LINES * d:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import qmc
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.exact import fit_half_space, fit_line
@@ -15,6 +14,7 @@ from equipoise.mixture.importance import fit_importance
 from equipoise.mixture.linear import find_half_space
 from equipoise.mixture.newton import Solution
 from equipoise.mixture.oracle import Accepts, HalfSpace, Oracle
+from equipoise.mixture.quasirandom import sobol
 from equipoise.mixture.sgd import ORACLE_LIMIT, fit_sgd
 
 __all__ = ["METHODS", "fit_truncated"]
@@ -85,7 +85,7 @@ def fit_truncated(
         solution, share = fit_line(frame, points, oracle)
     probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
     probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
-    probe = qmc.Sobol(points.shape[1], seed=seed).random(probes)
+    probe = sobol(points.shape[1], seed).random(probes)
     people = frame.family.from_uniforms(solution.theta, probe)
     let_through = oracle(frame.outside(people))
     if cut is not None and cut is not accepts and (cut(frame.outside(people)) != let_through).any():
