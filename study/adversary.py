@@ -26,7 +26,7 @@ from equipoise.bands import bands_from_past, clopper_pearson
 from equipoise.evidence.bets import unfair_sizes
 from equipoise.evidence.corners import level_cells
 from equipoise.evidence.staircase import OUT, Bets
-from equipoise.evidence.weighing import FINENESS
+from equipoise.evidence.wrong_answers import FINENESS
 from equipoise.question import Verdict, Want
 from equipoise.worlds import CellWorld
 

@@ -19,7 +19,8 @@ from equipoise.bands import bands_from_past
 from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_finite, require_kind
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
-from equipoise.evidence.weighing import Levels, Weighing
+from equipoise.evidence.weighing import Weighing
+from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.identify import (
@@ -474,7 +475,7 @@ class AdaptiveAudit(Audit):
             None if each is None else [each[group] for group in self._groups]
             for each in (self._assumed(alpha), self._limits)
         ]
-        return Weighing(
+        wrong = WrongAnswers.of(
             bands_from_past(self.history, question.metric, alpha),
             self._bands,
             question.gamma,
@@ -483,11 +484,14 @@ class AdaptiveAudit(Audit):
                 wrong_fair=question.level_wrong_fair * (1.0 - share - INTERVAL_SHARE),
                 wrong_unfair=question.level_wrong_unfair * (1.0 - share / 2.0 - INTERVAL_SHARE),
             ),
+            compare=question.comparison,
+            limits=(limits[0], limits[1]),
+        )
+        return Weighing(
+            wrong,
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._standing.is_reachable(group) for group in self._groups]),
-            compare=question.comparison,
-            limits=(limits[0], limits[1]),
             sizer=self._desk,
         )
 

@@ -2,6 +2,7 @@
 
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.staircase import Staircase
-from equipoise.evidence.weighing import Levels, Weighing
+from equipoise.evidence.weighing import Weighing
+from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 
-__all__ = ["Levels", "Staircase", "Weighing", "anytime_interval"]
+__all__ = ["Levels", "Staircase", "Weighing", "WrongAnswers", "anytime_interval"]

@@ -25,29 +25,22 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Bands
-from equipoise.compare import Compare
 from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
-from equipoise.evidence.bets import fair_sizes, unfair_sizes
-from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
 from equipoise.evidence.directions import likely_extremes
-from equipoise.evidence.geometry import Limits, fair_pairs, unfair_pairs
 from equipoise.evidence.observation import COIN, COIN_ENDS, Observation, Sized, Sizer, Sizing
 from equipoise.evidence.staircase import OUT, Block, Division, Kind, Staircase, Stretch
-from equipoise.metrics import RATES
+from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
 
-__all__ = ["Counted", "Levels", "Weighing"]
+__all__ = ["Counted", "Weighing"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-FINENESS = 0.04  # width of a cell: how far a rate moves over it, in epsilons
 PILOT = 5  # labels per group before the first plan
 EPOCH = 1.2  # labels grow by this factor between two plans
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
 PART = 0.2  # of a stake is divided anew at a plan, where there are pairs to divide it among
-_FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
 _AT_ONCE = 250  # labels are weighed together; between two such lots refuted cells are dropped
 _LOOKED_AT = 1000  # cells of a set that a plan looks at
 _LOST = 1e-20  # evidence that will hardly recover
@@ -55,14 +48,6 @@ _COPIED = (
     *("_groups", "_outcomes", "_ends", "_divisions", "_sizings"),
     *("ones", "zeros", "requested"),
 )
-
-
-@dataclass(frozen=True)
-class Levels:
-    """The error probability that evidence may use against each wrong answer."""
-
-    wrong_fair: float
-    wrong_unfair: float
 
 
 @dataclass(frozen=True)
@@ -84,51 +69,27 @@ class Weighing:
 
     Parameters
     ----------
-    against_unfair, against_fair
-        The rates as curves in r, as wide as the past data require, for the cells of the UNFAIR set
-        and of the FAIR set.
-    gamma, epsilon
-        The question.
-    levels
-        Error probabilities left for the evidence.
+    wrong
+        The wrong answers to refute.
     feature_costs, label_costs
         Prices per group.
     reachable
         Which groups have denied people to label.
-    fineness
-        Width of cells, in epsilons.
-    compare
-        How two groups' rates are compared.
     sizer
         Says at every plan how bets on observations are sized; None if all of them are coins.
-    limits
-        Where the groups' unknowns may lie, in the UNFAIR set and in the FAIR set.
     """
 
     def __init__(
         self,
-        against_unfair: Bands,
-        against_fair: Bands,
-        gamma: float,
-        epsilon: float,
-        levels: Levels,
+        wrong: WrongAnswers,
         feature_costs: Array,
         label_costs: Array,
         reachable: NDArray[np.bool_],
         *,
-        fineness: float = FINENESS,
-        compare: Compare = Compare.DIFFERENCE,
         sizer: Sizer | None = None,
-        limits: tuple[Limits | None, Limits | None] = (None, None),
     ) -> None:
         k = len(reachable)
-        self._gamma, self._epsilon, self._levels = gamma, epsilon, levels
-        self._compare = compare
-        self._step = max(fineness * epsilon, _FINEST)
-        self._against_fair = against_fair
-        self._unfair_pairs = unfair_pairs(against_unfair, compare, limits[0])
-        self._fair_pairs = fair_pairs(against_fair, compare, limits[1])
-        self._fair_limits = limits[1]
+        self._wrong = wrong
         self._feature_costs, self._label_costs = feature_costs, label_costs
         self._reachable = reachable
         self._groups: list[int] = []  # of all requests, in order
@@ -149,35 +110,10 @@ class Weighing:
 
     def _start(self) -> None:
         """Begin to count."""
-        k, gap, epsilon = len(self._reachable), self._gamma + self._epsilon, self._epsilon
-        compare = self._compare
         self.counted = 0
         self._weighed = 0  # labels whose factors are in the stakes
         self.verdict: Verdict | None = None
-        self.unfair_set = [
-            Staircase(
-                unfair_cells(pair, gap, self._step, k),
-                epsilon * np.asarray(fair_sizes(gap, epsilon)),
-                1.0 / self._levels.wrong_fair,
-            )
-            for pair in self._unfair_pairs
-        ]
-        steps, bar = epsilon * np.asarray(unfair_sizes(epsilon)), 1.0 / self._levels.wrong_unfair
-        if k == 2:
-            cells = [corridor_cells(self._fair_pairs[0], self._gamma, epsilon, self._step, k)]
-        else:  # each rate has its own cover of the FAIR set, at its share of the level
-            cells = [
-                level_cells(
-                    list(bands.values()),
-                    RATES[rate].falls,
-                    self._gamma,
-                    self._step,
-                    compare,
-                    self._fair_limits,
-                )
-                for rate, bands in self._against_fair.items()
-            ]
-        self.fair_set = [Staircase(each, steps, len(cells) * bar) for each in cells]
+        self.unfair_set, self.fair_set = self._wrong.first_stakes()
 
     # -- requests and answers -------------------------------------------------------------------
 
@@ -384,24 +320,12 @@ class Weighing:
     def is_hopeless(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
 
-        It happens where the past data are so few that their bands are about as wide as epsilon. A
-        cell reaches beyond its set by its width. Nor does any label decide once all bets against
-        some cell of either answer are lost.
+        It happens where the past data are so few that their bands are about as wide as epsilon. Nor
+        does any label decide once all bets against some cell of either answer are lost.
         """
         if min(s.least for s in self.unfair_set) < _LOST > max(s.least for s in self.fair_set):
             return True
-        unfair = self._gamma + self._epsilon - self._step
-        if not any(
-            pair.unfair_below(low[[pair.b]], unfair).at[0] >= high[pair.a]
-            for pair in self._unfair_pairs
-        ):
-            return False
-        fair = self._gamma + self._step
-        return all(
-            pair.fair_from(high[[pair.b]], fair).at[0] <= low[pair.a]
-            and pair.fair_to(low[[pair.b]], fair).at[0] >= high[pair.a]
-            for pair in self._fair_pairs
-        )
+        return self._wrong.both_allowed(low, high)
 
     def labels_to_go(self) -> Array:
         """Return about how many more labels per group the pursued verdict needs."""
@@ -569,12 +493,12 @@ class Weighing:
             Division(
                 PART,
                 likely_extremes(
-                    [band.low for band in bands.values()],
+                    [band.low for band in bands],
                     np.maximum(self.ones, 0.0),
                     np.maximum(self.zeros, 0.0),
                 ),
             )
-            for bands in self._against_fair.values()
+            for _, bands in self._wrong.rates
         ]
 
     def _allocation(self, *, doubt: bool = False) -> Allocation:

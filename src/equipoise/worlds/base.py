@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -64,11 +65,12 @@ class People:
         return len(self.group)
 
     def __iter__(self) -> Iterator[Person]:
-        rows = zip(self.group.tolist(), self.decision.tolist(), self.outcome.tolist(), strict=True)
-        for i, (group, decision, outcome) in enumerate(rows):
-            features = None if self.features is None else self.features[i]
-            score, price = (None if x is None else float(x[i]) for x in (self.score, self.price))
-            yield Person(self.groups[group], decision, outcome, features, score, price)
+        names = (self.groups[group] for group in self.group.tolist())
+        features = repeat(None) if self.features is None else self.features
+        score, price = (repeat(None) if c is None else c.tolist() for c in (self.score, self.price))
+        return map(
+            Person, names, self.decision.tolist(), self.outcome.tolist(), features, score, price
+        )
 
 
 @runtime_checkable

@@ -184,7 +184,7 @@ def test_error_levels_add_up(
     audit = AdaptiveAudit(past, question, Costs(), free_share=share)
     weighing = audit.evidence
     assert weighing is not None
-    levels = weighing._levels
+    levels = weighing._wrong.levels
     strict = min(question.level_wrong_fair, question.level_wrong_unfair)
     interval = INTERVAL_SHARE * strict
     if exact:
@@ -196,7 +196,7 @@ def test_error_levels_add_up(
         assert audit._bands == bands_from_past(past, question.metric, alpha)
         one_piece = share / 2.0 * question.level_wrong_fair
         expected = bands_from_past(past, question.metric, one_piece / 2.0)
-        pair = weighing._unfair_pairs[0]
+        pair = weighing._wrong.unfair_pairs[0]
         assert pair.bands_a == tuple(by_group["A"] for by_group in expected.values())
         stage_zero = share / 2.0 * question.level_wrong_unfair
     # Stage 0 uses the same bounds for FAIR, and wider ones than the bands' for UNFAIR.

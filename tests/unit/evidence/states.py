@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
 from equipoise.compare import Compare
-from equipoise.evidence import Levels, Staircase, Weighing
+from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
 from equipoise.evidence.reference import Bet
 from equipoise.evidence.staircase import OUT, Bets, Kind
 from equipoise.history import History
@@ -49,19 +49,17 @@ class Setup:
     def start(self, level: float = NEVER, *, fineness: float | None = None) -> Weighing:
         k = len(self.r)
         wide = {} if fineness is None else {"fineness": fineness}
-        return Weighing(
+        wrong = WrongAnswers.of(
             self.against_unfair,
             self.against_fair,
             self.gamma,
             self.epsilon,
             Levels(level, level),
-            np.full(k, 0.1),
-            np.linspace(1.0, 2.0, k),
-            np.ones(k, dtype=bool),
             compare=self.compare,
             limits=(self.limits, self.limits),
             **wide,
         )
+        return Weighing(wrong, np.full(k, 0.1), np.linspace(1.0, 2.0, k), np.ones(k, dtype=bool))
 
     def stream(self, *, vanishing: float = 0.05) -> Iterator[tuple[int, int]]:
         """Yield labels: group and outcome, OUT for somebody who vanished."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.bands import bands_from_past
-from equipoise.evidence import Levels, Staircase, Weighing
-from equipoise.evidence.weighing import FINENESS
+from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
+from equipoise.evidence.wrong_answers import FINENESS
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
@@ -49,17 +49,9 @@ def _missing(staircase: Staircase) -> float:
 
 def start(world: CellWorld, fineness: float) -> Audit:
     bands = bands_from_past(world.past(), "equalized_odds", None)
-    weighing = Weighing(
-        bands,
-        bands,
-        GAMMA,
-        EPSILON,
-        Levels(LEVEL, LEVEL),
-        np.zeros(2),
-        np.ones(2),
-        np.ones(2, dtype=bool),
-        fineness=fineness,
-    )
+    levels = Levels(LEVEL, LEVEL)
+    wrong = WrongAnswers.of(bands, bands, GAMMA, EPSILON, levels, fineness=fineness)
+    weighing = Weighing(wrong, np.zeros(2), np.ones(2), np.ones(2, dtype=bool))
     return Audit(weighing, [])
 
 
