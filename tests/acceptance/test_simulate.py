@@ -35,14 +35,14 @@ def test_its_json_says_the_same_as_the_library() -> None:
 
 def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     arguments = (
-        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.1", "--repeats", "2"),
+        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.12", "--repeats", "2"),
         *("--history-size", "100000", "--delay", "30,3"),
     )
     done = equipoise("simulate", "--audit", "adaptive", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    _, world = eq.worlds.lower_bound_pair(0.1)
-    question = eq.Question(gamma=0.0, epsilon=0.1)
+    _, world = eq.worlds.lower_bound_pair(0.12)
+    question = eq.Question(gamma=0.0, epsilon=0.12)
     sim = eq.simulate(
         *("adaptive", world, question, eq.Costs()),
         repeats=2,

@@ -7,7 +7,7 @@ from study.ledger_delay import QUESTION, delayed_audits
 
 from tests.profiles import FULL, quick
 
-AUDITS, PEOPLE = quick(3, full=14), 2500
+AUDITS, PEOPLE = quick(3, full=14), quick(1500, full=2500)
 FALSE_ALARM = 1e-3
 
 

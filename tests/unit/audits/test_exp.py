@@ -254,7 +254,7 @@ def test_the_fast_way_and_the_slow_way_agree() -> None:
     """Means of cost, labels, features and estimate agree within five standard errors."""
     options = {"weights": "map", **SMALL}
     fast = simulate("exp", APART, QUESTION, COSTS, repeats=200, seed=1, **options)
-    slow = simulate("exp", APART, QUESTION, COSTS, repeats=12, seed=2, people=10**9, **options)
+    slow = simulate("exp", APART, QUESTION, COSTS, repeats=8, seed=2, people=10**9, **options)
     for name in ("cost", "labels", "features", "estimate"):
         a, b = getattr(fast, name), getattr(slow, name)
         error = np.sqrt(a.var() / len(a) + a.var() / len(b))

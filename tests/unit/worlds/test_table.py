@@ -126,7 +126,7 @@ groups = st.dictionaries(
 )
 
 
-@examples(10)
+@examples(5)
 @given(groups)
 def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int]]) -> None:
     rows = [
