@@ -28,16 +28,10 @@ Kinds = tuple[tuple[float, float, float], ...]
 
 
 @dataclass(frozen=True)
-class OpenBook:
-    """A world of which the past shows some approved people without their outcome.
-
-    ``kinds`` has what the past shows of the approved; ``like_known`` whether a reader may take the
-    unknown ones of a cohort to be like the known ones.
-    """
+class _SameWorld:
+    """A world of which only the past is shown in another way."""
 
     world: CellWorld
-    kinds: Mapping[str, Kinds]
-    like_known: bool
 
     @property
     def cells(self) -> Cells:
@@ -56,6 +50,18 @@ class OpenBook:
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         return self.world.draw(size, seed)
+
+
+@dataclass(frozen=True)
+class OpenBook(_SameWorld):
+    """A world of which the past shows some approved people without their outcome.
+
+    ``kinds`` has what the past shows of the approved; ``like_known`` whether a reader may take the
+    unknown ones of a cohort to be like the known ones.
+    """
+
+    kinds: Mapping[str, Kinds]
+    like_known: bool
 
     def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
         """Return the past of ``size`` people, as many in each group, or unlimited ones."""
@@ -76,25 +82,10 @@ class OpenBook:
 
 
 @dataclass(frozen=True)
-class Programme:
+class Programme(_SameWorld):
     """A world whose past decisions include a test programme: a share of the denied, at random."""
 
-    world: CellWorld
     share: float
-
-    @property
-    def cells(self) -> Cells:
-        return self.world.cells
-
-    @property
-    def r(self) -> Mapping[str, float]:
-        return self.world.r
-
-    def difference(self, metric: str, compare: str = "difference") -> float:
-        return self.world.difference(metric, compare)
-
-    def draw(self, size: int, seed: Seed = 0) -> People:
-        return self.world.draw(size, seed)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> History:
         rng = np.random.default_rng(seed)
