@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from equipoise._json import JsonValue
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
@@ -140,13 +141,29 @@ class RemoteAudit:
 
     # -- people -----------------------------------------------------------------------------------
 
-    def ask(self, person: str, group: str, decision: int) -> Reply:
-        """Say what is wanted of somebody who arrived; the same for ever after."""
-        return self._about(person, "", {"group": group, "decision": decision})
+    def ask(
+        self,
+        person: str,
+        group: str,
+        decision: int,
+        *,
+        score: float | None = None,
+        price: int | None = None,
+        version: str = "",
+    ) -> Reply:
+        """Say what is wanted of somebody who arrived; the same for ever after.
 
-    def ask_many(self, people: Iterable[tuple[str, str, int]]) -> list[Reply]:
-        """Ask about many; a refused one has its ``problem`` set and holds up nobody."""
-        rows = ({"person": p, "group": g, "decision": d} for p, g, d in people)
+        ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
+        """
+        seen = _arrival(group, decision, score, price, version)
+        return self._about(person, "", seen)
+
+    def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
+        """Ask about many; a refused one has its ``problem`` set and holds up nobody.
+
+        Each is a person, a group and a decision, then perhaps a score, a price and a version.
+        """
+        rows = ({"person": person, **_arrival(*seen)} for person, *seen in people)
         return self._many("/people", "people", rows)
 
     def tell(
@@ -330,8 +347,25 @@ def _part(name: str) -> str:
     return quote(name, safe="")
 
 
+def _arrival(
+    group: str,
+    decision: int,
+    score: float | None = None,
+    price: int | None = None,
+    version: str = "",
+) -> dict[str, Any]:
+    seen = {"score": None if score is None else float(score), "price": price, "version": version}
+    return {
+        "group": group,
+        "decision": decision,
+        **{name: value for name, value in seen.items() if value not in (None, "")},
+    }
+
+
 def _whole(value: Any) -> Any:
     """Return amounts as the whole numbers that they are."""
+    if isinstance(value, JsonValue):
+        return _whole(value.to_dict())
     if isinstance(value, Mapping):
         return {key: _whole(one) for key, one in value.items()}
     if isinstance(value, tuple | list):

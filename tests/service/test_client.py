@@ -13,6 +13,7 @@ import pytest
 from study.postgres import in_memory
 from study.serving import WORLD, Served, serving
 
+from equipoise.assist import Assist
 from equipoise.assume import Assume
 from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
@@ -64,6 +65,33 @@ def test_an_audit_from_beginning_to_end(served: Served) -> None:
     shown = [p["person"] for p in audit.people(states=("REVEALED",))]
     assert shown == [p.person for p in live.people(states=("REVEALED",))]
     live.close_ledger()
+
+
+def test_an_audit_that_looks_takes_scores_and_prices(served: Served) -> None:
+    served.as_("auditor")
+    audit = RemoteAudit.create(
+        served.url, "looks", WORLD.past(4000, 0), Question(gamma=0.1, epsilon=0.2), Costs(0, 100),
+        token=served.tokens["auditor of all"], options={"assist": Assist(max_price=300)},
+    )  # fmt: skip
+    served.clients.append(audit)
+    bank = remote(served, "looks", "writer")
+    people = [p for p in WORLD.draw(600, 0) if p.decision == 0]
+    rows = [(f"{i}", p.group, 0, p.outcome + 0.1, 300 * i % 301) for i, p in enumerate(people)]
+    reply = bank.ask(*rows[0][:3], score=rows[0][3], price=rows[0][4], version="2026-11")
+    assert reply.want is Want.LABEL  # as are the first of every group
+    for start in range(1, len(rows), 50):
+        replies = bank.ask_many((*row, "2026-11") for row in rows[start : start + 50])
+        told = [(r.person, people[int(r.person)].outcome) for r in replies if r.want is Want.LABEL]
+        assert not [r.problem for r in (*replies, *bank.tell_many(told)) if r.problem]
+    seen = [e["data"]["observation"] for e in audit.events() if "observation" in e["data"]]
+    assert {one["version"] for one in seen} == {"2026-11"}
+    assert audit.status().states["OBSERVED"] > 0
+    assert audit.verify()["head"] == audit.checkpoint().hash
+    with pytest.raises(InvalidInput, match="between 0 and the declared 'max_price', 300"):
+        bank.ask("dear", "A", 0, price=301)
+    served.create("plain")
+    with pytest.raises(InvalidInput, match="'score' is for audits that look before they ask"):
+        remote(served, "plain", "writer").ask("p", "A", 0, score=0.5)
 
 
 def test_errors_are_the_ledgers(served: Served) -> None:

@@ -43,7 +43,7 @@ State = Literal[
 async def ask(request: Request) -> JSONResponse:
     """Say what is wanted of somebody who arrived; the same for ever after."""
     visit, body = await write(request), await read_body(request, models.Arrival)
-    return await _one(visit, do.Ask(visit.person, body.group, body.decision))
+    return await _one(visit, _ask(visit.person, body))
 
 
 @router.put("/people/{person}/execution", response_model=Reply)
@@ -92,7 +92,7 @@ async def erase(visit: Auditing) -> JSONResponse:
 @router.post("/people", response_model=models.Results)
 async def ask_many(visit: Writing, body: models.Arrivals) -> JSONResponse:
     """Ask about many; a refused one has its problem and holds up nobody."""
-    return await _many(visit, [do.Ask(one.person, one.group, one.decision) for one in body.people])
+    return await _many(visit, [_ask(one.person, one) for one in body.people])
 
 
 @router.post("/outcomes", response_model=models.Results)
@@ -196,6 +196,10 @@ async def _many(visit: Visit, commands: Sequence[Command]) -> JSONResponse:
         for command, result in zip(commands, results, strict=True)
     ]
     return JSONResponse({"results": found})
+
+
+def _ask(person: str, seen: models.Arrival) -> do.Ask:
+    return do.Ask(person, seen.group, seen.decision, seen.score, seen.price, seen.version)
 
 
 def _tell(person: str, told: models.Outcome) -> do.Tell:

@@ -29,10 +29,16 @@ class Model(BaseModel):
 
 
 class Arrival(Model):
-    """Somebody arrived: who they belong to, and what was decided."""
+    """Somebody arrived: who they belong to, and what was decided.
+
+    ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
+    """
 
     group: Name
     decision: Bit
+    score: Number | None = None
+    price: Amount | None = None
+    version: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
 class NamedArrival(Arrival):
