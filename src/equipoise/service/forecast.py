@@ -19,9 +19,9 @@ from equipoise.worlds import CellWorld
 
 __all__ = ["MULTIPLES", "USUAL", "assumed", "forecast", "forecast_of"]
 
-MULTIPLES = {2: (1.10, 1.75, 2.36), 3: (1.10, 2.90, 5.06)}
+MULTIPLES = {2: (1.37, 1.80, 3.04), 4: (1.98, 2.92, 4.58), 8: (2.22, 3.67, 5.90)}
 """Groups -> the adaptive audit's mean cost over C*: smallest, geometric mean and largest of the
-instances in docs/study.md (``python -m study multiples``); the last row serves more groups."""
+instances in docs/study.md (``python -m study multiples``). Others go by the next larger number."""
 
 USUAL = 0.4  # the denied succeed so many times as often as the approved, if nothing is known
 
@@ -73,7 +73,8 @@ def assumed(past: Past, ratio: float, granted: Assume | None = None) -> dict[str
 
 
 def _priced(least: float, groups: int, r: Mapping[str, float]) -> dict[str, object]:
-    low, middle, high = MULTIPLES[min(groups, max(MULTIPLES))]
+    measured = next((k for k in MULTIPLES if k >= groups), max(MULTIPLES))
+    low, middle, high = MULTIPLES[measured]
     known = math.isfinite(least)
     return {
         "least": least if known else None,
