@@ -16,6 +16,7 @@ from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import simulate
 from equipoise.simulation.loop import InBlocks
 from equipoise.worlds import CellWorld, TableWorld
+from tests.profiles import quick
 
 QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
 COSTS = Costs(feature=0.01, label=1.0)
@@ -231,13 +232,15 @@ def test_a_simulation_needs_people_to_look_at() -> None:
 
 
 def test_a_helpful_score_makes_it_cheaper_and_a_useless_one_hardly_dearer() -> None:
-    """Against the uniform audit; the standard errors are those of the 12 runs."""
+    """Against the uniform audit; the standard errors are those of the runs."""
     question = Question("false_omission_parity", gamma=0.03, epsilon=0.1)
 
     def cost(slope: float, assist: Assist | None) -> tuple[float, float]:
         options = {} if assist is None else {"assist": assist}
         world = table({"A": 0.25, "B": 0.25}, slope=slope)
-        sim = simulate("adaptive", world, question, Costs(), repeats=12, seed=3, **options)
+        sim = simulate(
+            "adaptive", world, question, Costs(), repeats=quick(8, full=12), seed=3, **options
+        )
         assert sim.wrong.sum() <= 3  # more in less than 3 of 1,000 cases at delta = 0.05
         return float(sim.cost.mean()), float(sim.cost.std() / np.sqrt(len(sim)))
 

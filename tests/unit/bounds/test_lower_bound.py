@@ -108,11 +108,11 @@ def test_three_groups_on_a_grid(world: CellWorld, question: Question) -> None:
 def test_certificate(metric: str, groups: int) -> None:
     """Both sides agree, and no random alternative is below the certified value."""
     need = kl(0.05, np.array([0.95]))[0]
-    for seed in range(quick(2, full=4)):
+    for seed in range(quick(1, full=4)):
         rng = np.random.default_rng([seed, groups])
         world = random_world(groups, rng, spread=0.2)
         gamma, epsilon = TOLERANCES[(seed + groups) % 5]
-        compare = tuple(Compare)[seed % 2]
+        compare = tuple(Compare)[(seed + groups // 2) % 2]
         question = Question(metric, gamma, epsilon, compare=compare.value)
         bound = eq.lower_bound(world, question, Costs(0.05, 1.0))
         assert bound.certificate <= 0.005
