@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from numbers import Real
-from sys import float_info
+from math import isfinite
+from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "UnknownName",
     "UnknownPerson",
     "few_of",
+    "plain_number",
     "refuse_gaps",
     "require_finite",
     "require_in_open_unit",
@@ -45,8 +46,6 @@ __all__ = [
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-LARGEST = float_info.max  # a whole number may be beyond it
 
 
 class EquipoiseError(Exception):
@@ -228,9 +227,10 @@ def require_whole(name: str, value: int | None, least: int = 1) -> None:
 
 def require_finite(name: str, value: object) -> None:
     """Raise unless ``value`` is None or a finite number."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if value is not None and not (number and abs(value) <= LARGEST):  # type: ignore[arg-type]
-        raise InvalidInput(f"{name!r} must be a finite number; got {value!r}")
+    if value is not None and plain_number(value) is None:
+        raise InvalidInput(
+            f"{name!r} must be a finite number, or None where there is none; got {value!r}"
+        )
 
 
 def require_in_unit(name: str, value: float) -> None:
@@ -243,8 +243,28 @@ def require_in_unit(name: str, value: float) -> None:
 def require_non_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number of at least 0."""
     _require_number(name, value)
-    if not 0.0 <= value <= LARGEST:
+    if plain_number(value) is None or value < 0.0:
         raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")
+
+
+def plain_number(value: object) -> int | float | None:
+    """Return a finite number, numpy's too, as Python's own; None if it is nothing of the kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [plain_number(value) for value in (np.float32(0.5), np.int64(50), True, 10**400)]
+    [0.5, 50, None, None]
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    if not isfinite(number):
+        return None
+    return int(value) if isinstance(value, Integral) else number
 
 
 def _is_whole(value: object) -> bool:

@@ -47,7 +47,8 @@ def write_people(path: Path, first: int, many: int, dearest: int = 900) -> dict[
         for n in range(first, first + many):
             group = "AB"[int(rng.integers(2))]
             outcome = int(rng.random() < RATES[group])
-            score = "" if n % 50 == 0 else round(float(rng.normal() + 2.5 * outcome), 3)
+            score = round(float(rng.normal() + 2.5 * outcome), 3)
+            score = ("", "NA", "NaN")[n // 50 % 3] if n % 50 == 0 else score
             out.writerow([f"p{n}", group, 0, score, int(rng.integers(50, dearest + 1))])
             outcomes[f"p{n}"] = outcome
     return outcomes

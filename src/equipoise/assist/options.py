@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from equipoise._json import JsonValue
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, plain_number
 
 __all__ = ["Assist"]
 
@@ -47,19 +46,38 @@ class Assist(JsonValue):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not _number(self.looks_per_label) or not self.looks_per_label >= 1.0:
+        found = {f.name: plain_number(getattr(self, f.name)) for f in fields(self)}
+        for name, number in found.items():
+            if number is not None:  # one of numpy's is stored as a plain one
+                object.__setattr__(self, name, number)
+        if not (found["looks_per_label"] or 0.0) >= 1.0:
             raise InvalidInput(
                 f"'looks_per_label' must be a number >= 1; got {self.looks_per_label!r}"
             )
-        if not _number(self.gate) or not 0.0 < self.gate <= 1.0:
+        if not 0.0 < (found["gate"] or 0.0) <= 1.0:
             raise InvalidInput(f"'gate' must be in (0, 1]; got {self.gate!r}")
-        if self.max_price is not None and not (_number(self.max_price) and self.max_price > 0.0):
+        if self.max_price is not None and not (found["max_price"] or 0.0) > 0.0:
             raise InvalidInput(f"'max_price' must be a number > 0; got {self.max_price!r}")
         if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
             raise InvalidInput(f"'seed' must be a whole number >= 0, or None; got {self.seed!r}")
 
+    def require_label_cost(self, dearest: float) -> None:
+        """Raise unless people without a price of their own stay within the declared one."""
+        if self.max_price is not None and self.max_price < dearest:
+            raise InvalidInput(
+                f"'max_price' must be at least the label cost, {dearest:g}, which people without a "
+                f"price of their own cost; got {self.max_price!r}"
+            )
 
-def _number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max  # a whole number may be beyond it
+    def require_price(self, price: float) -> None:
+        """Raise unless a price of a person is within what was declared."""
+        if self.max_price is None:
+            raise InvalidInput(
+                "'price' needs a largest price, declared before any is read: "
+                f"Assist(max_price=...) (audit new --assist --max-price); got {price!r}"
+            )
+        if not 0.0 <= price <= self.max_price:
+            raise InvalidInput(
+                "'price' must be between 0 and the declared 'max_price', "
+                f"{self.max_price:g}; got {price!r}"
+            )

@@ -109,7 +109,7 @@ class AdaptiveAudit(Audit):
         self.closes_for_good = assist is not None and assist.max_price is not None
         self._desk: Desk | None = None
         if assist is not None:
-            self._require_max_price(assist)
+            assist.require_label_cost(max(costs.of(group).label for group in self._groups))
             self._desk = Desk(assist, [costs.of(group).feature for group in self._groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._weighing: Weighing | None = None
@@ -242,15 +242,15 @@ class AdaptiveAudit(Audit):
         of people who turn out not to be asked are not read.
         """
         weighing = self._evidence()
-        if self._desk is None:
+        if self._desk is None or self.assist is None:
             asked, extra = np.ones(len(groups), dtype=bool), np.zeros(len(groups))
             taken = weighing.count_block(groups, outcomes)
         else:
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit that looks needs 'scores', 'prices' and 'draws'")
             if not np.isnan(prices).all():
-                self._require_price(float(np.nanmin(prices)))
-                self._require_price(float(np.nanmax(prices)))
+                self.assist.require_price(float(np.nanmin(prices)))
+                self.assist.require_price(float(np.nanmax(prices)))
             labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
             prices = np.where(np.isnan(prices), labels, prices)
             looked = self._desk.look_at_all(groups, scores, prices, draws)
@@ -389,14 +389,6 @@ class AdaptiveAudit(Audit):
 
     # -- looking before asking ------------------------------------------------------------------
 
-    def _require_max_price(self, assist: Assist) -> None:
-        dearest = max(self.costs.of(group).label for group in self._groups)
-        if assist.max_price is not None and assist.max_price < dearest:
-            raise InvalidInput(
-                f"'max_price' must be at least the label cost, {dearest:g}, which people without a "
-                f"price of their own cost; got {assist.max_price!r}"
-            )
-
     def _check_seen(
         self, group: str, score: float | None, price: float | None, draw: float | None
     ) -> None:
@@ -406,21 +398,9 @@ class AdaptiveAudit(Audit):
         require_finite("score", score)
         require_finite("price", price)
         if price is not None:
-            self._require_price(float(price))
+            self.assist.require_price(float(price))
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
-
-    def _require_price(self, price: float) -> None:
-        most = None if self.assist is None else self.assist.max_price
-        if most is None:
-            raise InvalidInput(
-                "'price' needs a largest price, declared before any is read: "
-                f"Assist(max_price=...) (audit new --assist --max-price); got {price!r}"
-            )
-        if not 0.0 <= price <= most:
-            raise InvalidInput(
-                f"'price' must be between 0 and the declared 'max_price', {most:g}; got {price!r}"
-            )
 
     def _look(
         self,

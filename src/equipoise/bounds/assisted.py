@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from equipoise.assist import Assist
-from equipoise.errors import InvalidInput
+from equipoise.bounds.label_costs import costs_nothing, denied_of, failure_costs, mean_costs
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 
@@ -101,24 +102,29 @@ def most_efficient(
 
 def efficient_looks(world: World, costs: Costs, assist: Assist) -> list[Efficient]:
     """Return the cheapest way of asking per group of a table, by strata of score and price."""
+    require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
     if not isinstance(world, TableWorld) or (world.score is None and world.price is None):
         raise InvalidInput(
             "what looking saves needs a world with people to look at: "
             f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
         )
-    counted = all(costs.of(group).worst == 0.0 for group in world.cells)
+    assist.require_label_cost(max(costs.of(group).label for group in world.cells))
+    counted, whole = costs_nothing(world, costs), mean_costs(world, costs)
     out = []
-    for group in world.cells:
-        mine = (world.group == world.groups.index(group)) & (world.decision == 0)
-        own = costs.of(group)
-        if not mine.any():
-            price = own.expected(world.r[group])
+    for group, price in zip(world.cells, whole.tolist(), strict=True):
+        mine, own = denied_of(world, group), costs.of(group)
+        if not len(mine):
             out.append(Efficient(np.ones(1), price, price, 1.0))
             continue
-        outcome = world.outcome[mine].astype(np.float64)
-        label = np.full(len(outcome), own.label) if world.price is None else world.price[mine]
+        outcome, label = world.outcome[mine].astype(np.float64), failure_costs(world, group, costs)
+        if world.price is not None and not np.isnan(world.price[mine]).all():
+            assist.require_price(float(np.nanmin(world.price[mine])))
+            assist.require_price(float(np.nanmax(world.price[mine])))
         paid = np.ones(len(outcome)) if counted else label * (1.0 - outcome)
-        strata = _strata(*(None if c is None else c[mine] for c in (world.score, world.price)))
+        strata = _strata(
+            None if world.score is None else world.score[mine],
+            None if world.price is None else label,
+        )
         people = np.bincount(strata)
         out.append(
             most_efficient(
@@ -153,7 +159,7 @@ def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array
 
 
 def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
-    """Return everybody's stratum: by the score, and within it by the price."""
+    """Return everybody's stratum: by the score, if there is one, and within it by the price."""
     people = len(score if score is not None else price if price is not None else ())
     place = np.zeros(people, dtype=np.intp)
     for values, most in ((score, STRATA), (price, PRICES)):
@@ -162,8 +168,10 @@ def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
         pieces = min(most, max(people // PEOPLE // (int(place.max()) + 1), 1))
         steps, finer = np.arange(1, pieces) / pieces, np.zeros_like(place)
         for stratum in range(int(place.max()) + 1):
-            own = place == stratum
-            cuts = np.quantile(values[own], steps)
-            finer[own] = np.searchsorted(cuts, values[own], side="right")
-        place = np.unique(place * most + finer, return_inverse=True)[1]
+            own = (place == stratum) & ~np.isnan(values)
+            if own.any():
+                cuts = np.quantile(values[own], steps)
+                finer[own] = np.searchsorted(cuts, values[own], side="right")
+        finer[np.isnan(values)] = most
+        place = np.unique(place * (most + 1) + finer, return_inverse=True)[1]
     return place

@@ -14,6 +14,7 @@ from equipoise.assist import Assist
 from equipoise.assumed import assumed_limits
 from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
 from equipoise.bounds.assisted import efficient_looks
+from equipoise.bounds.label_costs import costs_nothing, mean_costs
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
@@ -105,6 +106,9 @@ def lower_bound(
     features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
     levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
 
+    Where people of a table have prices of their own, ``c_a = c_feat + E[price (1 - Y)]``, over the
+    group's denied.
+
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
     every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
     labels are counted instead. What the question assumes leaves fewer unknowns in Alt; of a world
@@ -137,7 +141,9 @@ def lower_bound(
     require_asked(question, costs)
     right = question.truth(world.difference(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
-    prices = _mean_costs(world, costs)
+    prices = mean_costs(world, costs)
+    if costs_nothing(world, costs):
+        prices = np.ones_like(prices)
     looks = None if assist is None else efficient_looks(world, costs, assist)
     per_label = prices if looks is None else np.array([one.look / one.asked for one in looks])
     if looks is not None:
@@ -162,13 +168,6 @@ def lower_bound(
         return least
     seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in looks), strict=True))
     return replace(least, looks_per_label=seen)
-
-
-def _mean_costs(world: World, costs: Costs) -> Array:
-    prices = [costs.of(group) for group in world.cells]
-    if all(price.worst == 0.0 for price in prices):
-        return np.ones(len(prices))
-    return np.array([p.expected(world.r[g]) for g, p in zip(world.cells, prices, strict=True)])
 
 
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:

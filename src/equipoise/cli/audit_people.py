@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,8 +66,8 @@ class People:
         if lacking := [repr(name.upper()) for name, value in one.items() if value is None]:
             verb = "is" if len(lacking) == 1 else "are"
             raise InvalidInput(f"{' and '.join(lacking)} {verb} needed after 'PERSON'")
-        more = {name: number(f"--{name}", value) for name, value in (seen or {}).items()}
         values = live_values(live)
+        more = {name: number(f"--{name}", value, values) for name, value in (seen or {}).items()}
         own = {name: _understood(values, name, value) for name, value in one.items()}
         (reply,) = live.run([kind(*own.values(), **more)])
         if reply.problem is not None:
@@ -86,12 +87,13 @@ class People:
 
         assert self.file is not None
         given = dict(pairs("--column", self.column))
-        coded = CodedRows(live_values(live), names, given, header_of(self.file))
+        values = live_values(live)
+        coded = CodedRows(values, names, given, header_of(self.file))
 
         def command(row: Mapping[str, Any]) -> Command | None:
             if "outcome" in names and coded.lacks_outcome(row):
                 return None
-            more = {name: number(seen[name], row[name]) for name in seen}
+            more = {name: number(seen[name], row[name], values) for name in seen}
             return kind(*(coded.value(name, row) for name in names), **more)
 
         columns, asks = {**coded.columns, **seen}, "decision" in names
@@ -113,15 +115,17 @@ def _understood(values: LiveValues, name: str, value: object) -> Any:
     return values.group(value) if name == "group" else values.bit(name, value)
 
 
-def number(what: str, value: object) -> float | int | None:
+def number(what: str, value: object, values: LiveValues) -> float | int | None:
     """Return a number that was written down, None where nothing was; whole ones stay whole."""
     text = "" if value is None else str(value).strip()
-    if not text:
-        return None
     try:
         found = float(text)
     except ValueError:
+        if values.is_missing(text):
+            return None
         raise InvalidInput(f"{what!r} must be a number; got {text!r}") from None
+    if isnan(found):
+        return None
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 

@@ -22,7 +22,7 @@ from equipoise.audits.base import Audit, Features
 from equipoise.errors import InvalidInput, refuse_gaps, require_kind
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Want
-from equipoise.simulation.setting import Delay
+from equipoise.simulation.setting import Delay, require_prices_paid
 from equipoise.worlds import CellWorld, TableWorld, World
 from equipoise.worlds.base import People, Seed, require_world
 
@@ -85,6 +85,7 @@ def run(
     """
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
+    require_prices_paid(world, audit.costs, getattr(audit, "assist", None))
     crowd = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
     let_come(crowd, people)
     crowd.tell_until(None)
@@ -219,8 +220,8 @@ class PersonByPerson:
         n = len(people)
         if getattr(self._audit, "assist", None) is None:
             return [(None, None, None)] * n
-        columns = (people.score, people.price, self._rng.random(n))
-        return list(zip(*([None] * n if c is None else c.tolist() for c in columns), strict=True))
+        draws = self._rng.random(n).tolist()
+        return list(zip(*people.scores_and_prices(), draws, strict=True))
 
     def tell_until(self, now: int | None) -> None:
         """Tell the outcomes that are due before ``now``, all of them if it is None."""

@@ -13,10 +13,10 @@ from equipoise.errors import InvalidInput, require_whole
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, require_asked
 from equipoise.simulation.result import Draws
-from equipoise.worlds import World
+from equipoise.worlds import TableWorld, World
 from equipoise.worlds.base import require_world
 
-__all__ = ["Delay", "Setting", "draw_at_once"]
+__all__ = ["Delay", "Setting", "draw_at_once", "require_prices_paid"]
 
 Delay = Callable[[int, np.random.Generator], int | None]
 """After how many further arrivals an outcome is told; None: the person vanishes."""
@@ -52,6 +52,20 @@ class Setting:
                 f"'delay' must be a function of an outcome and a generator; got {self.delay!r}"
             )
         check_options(self.audit, self.options)
+        require_prices_paid(self.world, self.costs, self.options.get("assist"))
+
+
+def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
+    """Raise if people have prices of their own and the audit would pay the label cost instead."""
+    if assist is None and isinstance(world, TableWorld) and world.price is not None:
+        labels = [costs.of(group).label for group in world.groups]
+        dearest = max(*labels, float(np.nanmax(world.price)))
+        raise InvalidInput(
+            "people of this world have prices of their own, and an audit without assist= would "
+            "pay the label cost instead: give the adaptive audit "
+            f"assist=Assist(max_price={dearest!r}), with gate=1e-9 as well if it is to ask "
+            "everybody at these prices, or make the world without price="
+        )
 
 
 def draw_at_once(setting: Setting) -> Draws | None:

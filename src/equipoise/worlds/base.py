@@ -42,7 +42,7 @@ class Person:
 class People:
     """People in order of arrival, as arrays; ``group`` indexes ``groups``.
 
-    ``score`` and ``price`` are for audits that look before they ask.
+    ``score`` and ``price`` are for audits that look before they ask, NaN for whoever has none.
 
     Examples
     --------
@@ -67,10 +67,14 @@ class People:
     def __iter__(self) -> Iterator[Person]:
         names = (self.groups[group] for group in self.group.tolist())
         features = repeat(None) if self.features is None else self.features
-        score, price = (repeat(None) if c is None else c.tolist() for c in (self.score, self.price))
+        score, price = self.scores_and_prices()
         return map(
             Person, names, self.decision.tolist(), self.outcome.tolist(), features, score, price
         )
+
+    def scores_and_prices(self) -> tuple[list[float | None], list[float | None]]:
+        """Return everybody's score and price, None for whoever has none."""
+        return _or_none(self.score, len(self)), _or_none(self.price, len(self))
 
 
 @runtime_checkable
@@ -112,3 +116,9 @@ def require_world(world: object) -> None:
     """Raise unless this is a world."""
     words = "a world, as CellWorld.from_counts or equipoise.data.fico_lender().world"
     require_kind("world", world, World, words)
+
+
+def _or_none(column: NDArray[np.float64] | None, people: int) -> list[float | None]:
+    if column is None:
+        return [None] * people
+    return [None if value != value else value for value in column.tolist()]

@@ -74,8 +74,9 @@ class TableWorld:
         features
             Numeric columns that an audit may ask for.
         score, price
-            Columns of what a model says about everybody's outcome, and of what a label of outcome
-            0 costs, for audits that look before they ask.
+            Columns of what a model says about people's outcomes, and of what a label of outcome 0
+            costs, for audits that look before they ask. Whoever has no score is asked without, and
+            whoever has no price costs what the audit's costs say.
         positive
             The value that means 1, as in :meth:`equipoise.History.read`.
 
@@ -108,8 +109,8 @@ class TableWorld:
             )
         table = [np.asarray(_column(frame, name), dtype=np.float64) for name in features]
         looks = [
-            None if name is None else _numbers(name, _column(frame, name))
-            for name in (score, price)
+            None if name is None else _numbers(name, _column(frame, name), least)
+            for name, least in ((score, -np.inf), (price, 0.0))
         ]
         return cls(
             tuple(str(name) for name in groups),
@@ -231,14 +232,21 @@ def _column(frame: object, name: str) -> NDArray[np.generic]:
     return np.asarray(table[name].to_numpy())
 
 
-def _numbers(name: str, values: NDArray[np.generic]) -> Floats:
+def _numbers(name: str, values: NDArray[np.generic], least: float) -> Floats:
+    """Return a column of numbers, NaN where there is none."""
     try:
+        if values.dtype.kind in "OU":
+            values = np.array([np.nan if is_missing(value) else value for value in values])
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadData(f"column {name!r} must hold numbers: {error}") from error
-    if not np.isfinite(numbers).all():
-        count = int((~np.isfinite(numbers)).sum())
-        raise BadData(f"column {name!r} must hold a finite number for everybody; {count:,} do not")
+    if np.isnan(numbers).all():
+        raise BadData(f"column {name!r} must hold numbers; nobody has one")
+    if count := int((np.isinf(numbers) | (numbers < least)).sum()):
+        rule = "finite numbers" if least < 0.0 else f"finite numbers of at least {least:g}"
+        raise BadData(
+            f"column {name!r} must hold {rule}; {count:,} of {len(numbers):,} rows do not"
+        )
     return numbers
 
 

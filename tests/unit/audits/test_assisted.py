@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from equipoise.audits.base import Step
 from equipoise.audits.rs import RSAudit
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
-from equipoise.simulation import simulate
+from equipoise.simulation import run, simulate
 from equipoise.simulation.loop import InBlocks
 from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
@@ -223,6 +224,57 @@ def test_a_simulation_keeps_to_the_declared_prices(
     world = table({"A": 0.3, "B": 0.36}, priced=True)
     with pytest.raises(InvalidInput, match=rule):
         simulate("adaptive", world, QUESTION, COSTS, repeats=1, people=people, assist=assist)
+
+
+@pytest.mark.parametrize("audit", ["adaptive", "rs"])
+def test_a_simulation_does_not_ignore_prices(audit: str) -> None:
+    world = table({"A": 0.3, "B": 0.36}, priced=True)
+    with pytest.raises(InvalidInput, match=r"assist=Assist\(max_price=9\.\d+\)"):
+        simulate(audit, world, QUESTION, COSTS, repeats=1)
+    with pytest.raises(InvalidInput, match="make the world without price="):
+        run(start(), world)
+
+
+def test_the_advice_for_prices_asks_everybody_and_pays_them() -> None:
+    world = table({"A": 0.1, "B": 0.7})
+    world = replace(world, price=np.full(len(world), 7.0))
+    audit = start(assist=Assist(max_price=7.0, gate=1e-9))
+    run(audit, world)
+    failures = sum(one.failures for one in audit.spending.values())
+    assert audit.features == 0
+    assert audit.cost == pytest.approx(0.01 * audit.labels + 7.0 * failures)
+
+
+@pytest.mark.parametrize("people", [None, 400])  # in blocks, and one by one
+def test_people_without_score_or_price_are_simulated(people: int | None) -> None:
+    world = table({"A": 0.1, "B": 0.7}, priced=True)
+    some = np.arange(len(world)) % 3 == 0
+    gaps = [np.where(some, np.nan, column) for column in (world.score, world.price)]
+    world = replace(world, score=gaps[0], price=gaps[1])
+    assist = Assist(max_price=10.0, seed=0)
+    sim = simulate("adaptive", world, QUESTION, COSTS, repeats=2, people=people, assist=assist)
+    assert (sim.cost > 0.0).all()
+    seen = list(world.draw(50))
+    assert {type(person.score) for person in seen} == {float, type(None)}
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_numpy_are_numbers() -> None:
+    assist = Assist(np.float32(8), np.float32(0.5), np.int64(50), np.int64(3))  # type: ignore[arg-type]
+    assert assist == Assist(8.0, 0.5, 50, 3)
+    assert Assist.from_json(assist.to_json()) == assist
+    assert {type(value) for value in vars(assist).values()} == {int, float}
+    ticket = start(assist=assist).ask("A", 0, score=np.float32(0.5), price=np.float32(2.5))  # type: ignore[arg-type]
+    assert ticket.look is not None
+    assert (ticket.look.score, ticket.look.price) == (0.5, 2.5)
+    assert Costs(label=np.float32(2.0)).label == 2.0  # type: ignore[arg-type]
+    for bad in (
+        {"max_price": np.bool_(True)},
+        {"gate": np.float32("nan")},
+        {"seed": np.float64(1)},
+    ):
+        with pytest.raises(InvalidInput, match=next(iter(bad))):
+            Assist(**bad)  # type: ignore[arg-type]
 
 
 def test_a_simulation_needs_people_to_look_at() -> None:

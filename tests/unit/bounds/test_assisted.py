@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -75,6 +77,53 @@ def test_a_useless_score_saves_nothing_and_a_good_one_much() -> None:
         assert max(helped.looks_per_label.values()) <= looking.looks_per_label + 1e-9
     assert "with help" in str(helped)
     assert not plain.looks_per_label
+
+
+def priced(price: np.ndarray | float) -> TableWorld:
+    world = scored(2.5)
+    return replace(world, price=np.broadcast_to(price, len(world)).astype(np.float64))
+
+
+def test_a_bound_without_help_pays_the_same_prices() -> None:
+    """As an audit that asks everybody it looks at; prices that are all alike are a label cost."""
+    question = eq.Question("false_omission_parity", 0.05, 0.05)
+    plain = eq.lower_bound(scored(2.5), question, eq.Costs(label=7.0))
+    for free in (eq.Costs(), eq.Costs(label=0.0)):
+        assert eq.lower_bound(priced(7.0), question, free) == pytest.approx(plain)
+    world = priced(np.random.default_rng(1).uniform(0.0, 10.0, len(scored(2.5))))
+    everybody = eq.Assist(looks_per_label=1.0, max_price=10.0)
+    looking = eq.lower_bound(world, question, eq.Costs(), assist=everybody)
+    assert eq.lower_bound(world, question, eq.Costs()) == pytest.approx(looking)
+    none = eq.lower_bound(priced(np.nan), question, eq.Costs(label=7.0))
+    assert none == pytest.approx(plain)
+
+
+def test_whoever_has_no_score_is_a_stratum_of_their_own() -> None:
+    question, world = eq.Question("false_omission_parity", 0.05, 0.05), scored(2.5)
+    assert world.score is not None
+    half = replace(world, score=np.where(np.arange(len(world)) % 2, world.score, np.nan))
+    none = replace(world, score=np.full(len(world), np.nan))
+    bounds = [
+        float(eq.lower_bound(one, question, eq.Costs(), assist=eq.Assist()))
+        for one in (world, half, none)
+    ]
+    assert bounds == sorted(set(bounds))
+    assert bounds[2] == pytest.approx(eq.lower_bound(none, question, eq.Costs()))
+
+
+@pytest.mark.parametrize(
+    ("assist", "price", "rule"),
+    [
+        (True, 1.0, "'assist' must be an Assist"),
+        (eq.Assist(), 1.0, "'price' needs a largest price"),
+        (eq.Assist(max_price=2.0), 3.0, "between 0 and the declared 'max_price', 2"),
+        (eq.Assist(max_price=2.0), -1.0, "between 0 and the declared 'max_price', 2"),
+        (eq.Assist(max_price=0.5), 0.1, "at least the label cost, 1"),
+    ],
+)
+def test_a_bound_keeps_to_the_declared_prices(assist: eq.Assist, price: float, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        eq.lower_bound(priced(price), eq.Question(), eq.Costs(), assist=assist)
 
 
 def test_a_world_without_a_score_is_refused() -> None:

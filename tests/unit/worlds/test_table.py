@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,34 @@ def test_gaps_are_refused() -> None:
         world_of(FRAME.assign(sex="f"))
     with pytest.raises(InvalidInput, match="'frame' must be a pandas, polars or pyarrow"):
         world_of([1, 2, 3])
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series, lambda v: pd.Series(v, dtype="Float64")])
+def test_a_missing_score_or_price_is_none(kind: Callable[[list[float | None]], object]) -> None:
+    column = kind([0.5, None, 1.5, None, 2.0, 2.5, 3.0, 3.5])
+    for frame in ({**FRAME, "extra": column}, FRAME.assign(extra=column)):
+        world = world_of(frame, score="extra", price="extra")
+        for found in (world.score, world.price):
+            np.testing.assert_array_equal(found, [0.5, np.nan, 1.5, np.nan, 2.0, 2.5, 3.0, 3.5])
+    words = ["0.5", "", "NA", "nan", "2", "2.5", "3", "3.5"]
+    score = world_of({**FRAME, "extra": words}, score="extra").score
+    np.testing.assert_array_equal(score, [0.5, *[np.nan] * 3, 2.0, 2.5, 3.0, 3.5])
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "rule"),
+    [
+        ("price", -1.0, "finite numbers of at least 0; 1 of 8 rows do not"),
+        ("price", np.inf, "finite numbers of at least 0; 1 of 8 rows do not"),
+        ("score", np.inf, "finite numbers; 1 of 8 rows do not"),
+        ("score", "high", "must hold numbers"),
+    ],
+)
+def test_scores_and_prices_are_checked(role: str, value: object, rule: str) -> None:
+    with pytest.raises(BadData, match=rule):
+        world_of({**FRAME, "extra": [1.0] * 7 + [value]}, **{role: "extra"})
+    with pytest.raises(BadData, match="nobody has one"):
+        world_of({**FRAME, "extra": [None] * 8}, **{role: "extra"})
 
 
 def test_rows_arrive_whole() -> None:

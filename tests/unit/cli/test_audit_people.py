@@ -1,0 +1,35 @@
+"""Scores and prices as they stand in files."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from equipoise.cli.audit_people import number
+from equipoise.cli.coded import LiveValues
+from equipoise.errors import InvalidInput
+from equipoise.history import History
+
+PAST = pd.DataFrame(
+    {"g": ["A", "B"] * 3, "d": [1, 1, 0, 0, 1, 1], "y": ["1", "0", "?", "?", "0", "-1"]}
+)
+
+
+@pytest.mark.parametrize("value", [None, "", " ", "NA", "NaN", "nan", "null", float("nan"), "?"])
+def test_what_is_missing_is_none(value: object) -> None:
+    assert number("--score", value, values()) is None
+
+
+def test_what_is_a_number_is_never_missing() -> None:
+    """Though -1 stands for no outcome in the past: as a score it is one like any other."""
+    assert [number("--score", value, values()) for value in ("-1", -1.0, "0.5")] == [-1, -1, 0.5]
+    with pytest.raises(InvalidInput, match="must be a number; got 'high'"):
+        number("--score", "high", values())
+
+
+def values() -> LiveValues:
+    past = History.read(
+        PAST, group="g", decision="d", outcome="y", missing_values=["?", "-1"], unknown="bounds"
+    )
+    assert past.coding is not None
+    return LiveValues(past.cells.groups, past.coding.to_dict())
