@@ -109,7 +109,7 @@ class TableWorld:
             )
         table = [np.asarray(_column(frame, name), dtype=np.float64) for name in features]
         looks = [
-            None if name is None else _numbers(name, _column(frame, name), least)
+            None if name is None else _numbers(name, _column(frame, name), len(codes), least)
             for name, least in ((score, -np.inf), (price, 0.0))
         ]
         return cls(
@@ -232,8 +232,13 @@ def _column(frame: object, name: str) -> NDArray[np.generic]:
     return np.asarray(table[name].to_numpy())
 
 
-def _numbers(name: str, values: NDArray[np.generic], least: float) -> Floats:
+def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) -> Floats:
     """Return a column of numbers, NaN where there is none."""
+    if values.shape != (rows,) or values.dtype.kind not in "OUbiuf":
+        raise BadData(
+            f"column {name!r} must hold a number per row, {rows:,}; got {values.dtype} of shape "
+            f"{values.shape}"
+        )
     try:
         if values.dtype.kind in "OU":
             values = np.array([np.nan if is_missing(value) else value for value in values])
@@ -244,9 +249,7 @@ def _numbers(name: str, values: NDArray[np.generic], least: float) -> Floats:
         raise BadData(f"column {name!r} must hold numbers; nobody has one")
     if count := int((np.isinf(numbers) | (numbers < least)).sum()):
         rule = "finite numbers" if least < 0.0 else f"finite numbers of at least {least:g}"
-        raise BadData(
-            f"column {name!r} must hold {rule}; {count:,} of {len(numbers):,} rows do not"
-        )
+        raise BadData(f"column {name!r} must hold {rule}; {count:,} of {rows:,} rows do not")
     return numbers
 
 
