@@ -92,6 +92,8 @@ class Finding(JsonValue, Shown):
         Rate name -> group -> interval.
     cost, labels, features
         Money spent, labels requested of denied people, feature vectors requested of denied people.
+    looked
+        Denied people who were looked at and not asked, by an audit that looks first.
     reason
         One sentence: why this verdict.
     decided_by
@@ -133,6 +135,7 @@ class Finding(JsonValue, Shown):
     cost: float = 0.0
     labels: int = 0
     features: int = 0
+    looked: int = 0
     decided_by: Separation | None = None
     guaranteed: bool = True
     missing: tuple[str, ...] = ()
@@ -142,8 +145,8 @@ class Finding(JsonValue, Shown):
     decimals: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; how money is written is there where it was said."""
-        unsaid = {"currency": "", "decimals": 0}
+        """Return plain data; looks, and how money is written, are there where there is any."""
+        unsaid = {"looked": 0, "currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
     def __str__(self) -> str:
@@ -236,13 +239,15 @@ class Finding(JsonValue, Shown):
         cost = f"{self.cost:,.10g}"
         if self.currency or self.decimals:
             cost = money(self.cost, self.currency, self.decimals)
+        more = f"{self.features:,} feature vectors"
+        if self.looked:
+            more = f"{self.looked:,} more people looked at"
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
         lines = [
             f"{self.verdict}: {self.reason}",
             f"  question    {self.question}",
             f"  Delta       {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"  spent       {cost} for {self.labels:,} labels"
-            f" and {self.features:,} feature vectors",
+            f"  spent       {cost} for {self.labels:,} labels and {more}",
         ]
         for rate, groups in self.rates.items():
             lines += [f"  {rate.replace('_', ' ')}"]

@@ -75,6 +75,8 @@ def make_design(
     r = strata.rates[strata.of(seen)]
     mean, most = float(r.mean()), assist.max_price or float(prices.max())
     coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
+    if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
+        return None
     kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
     chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
     floors = FLOOR * chances.max(axis=1)

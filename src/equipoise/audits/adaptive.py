@@ -519,7 +519,7 @@ class AdaptiveAudit(Audit):
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         return self._standing.report(
-            verdict, reason, missing, cost=self.cost, labels=self.labels, features=self.features
+            verdict, reason, missing, cost=self.cost, labels=self.labels, looked=self.features
         )
 
     @property

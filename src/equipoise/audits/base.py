@@ -360,7 +360,7 @@ class Audit(ABC):
 
     @property
     def features(self) -> int:
-        """Feature vectors requested of denied people, labels aside."""
+        """Feature vectors requested of denied people, or looks at them, labels aside."""
         return sum(s.features for s in self._spending.values())
 
     @property

@@ -57,7 +57,7 @@ class Standing:
         *,
         cost: float,
         labels: int,
-        features: int,
+        looked: int,
     ) -> Finding:
         """Return the finding; a contradiction of what is assumed comes before any verdict."""
         against = self.contradiction()
@@ -87,7 +87,7 @@ class Standing:
             rates=rates,
             cost=cost,
             labels=labels,
-            features=features,
+            looked=looked,
             decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=self._assumptions(),

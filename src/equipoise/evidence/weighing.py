@@ -299,6 +299,25 @@ class Weighing:
         edge = np.minimum(0.5 / (self.told + 1.0), 0.02)
         return np.clip((self.ones + 0.5) / (self.told + 1.0), edge, 1.0 - edge)
 
+    def means(self) -> tuple[Array, Array]:
+        """Return each group's mean if all outcomes unknown so far are 0, and if they are 1.
+
+        By what observations are worth, kept within 0 and 1; these of a group without any.
+        """
+        low, high, weight = self.ones.copy(), self.ones.copy(), self.told
+        for number, outcome in enumerate(self._outcomes):
+            if outcome is None or outcome == OUT:
+                group, worth = self._groups[number], self._worth_of(number)
+                zero, one = self._ends[number]
+                low[group] += worth * zero
+                high[group] += worth * one
+                weight[group] += worth
+        none, weight = weight <= 0.0, np.maximum(weight, 1e-300)
+        return (
+            np.where(none, 0.0, np.clip(low / weight, 0.0, 1.0)),
+            np.where(none, 1.0, np.clip(high / weight, 0.0, 1.0)),
+        )
+
     def counted_of(self, group: int) -> Counted:
         """Return what is counted of a group."""
         coins, sized, total, weight = np.zeros(3), [], 0.0, 0.0
@@ -365,8 +384,7 @@ class Weighing:
     def _hear(self, number: int, outcome: int, sign: int) -> None:
         if outcome != OUT:
             group, z = self._groups[number], self._ends[number][outcome]
-            sizing = self._sizings_at(number)[group]
-            weight = sign * (1.0 if sizing is None else sizing.worth)
+            weight = sign * self._worth_of(number)
             self.ones[group] += weight * z
             self.zeros[group] += weight * (1.0 - z)
 
@@ -445,6 +463,10 @@ class Weighing:
     def _sizings_at(self, number: int) -> list[Sizing | None]:
         starts = list(self._sizings)
         return self._sizings[starts[bisect_right(starts, number) - 1]]
+
+    def _worth_of(self, number: int) -> float:
+        sizing = self._sizings_at(number)[self._groups[number]]
+        return 1.0 if sizing is None else sizing.worth
 
     def _is_label(self, number: int) -> bool:
         zero, one = self._ends[number]

@@ -13,7 +13,7 @@ from typing import Any
 from equipoise._version import __version__
 from equipoise.assist import Assist
 from equipoise.errors import EquipoiseError, InvalidInput, refuse_gaps, require_non_negative
-from equipoise.finding import Finding
+from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
@@ -24,7 +24,7 @@ from equipoise.ledger.pen import stamp
 from equipoise.ledger.proofs import Proofs
 from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.settings import RecordedPast, Settings, rehearse
-from equipoise.ledger.status import Status, status_of
+from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import GENESIS, canonical, digest
 from equipoise.question import Costs, Question, require_asked
@@ -396,6 +396,14 @@ class LiveAudit(Proofs):
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
         return self._driver.read(status_of)
+
+    def good_shares(self) -> dict[str, Interval]:
+        """Return each group's share of good outcomes among the denied, as far as is known.
+
+        The best guess, and what it comes out as if all unknown outcomes are bad, or good. It is
+        no interval that holds the truth: see :meth:`so_far` for those.
+        """
+        return self._driver.read(good_shares_of)
 
     def person(self, person: str) -> PersonRow | None:
         """Return what is stored about a person, None if nobody asked about them."""

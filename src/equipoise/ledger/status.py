@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
 from equipoise._shown import Row, Shown
-from equipoise.finding import Finding, money
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.finding import Finding, Interval, money
 from equipoise.ledger.drift import DriftTest
+from equipoise.ledger.standing import GroupTally
 from equipoise.ledger.state import State
 from equipoise.ledger.verify import OPEN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupStatus", "Proposal", "Status", "status_of"]
+__all__ = ["GroupStatus", "Proposal", "Status", "good_shares_of", "status_of"]
+
+UNKNOWN_FOR_EVER = ("WITHDRAWN", "WRITTEN_OFF")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,16 @@ class GroupStatus(JsonValue):
     spent: int
     reserved: int
     overrun: int
+
+    @property
+    def unknown(self) -> int:
+        """Denied people who were asked and whose outcome is not known, or never will be."""
+        return self.in_flight + sum(self.states.get(state, 0) for state in UNKNOWN_FOR_EVER)
+
+    @property
+    def looked_at(self) -> int:
+        """People who were looked at, asked or not, by an audit that looks first."""
+        return sum(self.states.values()) - self.states.get("SKIPPED", 0)
 
 
 @dataclass(frozen=True)
@@ -120,10 +134,10 @@ class Status(JsonValue, Shown):
             f"  people      {self.people:,} ({states or 'none'})",
             f"  money       {held}",
         ]
-        if looked := self.states.get("OBSERVED", 0):
-            labels = self.people - looked - self.states.get("SKIPPED", 0)
-            each = (labels + looked) / max(labels, 1)
-            everybody = f"{labels + looked:,} people looked at"
+        if unasked := self.states.get("OBSERVED", 0):
+            looked = sum(g.looked_at for g in self.groups.values())
+            each = looked / max(looked - unasked, 1)
+            everybody = f"{looked:,} people looked at"
             lines.append(f"  looks       {everybody}, {each:.1f} per label")
         for group, g in self.groups.items():
             lines.append(
@@ -213,15 +227,7 @@ def status_of(state: State) -> Status:
         events=state.seq,
         head=state.head,
         time=state.time,
-        groups={
-            group: GroupStatus(
-                **{
-                    **vars(g),
-                    "states": {s: count for s, count in sorted(g.states.items()) if count},
-                }
-            )
-            for group, g in state.groups.items()
-        },
+        groups={group: _group_status(tally) for group, tally in state.groups.items()},
         cap=state.cap,
         spent=state.spent,
         reserved=state.reserved,
@@ -243,3 +249,39 @@ def status_of(state: State) -> Status:
         finding=finding,
         drift=tests,
     )
+
+
+def good_shares_of(state: State) -> dict[str, Interval]:
+    """Return the share of good outcomes among each group's denied people, as far as is known.
+
+    The best guess, None before the first outcome; and what the share comes out as if all outcomes
+    that are unknown are bad, and if they are good. Whoever is asked after a look is no fair
+    sample, so there the observations' means take the place of shares.
+    """
+    audit = None if state.settings.assist is None else state.memory.audit
+    if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
+        return {group: _plain_share(_group_status(g)) for group, g in state.groups.items()}
+    weighing = audit.evidence
+    guesses = [
+        guess if told else None
+        for guess, told in zip(weighing.estimates.tolist(), weighing.told.tolist(), strict=True)
+    ]
+    low, high = (mean.tolist() for mean in weighing.means())
+    return {g: Interval(*own) for g, *own in zip(state.groups, low, high, guesses, strict=True)}
+
+
+def _plain_share(group: GroupStatus) -> Interval:
+    good, told = group.positive, group.positive + group.negative
+    everybody = told + group.unknown
+    if not everybody:
+        return Interval(0.0, 1.0)
+    return Interval(
+        good / everybody,
+        (good + group.unknown) / everybody,
+        (good + 0.5) / (told + 1.0) if told else None,
+    )
+
+
+def _group_status(tally: GroupTally) -> GroupStatus:
+    states = {state: count for state, count in sorted(tally.states.items()) if count}
+    return GroupStatus(**{**vars(tally), "states": states})

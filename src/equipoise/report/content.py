@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
+from equipoise.assist import Assist
 from equipoise.bands import bands_from_past
 from equipoise.bounds import baseline_expectation, can_answer, rs_expectation
 from equipoise.errors import EquipoiseError, require_kind
@@ -24,7 +25,6 @@ __all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity"]
 
 FOUR_FIFTHS = 0.8
 _ROUNDING = 1e-12
-UNKNOWN_FOR_EVER = ("WITHDRAWN", "WRITTEN_OFF")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,11 @@ class GroupReport(JsonValue):
 
     Attributes
     ----------
+    looked
+        Denied people who were looked at, asked or not; 0 if the audit does not look first.
     labelled, good
-        Denied people whose outcome was bought, and those of them with outcome 1.
+        Denied people whose outcome was bought, and those of them with outcome 1. They are a fair
+        sample of the denied only if the audit does not look first.
     pending, overdue, withdrawn, written_off
         Requests without an outcome.
     selection_rate, impact_ratio
@@ -50,6 +53,7 @@ class GroupReport(JsonValue):
     past_good: int
     seen: int
     approved: int
+    looked: int
     labelled: int
     good: int
     pending: int
@@ -88,7 +92,7 @@ class Comparison(JsonValue):
 
 @dataclass(frozen=True)
 class Sensitivity(JsonValue):
-    """The naive Delta if everybody whose outcome is unknown turned out one way or the other."""
+    """The plug-in Delta if everybody whose outcome is unknown turned out one way or the other."""
 
     unknown: int
     lower: float
@@ -127,6 +131,7 @@ class Report(JsonValue):
     made: str
     simulated: bool
     audit: str
+    assist: Assist | None
     question: Question
     costs: Costs
     currency: str
@@ -160,12 +165,13 @@ class Report(JsonValue):
         finding = status.finding or live.so_far()
         free = check(settings.past, settings.question)
         approvals = _check_approvals(settings)
-        final = status.finding is not None
+        final, shares = status.finding is not None, live.good_shares()
         return cls(
             name=settings.name,
             made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
             simulated=settings.simulated,
             audit=settings.audit,
+            assist=settings.assist,
             question=settings.question,
             costs=settings.costs,
             currency=settings.currency,
@@ -177,8 +183,8 @@ class Report(JsonValue):
             status=status,
             groups=tuple(_groups(settings, status, free, finding, approvals)),
             evidence=evidence,
-            comparisons=tuple(_comparisons(settings, status)),
-            sensitivity=_sensitivity(settings, status),
+            comparisons=tuple(_comparisons(settings, shares)),
+            sensitivity=_sensitivity(settings, status, shares),
             replay=Replay(
                 audit_id=live.row.uid,
                 events=status.events,
@@ -215,6 +221,7 @@ def _groups(
                 past_good=round(c.approved_positive) if not settings.past.exact else 0,
                 seen=own.approved + own.denied,
                 approved=own.approved,
+                looked=own.looked_at if settings.assist else 0,
                 labelled=own.positive + own.negative,
                 good=own.positive,
                 pending=states.get("RESERVED", 0) + states.get("EXECUTED", 0),
@@ -257,51 +264,38 @@ def _ratio(part: float, whole: float) -> float:
     return min(part / whole, 1.0) if whole > 0.0 else 1.0
 
 
-def _comparisons(settings: Settings, status: Status) -> list[Comparison]:
+def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Comparison]:
     metric = METRICS[settings.question.metric]
     if metric.is_free or not can_answer(settings.question):
         return []
-    world = CellWorld(settings.past.cells, _shares_good(settings, status))
+    r = {g: 0.5 if one.estimate is None else one.estimate for g, one in shares.items()}
+    world = CellWorld(settings.past.cells, r)
+    note = "the published algorithm at its published threshold, expected"
+    if settings.assist is not None and settings.assist.max_price is not None:
+        note += ", had nobody a price of their own"
     rows = []
     for name, expectation in (("RS-Audit", rs_expectation), ("Baseline", baseline_expectation)):
         try:
             price = expectation(world, settings.question, settings.costs)
         except EquipoiseError:
             continue
-        note = "the published algorithm at its published threshold, expected"
         rows.append(Comparison(name, price.cost, price.labels, note))
     return rows
 
 
-def _shares_good(settings: Settings, status: Status) -> dict[str, float]:
-    """Return the share of good outcomes among the denied as far as labels say."""
-    shares = {}
-    for group, own in status.groups.items():
-        told = own.positive + own.negative
-        shares[group] = (own.positive + 0.5) / (told + 1.0)
-    return shares
-
-
-def _sensitivity(settings: Settings, status: Status) -> Sensitivity:
-    boxes, unknown = {}, 0
-    for group, own in status.groups.items():
-        told = own.positive + own.negative
-        lost = own.in_flight + sum(own.states.get(s, 0) for s in UNKNOWN_FOR_EVER)
-        total = told + lost
-        low = own.positive / total if total else 0.0
-        high = (own.positive + lost) / total if total else 1.0
-        boxes[group] = (low, high)
-        unknown += lost
+def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:
+    unknown = sum(own.unknown for own in status.groups.values())
+    boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)
     lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
-    raw = f"the raw {question.comparison.noun}"
+    guess = f"the estimated {question.comparison.noun}"
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:
-        sentence = f"Even in the worst case {raw} stays below the line where UNFAIR begins."
+        sentence = f"Even in the worst case {guess} stays below the line where UNFAIR begins."
     elif lower > question.gamma:
-        sentence = f"Even in the best case {raw} stays above the tolerated one."
+        sentence = f"Even in the best case {guess} stays above the tolerated one."
     else:
-        sentence = f"The outcomes that are outstanding could move {raw} either way."
+        sentence = f"The outcomes that are outstanding could move {guess} either way."
     return Sensitivity(unknown, lower, upper, sentence)

@@ -16,6 +16,7 @@ __all__ = [
     "headline",
     "in_words",
     "letters",
+    "looking",
     "noun",
     "quoted",
     "reading",
@@ -85,6 +86,29 @@ def letters() -> str:
         "Δ (Delta): the largest gap between two groups. P[… | …]: the share of people, among those "
         "after the bar, for whom what stands before it is true. f = 1: approved, f = 0: turned "
         "down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
+    )
+
+
+def looking(report: Report) -> str:
+    """Return how the audit looks before it asks, empty if it does not."""
+    if report.assist is None:
+        return ""
+    looked = sum(group.looked for group in report.groups)
+    asked = looked - report.status.states.get("OBSERVED", 0)
+    each = f", {looked / asked:.1f} people per label" if asked else ""
+    people = "person was" if looked == 1 else "people were"
+    said = (
+        "This audit looks before it asks: a score or a price sets a person's chance of being "
+        f"asked for the outcome, and a draw decides. {looked:,} {people} looked at and {asked:,} "
+        f"asked{each}. Those who were asked are no fair sample, so shares of good outcomes among "
+        "them are not the groups'; ranges and best guesses allow for everybody's chance."
+    )
+    if report.assist.max_price is None:
+        return said
+    most = report.money(report.assist.max_price)
+    return (
+        f"{said} People may have prices of their own, up to {most}. Whoever would cost more is not "
+        "observed at all: the answer speaks of those who cost no more than that."
     )
 
 

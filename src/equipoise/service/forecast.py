@@ -45,13 +45,11 @@ def forecast(
 
 
 def forecast_of(live: LiveAudit, *, rehearse: int = 0) -> dict[str, object]:
-    """Return what an audit is expected to cost in all, with what its labels say of the denied."""
-    settings, status = live.settings, live.status()
+    """Return what an audit is expected to cost in all, with what it observed of the denied."""
+    settings = live.settings
     r = assumed(settings.past, USUAL, settings.question.assume)
-    for group, own in status.groups.items():
-        told = own.positive + own.negative
-        if told:
-            r[group] = (own.positive + 0.5) / (told + 1.0)
+    observed = live.good_shares()
+    r |= {group: one.estimate for group, one in observed.items() if one.estimate is not None}
     made = forecast(settings.past, settings.question, settings.costs, r)
     if rehearse:
         rows = plan(settings.past, settings.question, settings.costs, audits=rehearse)

@@ -62,10 +62,13 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
     if states.get("RESERVED"):
         unconfirmed = live.people(states=("RESERVED",), limit=LISTED)
     settled = ("REVEALED", "CORRECTED", "DESCRIBED")
+    wanted = status.people - states.get("SKIPPED", 0)
+    looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
     return Panels(
         funnel=(
             ("arrived", status.people, ""),
-            ("asked for", status.people - states.get("SKIPPED", 0), ""),
+            *looked,
+            ("asked for", wanted - states.get("OBSERVED", 0), ""),
             ("carried out or answered", sum(states.get(s, 0) for s in (*settled, "EXECUTED")), ""),
             ("outcome known", sum(states.get(s, 0) for s in settled), "REVEALED"),
             ("refused", states.get("WITHDRAWN", 0), "WITHDRAWN"),

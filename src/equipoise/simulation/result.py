@@ -201,6 +201,9 @@ class Summary(JsonValue):
         shares = ", ".join(f"{v} {share:.1%}" for v, share in self.verdicts.items() if share)
         low, middle, high = (self.cost_quantiles[q] for q in ("0.05", "0.5", "0.95"))
         rate = self.error_rate
+        # The adaptive audit asks for no features; what it has beside labels are looks.
+        looks = self.audit == "adaptive" and self.mean_features > 0.0
+        more = "more people looked at" if looks else "feature vectors"
         return "\n".join(
             [
                 f"{self.audit}: {self.repeats:,} runs, true Delta {self.difference:.4f} ({truth})",
@@ -212,6 +215,6 @@ class Summary(JsonValue):
                 f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
                 f"median {middle:,.6g}, 90% between {low:,.6g} and {high:,.6g}",
                 f"  asked       {self.mean_labels:,.6g} labels and "
-                f"{self.mean_features:,.6g} feature vectors on average",
+                f"{self.mean_features:,.6g} {more} on average",
             ]
         )

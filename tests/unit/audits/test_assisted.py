@@ -122,6 +122,32 @@ def test_in_blocks_it_is_the_audit_person_by_person() -> None:
     assert singles.finding.lower == pytest.approx(blocks.finding.lower, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("costs", "assist", "price"),
+    [(Costs(0, 0), Assist(seed=1), None), (Costs(0, 1), Assist(max_price=5.0, seed=1), 0.0)],
+)
+def test_where_labels_are_free_everybody_is_asked(
+    costs: Costs, assist: Assist, price: float | None
+) -> None:
+    past, stream = CellWorld(WORLD.cells, WORLD.r).past(), Stream(3)
+    audit = AdaptiveAudit(past, Question("false_omission_parity", gamma=0.05), costs, assist=assist)
+    for _ in range(200):
+        group, seen, outcome = stream.next()
+        ticket = audit.ask(group, 0, price=price, **seen)
+        assert ticket.want is not Want.OBSERVED
+        if ticket.want is Want.LABEL:
+            audit.tell(ticket, outcome)
+    assert audit.labels > 100
+
+
+def test_a_finding_calls_looks_looks() -> None:
+    audit = start(assist=Assist(seed=1))
+    told(audit, 1, most=300)
+    found = audit.so_far()
+    assert (found.looked, found.features) == (audit.features, 0)
+    assert f"labels and {found.looked} more people looked at" in str(found)
+
+
 def test_a_score_without_help_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'score' is for audits that look"):
         start().ask("A", 0, score=0.5)
