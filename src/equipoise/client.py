@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -27,7 +27,9 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.history.past import Past
-from equipoise.ledger import Checkpoint, Reply, Status
+from equipoise.ledger import Checkpoint, Reply, Status, inputs
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command
 from equipoise.question import Costs, Question, Want
 
 if TYPE_CHECKING:
@@ -155,29 +157,26 @@ class RemoteAudit:
 
         ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
         """
-        seen = _arrival(group, decision, score, price, version)
-        return self._about(person, "", seen)
+        return self._one("", do.Ask(person, group, decision, score, price, version))
 
     def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
         """Ask about many; a refused one has its ``problem`` set and holds up nobody.
 
         Each is a person, a group and a decision, then perhaps a score, a price and a version.
         """
-        rows = ({"person": person, **_arrival(*seen)} for person, *seen in people)
+        rows = (do.made(do.Ask, row, "person, group, decision") for row in people)
         return self._many("/people", "people", rows)
 
     def tell(
         self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
     ) -> Reply:
         """Bring an outcome (or features, where those were wanted), in any order, at any time."""
-        vector = None if features is None else [float(x) for x in features]
-        return self._about(person, "/outcome", {"outcome": outcome, "features": vector})
+        return self._one("/outcome", do.Tell(person, outcome, inputs.vector(person, features)))
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(
-            "/outcomes", "outcomes", ({"person": p, "outcome": y} for p, y in outcomes)
-        )
+        rows = (do.made(do.Tell, row, "person, outcome") for row in outcomes)
+        return self._many("/outcomes", "outcomes", rows)
 
     def executed(self, person: str) -> Reply:
         """Say that the override was carried out."""
@@ -288,12 +287,19 @@ class RemoteAudit:
     def _about(self, person: str, what: str, body: Mapping[str, Any] | None = None) -> Reply:
         return _reply(self._call("PUT", f"/people/{_part(person)}{what}", body))
 
-    def _many(self, path: str, name: str, rows: Iterable[Mapping[str, Any]]) -> list[Reply]:
-        rest, replies = iter(rows), list[Reply]()
-        while part := list(islice(rest, AT_ONCE)):
-            found = self._call("POST", path, {name: part})["results"]
-            replies += [_reply(one) for one in found]
-        return replies
+    def _one(self, what: str, command: do.Ask | do.Tell) -> Reply:
+        person, body = _apart(do.checked(command))
+        return self._about(person, what, body)
+
+    def _many(
+        self, path: str, name: str, commands: Iterable[Command | EquipoiseError]
+    ) -> list[Reply]:
+        def send(part: Sequence[Command]) -> list[Reply]:
+            rows = [{"person": person, **body} for person, body in map(_apart, part)]
+            found = self._call("POST", path, {name: rows})["results"] if rows else []
+            return [_reply(one) for one in found]
+
+        return do.in_batches(commands, AT_ONCE, send)
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Call until somebody answers; every call may be repeated."""
@@ -347,19 +353,10 @@ def _part(name: str) -> str:
     return quote(name, safe="")
 
 
-def _arrival(
-    group: str,
-    decision: int,
-    score: float | None = None,
-    price: int | None = None,
-    version: str = "",
-) -> dict[str, Any]:
-    seen = {"score": None if score is None else float(score), "price": price, "version": version}
-    return {
-        "group": group,
-        "decision": decision,
-        **{name: value for name, value in seen.items() if value not in (None, "")},
-    }
+def _apart(command: Command) -> tuple[str, dict[str, Any]]:
+    """Return whom a command is about, and what it says of them."""
+    said = {field.name: getattr(command, field.name) for field in fields(command)}
+    return said.pop("person"), {k: v for k, v in said.items() if v is not None and v != ""}
 
 
 def _whole(value: Any) -> Any:

@@ -38,6 +38,26 @@ def ledger(past: Path, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--assist", "--option", 'assist={"gate": 0.5}'), "leave out --assist, or"),
+        (("--option", "assist={}", "--max-price", 900), "leave out --max-price, or"),
+        (("--looks-per-label", 3), "'--looks-per-label' is for audits that look"),
+        (("--assist", "--max-price", 900, "--budget", 200), "a person's price may be 9.00 EUR"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    given: tuple[object, ...], message: str, past: Path, tmp_path: Path
+) -> None:
+    columns = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
+    money = ("--label-cost", 100, "--currency", "EUR", "--decimals", 2)
+    new = ("audit", "new", "loans", past, *columns, *money, "-l", tmp_path / "none.db")
+    done = equipoise(*new, *given)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
 def write_people(path: Path, first: int, many: int, dearest: int = 900) -> dict[str, int]:
     """Write applicants with what the lender knows of them; return what will become of them."""
     rng, outcomes = np.random.default_rng(first), {}

@@ -11,7 +11,8 @@ import pytest
 
 from equipoise import Costs, LiveAudit, Question, Want
 from equipoise.assist import Assist
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, LedgerError
+from equipoise.ledger.state import State, replay
 from equipoise.ledger.verify import Broken, canonical, digest, verify
 from equipoise.worlds import CellWorld
 
@@ -121,6 +122,66 @@ def test_what_cannot_be_used_leaves_no_trace(lived: Lived, seen: dict[str, Any],
     with pytest.raises(InvalidInput, match=rule):
         live.ask("stranger", "A", 0, **seen)
     assert live.checkpoint().seq == before
+
+
+def close_both_groups(ledger: str) -> LiveAudit:
+    """Hold so much that no further request at its worst fits the budget."""
+    live = LiveAudit.create(
+        ledger, "loans", WORLD.past(), QUESTION, Costs(0, 10), budget=250,
+        options={"assist": Assist(max_price=100)},
+    )  # fmt: skip
+    for n, price in enumerate((90, 90, 1, 1)):
+        live.ask(f"p{n}", "AB"[n % 2], 0, price=price)
+    return live
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_what_the_budget_closed_stays_closed_in_every_program(
+    corrected: bool, tmp_path: Path
+) -> None:
+    ledger = f"{tmp_path}/ledger.db"
+    one = close_both_groups(ledger)
+    other = LiveAudit.open(ledger, "loans")
+    one.tell("p0", 1)  # 90 are free again: enough for a price of 1
+    if corrected:
+        one.correct("p0", 0, "typing error")
+        one.correct("p0", 1, "right the first time")
+    for n, live in enumerate((one, other, LiveAudit.open(ledger, "loans"))):
+        reply = live.ask(f"late {n}", "A", 0, price=1)
+        assert (reply.want, reply.why) == (Want.NOTHING, "budget")
+        live.verify()
+    one.set_budget(900, "worth it")
+    assert other.ask("later", "A", 0, price=1).want is Want.LABEL
+    other.verify()
+
+
+def test_a_verdict_for_want_of_money_lasts(tmp_path: Path) -> None:
+    ledger = f"{tmp_path}/ledger.db"
+    live = close_both_groups(ledger)
+    live.tell("p0", 1)
+    live.tell("p1", 1)
+    assert live.finding is not None
+    assert "what is left does not cover one more request" in live.finding.reason
+    again = LiveAudit.open(ledger, "loans")
+    assert again.finding == live.finding
+    assert again.ask("late", "A", 0, price=1).want is Want.NOTHING
+    assert again.finding == live.finding
+    again.verify()
+
+
+def test_a_changed_look_is_named(lived: Lived) -> None:
+    live = lived[1]
+    events = [json.loads(line) for line in live.lines()]
+    at = next(i for i, e in enumerate(events) if e["data"].get("want") == "OBSERVED")
+    state = State(strict=True)
+    events[at]["data"]["observation"]["m"] += 1e-6
+    with pytest.raises(LedgerError, match=rf"event {at + 1} says .*: m is not the same"):
+        replay([canonical(event) for event in events], state)
+
+
+def test_people_looked_at_can_be_listed(lived: Lived) -> None:
+    live = lived[1]
+    assert len(live.people(states=("OBSERVED",))) == live.status().states["OBSERVED"] > 0
 
 
 def test_a_ledger_s_draws_are_its_own(ledger: str) -> None:

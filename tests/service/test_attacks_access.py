@@ -204,6 +204,28 @@ def test_a_writer_learns_nothing_beyond_replies(served: Served) -> None:
     ).status_code == 401  # fmt: skip
 
 
+def test_what_must_be_refused_does_not_tell_why_nothing_is_wanted(served: Served) -> None:
+    """A score for an audit that has no use for it, a price beyond the declared one."""
+    bank = served.as_("writer")
+    served.create("lottery", lottery=0.5)
+    assist = {"audit": "adaptive", "options": {"assist": {"max_price": 300}}}
+    served.create("dear", **assist, max_in_flight=1)
+    probes = {"lottery": {"score": 1.0}, "dear": {"price": 301}}
+
+    def probe(audit: str) -> set[int]:
+        ask = {**ASK, **probes[audit]}
+        put = (bank.put(f"/v1/audits/{audit}/people/probe{i}", json=ask) for i in range(8))
+        return {answer.status_code for answer in put}
+
+    assert probe("lottery") == probe("dear") == {422}
+    bank.put("/v1/audits/dear/people/p", json=ASK)  # nobody else may be in flight
+    assert probe("dear") == {422}
+    for change in ("pause", "conclude"):
+        for audit in probes:
+            served.as_("auditor").post(f"/v1/audits/{audit}/{change}", json={"why": "so"})
+            assert probe(audit) == {422}
+
+
 def test_a_writer_is_not_told_where_the_ledger_is(served: Served) -> None:
     served.create("hidden")
     bank, place = served.as_("writer"), Path(served.settings.ledger)

@@ -8,7 +8,9 @@ import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
 import pytest
 from study.postgres import in_memory
 from study.serving import WORLD, Served, serving
@@ -92,6 +94,28 @@ def test_an_audit_that_looks_takes_scores_and_prices(served: Served) -> None:
     served.create("plain")
     with pytest.raises(InvalidInput, match="'score' is for audits that look before they ask"):
         remote(served, "plain", "writer").ask("p", "A", 0, score=0.5)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"score": "0.5"}, {"score": True}, {"score": float("nan")}, {"score": "abc"},
+        {"price": ""}, {"price": -1}, {"price": 0.5}, {"version": 7},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_ledger_refuses_is_refused_before_it_is_sent(
+    served: Served, seen: dict[str, Any]
+) -> None:
+    served.create("strict", audit="adaptive", options={"assist": {"max_price": 300}})
+    bank = remote(served, "strict", "writer")
+    (name,) = seen
+    with pytest.raises(InvalidInput, match=name):
+        bank.ask("p", "A", 0, **seen)
+    full = {"score": None, "price": None, "version": "", **seen}
+    bad, good = bank.ask_many([("p", "A", 0, *full.values()), ("q", "A", 0, 0.5, np.int64(5))])
+    assert name in str(bad.problem)
+    assert good.problem is None
 
 
 def test_errors_are_the_ledgers(served: Served) -> None:

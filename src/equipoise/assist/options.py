@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from equipoise._json import JsonValue
-from equipoise.errors import InvalidInput, plain_number
+from equipoise.errors import InvalidInput, plain_number, require_finite
 
-__all__ = ["Assist"]
+__all__ = ["Assist", "require_seen"]
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,19 @@ class Assist(JsonValue):
                 "'price' must be between 0 and the declared 'max_price', "
                 f"{self.max_price:g}; got {price!r}"
             )
+
+
+def require_seen(assist: Assist | None, score: float | None, price: float | None) -> None:
+    """Refuse scores and prices that an audit cannot use, whatever it would decide."""
+    if assist is None:
+        if score is not None or price is not None:
+            given = "score" if score is not None else "price"
+            raise InvalidInput(
+                f"{given!r} is for audits that look before they ask: the adaptive one, made with "
+                "assist=equipoise.Assist(...) (audit new --assist)"
+            )
+        return
+    require_finite("score", score)
+    require_finite("price", price)
+    if price is not None:
+        assist.require_price(float(price))

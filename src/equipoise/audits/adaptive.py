@@ -16,7 +16,7 @@ from equipoise.assumed import Box, assumed_limits
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
 from equipoise.bands import bands_from_past
-from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_finite, require_kind
+from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_kind
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
@@ -248,7 +248,7 @@ class AdaptiveAudit(Audit):
         else:
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit that looks needs 'scores', 'prices' and 'draws'")
-            if not np.isnan(prices).all():
+            if self.assist is not None and not np.isnan(prices).all():
                 self.assist.require_price(float(np.nanmin(prices)))
                 self.assist.require_price(float(np.nanmax(prices)))
             labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
@@ -388,19 +388,6 @@ class AdaptiveAudit(Audit):
         return min(welcome, default=np.inf)
 
     # -- looking before asking ------------------------------------------------------------------
-
-    def _check_seen(
-        self, group: str, score: float | None, price: float | None, draw: float | None
-    ) -> None:
-        if self.assist is None:
-            super()._check_seen(group, score, price, draw)
-            return
-        require_finite("score", score)
-        require_finite("price", price)
-        if price is not None:
-            self.assist.require_price(float(price))
-        if draw is not None and not 0.0 <= draw < 1.0:
-            raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
 
     def _look(
         self,

@@ -19,6 +19,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.assist.options import Assist, require_seen
 from equipoise.cells import Cells
 from equipoise.errors import (
     InvalidInput,
@@ -133,6 +134,9 @@ class Audit(ABC):
     closes_for_good: bool = False
     """Whether a group whose dearest request the budget could not hold once is never asked again."""
 
+    assist: Assist | None = None
+    """How the audit looks before it asks; None if it does not."""
+
     takes_unknown: ClassVar[bool] = False
     """Whether outcomes of approved people may be unknown."""
 
@@ -199,7 +203,9 @@ class Audit(ABC):
         if not isinstance(group, str) or group not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         decision = binary("decision", decision)
-        self._check_seen(group, score, price, draw)
+        require_seen(self.assist, score, price)
+        if draw is not None and not 0.0 <= draw < 1.0:
+            raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
         want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
@@ -430,17 +436,6 @@ class Audit(ABC):
             return costs.feature
         return costs.worst if look is None else costs.feature + look.price
 
-    def _check_seen(
-        self, group: str, score: float | None, price: float | None, draw: float | None
-    ) -> None:
-        """Refuse scores and prices that this audit cannot use, before anything is decided."""
-        if score is not None or price is not None:
-            given = "score" if score is not None else "price"
-            raise InvalidInput(
-                f"{given!r} is for audits that look before they ask: the adaptive one, made with "
-                "assist=equipoise.Assist(...) (audit new --assist)"
-            )
-
     def _look(
         self,
         group: str,
@@ -458,11 +453,12 @@ class Audit(ABC):
             self._finding = self._conclude(self._why_broke())
 
     def _why_broke(self) -> str:
-        if self.cost > 0.0:
-            return "the budget is spent"
+        if self.cost > 0.0 or self._closed:
+            return "the budget is spent: what is left does not cover one more request at its worst"
+        least = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
         return (
             f"the budget of {self.budget:,.10g} does not cover one request, which may cost "
-            f"{self._least_hold():,.10g}"
+            f"{least:,.10g}"
         )
 
     def _require_open(self, ticket: Ticket) -> None:

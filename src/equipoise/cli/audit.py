@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -95,6 +96,10 @@ def new(
             help="With --assist: the most that one label may cost.", rich_help_panel=MONEY
         ),
     ] = None,
+    looks_per_label: Annotated[
+        float | None,
+        typer.Option(help="With --assist: at most so many people are looked at per label [8]."),
+    ] = None,
     ledger: Ledger = LEDGER,
     actor: Actor = None,
     json: Json = False,
@@ -122,8 +127,11 @@ def new(
         currency=currency,
         decimals=decimals,
         approvals=approval or (),
-        options={n: _json_value(v) for n, v in pairs("--option", option)}
-        | _assist_option(assist, max_price),
+        options=_with_assist(
+            {n: _json_value(v) for n, v in pairs("--option", option)},
+            assist,
+            {"--max-price": max_price, "--looks-per-label": looks_per_label},
+        ),
         actor=actor,
     )
     show(live.status(), json)
@@ -172,12 +180,26 @@ def _say_if_free(history: History, question: Question) -> None:
         )
 
 
-def _assist_option(assist: bool, max_price: int | None) -> dict[str, Any]:
+def _with_assist(
+    options: dict[str, Any], assist: bool, given: Mapping[str, float | None]
+) -> dict[str, Any]:
     from equipoise.assist import Assist
 
-    if max_price is not None and not assist:
-        raise InvalidInput("'--max-price' is for audits that look before they ask: add --assist")
-    return {"assist": Assist(max_price=max_price)} if assist else {}
+    said = {flag: value for flag, value in given.items() if value is not None}
+    if "assist" in options and (assist or said):
+        flag = next(iter(said), "--assist")
+        raise InvalidInput(
+            f"'--option assist=...' says all about looking before asking: leave out {flag}, or "
+            "say it with --assist, --max-price and --looks-per-label"
+        )
+    if said and not assist:
+        raise InvalidInput(
+            f"{next(iter(said))!r} is for audits that look before they ask: add --assist"
+        )
+    if not assist:
+        return options
+    looks = said.get("--looks-per-label", Assist.looks_per_label)
+    return options | {"assist": Assist(looks, max_price=given["--max-price"])}
 
 
 def _json_value(text: str) -> Any:

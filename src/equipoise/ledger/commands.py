@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -241,6 +241,25 @@ def checked_or_refused(command: Command | EquipoiseError) -> Command | Equipoise
         return command if isinstance(command, EquipoiseError) else checked(command)
     except EquipoiseError as error:
         return error
+
+
+def in_batches(
+    commands: Iterable[Command | EquipoiseError],
+    size: int,
+    run: Callable[[Sequence[Command]], Iterable[Reply | EquipoiseError]],
+) -> list[Reply]:
+    """Carry out commands, so many at once; a refused one has its ``problem`` set."""
+    everything, replies = list(commands), list[Reply]()
+    for start in range(0, len(everything), size):
+        batch = everything[start : start + size]
+        part = [checked_or_refused(command) for command in batch]
+        results = iter(run([c for c in part if not isinstance(c, EquipoiseError)]))
+        for given, command in zip(batch, part, strict=True):
+            result = command if isinstance(command, EquipoiseError) else next(results)
+            if isinstance(result, EquipoiseError):
+                result = Reply(shown(getattr(given, "person", "")), problem=str(result))
+            replies.append(result)
+    return replies
 
 
 def shown(person: object) -> str:

@@ -443,18 +443,7 @@ class LiveAudit(Proofs):
         return result
 
     def _many(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
-        everything, replies = list(commands), []
-        for start in range(0, len(everything), AT_ONCE):
-            batch = everything[start : start + AT_ONCE]
-            part = [do.checked_or_refused(command) for command in batch]
-            results = iter(self._run([c for c in part if not isinstance(c, EquipoiseError)]))
-            for given, command in zip(batch, part, strict=True):
-                result = command if isinstance(command, EquipoiseError) else next(results)
-                if isinstance(result, EquipoiseError):
-                    person = do.shown(getattr(given, "person", ""))
-                    result = Reply(person, problem=str(result))
-                replies.append(result)
-        return replies
+        return do.in_batches(commands, AT_ONCE, self._run)
 
     def _run(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         return self._driver.run(commands, self.actor, self._clock())

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.assist.options import require_seen
 from equipoise.errors import Conflict, ProtocolError, UnknownName
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Reply
@@ -34,6 +35,7 @@ class PeopleWriter(Pen):
             return reply_about(row, repeated=True)
         if group is None:
             raise UnknownName("group", command.group, state.groups)
+        require_seen(state.settings.assist, command.score, command.price)
         salt, number = self._salt(), state.people + 1
         who = keyed(salt, self._uid, name)
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
@@ -89,7 +91,7 @@ class PeopleWriter(Pen):
                 return None, "lottery"
         if state.in_flight_limit_reached(group):
             return None, "in_flight"
-        before = audit.finding
+        before, closed = audit.finding, audit.closed
         ticket = audit.ask(
             *(group, decision),
             score=command.score,
@@ -104,10 +106,11 @@ class PeopleWriter(Pen):
             return ticket, ""
         if audit.finding is not before:
             data["ended"] = True
+        if audit.closed != closed:
+            data["closed"] = True
         if decision == 1:
             return ticket, "approved"
-        closed = audit.is_broke or group in audit.closed
-        if closed or audit.costs.of(group).worst > audit.available:
+        if audit.is_broke or group in audit.closed or audit.costs.of(group).worst > audit.available:
             return ticket, "budget"
         return ticket, "not_wanted" if audit.finding is None else "decided"
 
@@ -235,9 +238,13 @@ class PeopleWriter(Pen):
         if row is None:  # erased before, or never known: nothing is left that could tell
             return Reply("", state="ERASED", repeated=True)
         if row.open:
+            way = {
+                "RESERVED": "withdraw it, or tell the outcome",
+                "EXECUTED": "tell the outcome, or mark it overdue and write it off",
+                "OVERDUE": "tell the outcome, or write it off",
+            }[row.state]
             raise ProtocolError(
-                f"person {row.person!r} is {row.state}; settle the request first: withdraw it, "
-                "tell the outcome, or write it off"
+                f"person {row.person!r} is {row.state}; settle the request first: {way}"
             )
         if row.state == "DESCRIBED" and not self.state.features_erased:
             raise ProtocolError(

@@ -185,7 +185,7 @@ class Settings:
         """The groups' names."""
         return self.past.cells.groups
 
-    @property
+    @cached_property
     def assist(self) -> Assist | None:
         """How the audit looks before it asks; None if it does not."""
         found = self.options.get("assist")
@@ -239,7 +239,7 @@ def rehearse(settings: Settings) -> None:
         raise InvalidInput(
             "'budget' (--budget) must pay for at least one request at its worst, in whole minor "
             f"units (cents); {settings.money(settings.budget)} does not, at costs of "
-            f"{settings.costs}"
+            f"{settings.costs}{_dearest(settings)}"
         )
     fallback = getattr(audit, "fallback_question", None)
     if fallback is not None:  # Exp-Audit may turn to labels later
@@ -247,6 +247,11 @@ def rehearse(settings: Settings) -> None:
 
         tau = settings.options.get("tau")
         RSAudit(settings.past, fallback, settings.costs, tau=tau)
+
+
+def _dearest(settings: Settings) -> str:
+    most = None if settings.assist is None else settings.assist.max_price
+    return "" if most is None else f", where a person's price may be {settings.money(int(most))}"
 
 
 def build(settings: Settings, budget: int | None) -> Audit:

@@ -93,17 +93,29 @@ class State(Standing):
         seen = data.get("observation")
         look = None if seen is None else from_observation(seen)
         recorded = _ticket(data, data["hold"], look)
-        made, ended = ticket is not None, data.get("ended", False)
+        made = ticket is not None
         if not made and self._strict:
-            made, before = True, self.memory.finding
-            ticket = self._ask_again(recorded)
-            if not _same(ticket, recorded) or (self.memory.finding is not before) != ended:
-                raise LedgerError(
-                    f"event {self.seq} says that {recorded} was wanted; the audit says {ticket}"
-                )
+            made = True
+            self._decide_again(recorded, data)
         self.requests = recorded.number + 1
-        if recorded.want is not Want.NOTHING or ended:
+        # whoever ended the audit, or closed a group for good, has to be asked again in a replay
+        if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
             self.memory.asked(recorded, by_audit=made)
+
+    def _decide_again(self, recorded: Ticket, data: Data) -> None:
+        audit = self.memory.audit
+        finding, closed = audit.finding, audit.closed
+        ticket = self._ask_again(recorded)
+        differs = _difference(ticket, recorded)
+        if (audit.finding is not finding) != data.get("ended", False):
+            differs = "whether the audit ended there"
+        if (audit.closed != closed) != data.get("closed", False):
+            differs = "whether the budget closed the group for good"
+        if differs:
+            raise LedgerError(
+                f"event {self.seq} says that {recorded} was wanted; the audit says {ticket}: "
+                f"{differs} is not the same"
+            )
 
     def _executed(self, data: Data, _: Event) -> None:
         if data["moved"]:
@@ -293,15 +305,18 @@ def _ticket(data: Data, hold: int, look: Look | None) -> Ticket:
     return Ticket(data["request"], data["group"], data["decision"], want, float(hold), look)
 
 
-def _same(ticket: Ticket, recorded: Ticket) -> bool:
-    """Say whether two decisions are the same; computed numbers may differ in their last digits."""
-    if replace(ticket, look=None) != replace(recorded, look=None):
-        return False
+def _difference(ticket: Ticket, recorded: Ticket) -> str:
+    """Say in what two decisions differ; computed numbers may do so in their last digits."""
     one, other = ticket.look, recorded.look
-    if one is None or other is None:
-        return one is other
-    computed = [(getattr(one, n), getattr(other, n)) for n in ("m", "pi", "low", "high")]
-    given = [(getattr(one, n), getattr(other, n)) for n in ("score", "version", "price", "draw")]
-    return all(a == b for a, b in given) and all(
-        abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in computed
-    )
+    if replace(ticket, look=None) != replace(recorded, look=None) or (one is None) != (
+        other is None
+    ):
+        return "what was wanted"
+    for name in () if one is None else ("score", "version", "price", "draw"):
+        if getattr(one, name) != getattr(other, name):
+            return f"the {name}"
+    for name in () if one is None else ("m", "pi", "low", "high"):
+        value, known = getattr(one, name), getattr(other, name)
+        if abs(value - known) > 1e-9 * max(1.0, abs(known)):
+            return name
+    return ""

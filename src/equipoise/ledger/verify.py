@@ -59,7 +59,8 @@ _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 _FACTS = "person group decision want was request"
 # What each kind of event holds; a question mark says that it may be missing.
 FIELDS = {
-    "asked": "person who group decision want hold request why place? drawn? ended? observation?",
+    "asked": "person who group decision want hold request why place? drawn? ended? closed? "
+    "observation?",
     "executed": f"{_FACTS} place? moved",
     "revealed": f"{_FACTS} place? before? cost overrun late after_verdict outcome features?",
     "described": f"{_FACTS} place? before? cost overrun features",
@@ -422,6 +423,9 @@ class Books:
             self._require("drawn", drawn, True if lottery < 1 else None)
         if (drawn is False) != (why == "lottery"):
             raise ValueError(f"drawn is {drawn} and the reason {why!r}")
+        assist = self._settings["options"].get("assist") or {}
+        if "closed" in data and (why != "budget" or assist.get("max_price") is None):
+            raise ValueError("a group is closed for good where nothing of that kind was declared")
         if (why == "paused" and not self.paused) or (why == "concluded" and not self.concluded):
             raise ValueError(f"nobody was asked for being {why}, and the audit is not")
 

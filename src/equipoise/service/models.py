@@ -38,7 +38,7 @@ class Arrival(Model):
     decision: Bit
     score: Number | None = None
     price: Amount | None = None
-    version: Annotated[str, StringConstraints(max_length=200)] = ""
+    version: Annotated[str, StringConstraints(max_length=2000)] = ""
 
 
 class NamedArrival(Arrival):

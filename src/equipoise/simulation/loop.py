@@ -218,7 +218,7 @@ class PersonByPerson:
     def _seen(self, people: People) -> list[tuple[float | None, float | None, float | None]]:
         """Return score, price and a draw that nobody could foresee, for an audit that looks."""
         n = len(people)
-        if getattr(self._audit, "assist", None) is None:
+        if self._audit.assist is None:
             return [(None, None, None)] * n
         draws = self._rng.random(n).tolist()
         return list(zip(*people.scores_and_prices(), draws, strict=True))
