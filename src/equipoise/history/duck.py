@@ -70,9 +70,10 @@ class DuckSource:
 
     def numbers(self, where: Condition, most: int) -> list[int]:
         """Return the numbers of the first rows for which all conditions hold."""
+        # Names are given outside, where they cannot be taken for columns of the table.
         rows = self._fetch(
-            f"SELECT number FROM (SELECT *, ROW_NUMBER() OVER () AS number FROM {TABLE}) "
-            f"WHERE {_sql(where)} LIMIT {most}"
+            f"SELECT number FROM (SELECT ROW_NUMBER() OVER (), {_sql(where)} FROM {TABLE}) "
+            f"AS numbered(number, is_hit) WHERE is_hit LIMIT {most}"
         )
         return [int(number) for (number,) in rows]
 
@@ -83,8 +84,9 @@ class DuckSource:
         held, and the scan ends there; ``python -m bench history`` compares other ways.
         """
         ((place,),) = self._fetch(
-            f"SELECT number FROM (SELECT *, ROW_NUMBER() OVER () AS number FROM {TABLE} "
-            f"WHERE {_sql(read)}) WHERE {_sql(hit)} LIMIT 1 OFFSET {tau - 1}"
+            f"SELECT number FROM (SELECT ROW_NUMBER() OVER (), {_sql(hit)} FROM {TABLE} "
+            f"WHERE {_sql(read)}) AS numbered(number, is_hit) WHERE is_hit "
+            f"LIMIT 1 OFFSET {tau - 1}"
         )
         return int(place)
 
@@ -95,9 +97,9 @@ class DuckSource:
         by = "TRY_CAST(CAST(place AS VARCHAR) AS DOUBLE) NULLS LAST, place NULLS LAST"
         ((people_before, hits_before, people, hits),) = self._fetch(
             f"""
-            WITH places AS (
-                SELECT {at} AS place, COUNT(*) FILTER (WHERE {_sql(read)}) AS people,
-                       COUNT(*) FILTER (WHERE {_sql(hit)}) AS hits
+            WITH places(place, people, hits) AS (
+                SELECT {at}, COUNT(*) FILTER (WHERE {_sql(read)}),
+                       COUNT(*) FILTER (WHERE {_sql(hit)})
                 FROM {TABLE} GROUP BY {at}
             ), sums AS (
                 SELECT people, hits, SUM(people) OVER (ORDER BY {by}) AS people_until,

@@ -131,6 +131,29 @@ def test_a_column_may_have_any_name(tmp_path: Path) -> None:
     assert history.rows_until(1, group="b", outcome=0) == 1
 
 
+@pytest.mark.parametrize("name", ["number", "NUMBER", "is_hit", "place", "People", "hits"])
+def test_a_column_may_have_a_name_that_queries_use(name: str) -> None:
+    """Places are counted, never read from a column, used or not, that is called like them."""
+    rows = range(60)
+    frame = pd.DataFrame(
+        {
+            name: [900_000 + i for i in rows],
+            "g": ["ab"[i % 2] for i in rows],
+            "d": 1,
+            "y": [int(i % 3 > 0) for i in rows],
+        }
+    )
+    for order in ({}, {"order_by": name}):
+        history = eq.History.read(frame, **COLUMNS, **order)
+        assert history.rows_until(5, group="a", outcome=1) == 8
+        assert history.rows_until(5, group="a", outcome=1, within_group=False) == 15
+    marked = frame.drop(columns=name).rename(columns={"y": name})
+    history = eq.History.read(marked, group="g", decision="d", outcome=name)
+    assert history.rows_until(5, group="a", outcome=1) == 8
+    with pytest.raises(BadData, match=r"empty in 1 row \(number 7\)"):
+        read(frame.assign(g=frame["g"].where(frame.index != 6)))
+
+
 def test_a_stranger_may_not_reach_the_database() -> None:
     """Values and names are quoted: nothing in a table is run as SQL."""
     nasty = "x'; DROP TABLE equipoise_past; --"
