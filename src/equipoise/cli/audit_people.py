@@ -204,7 +204,7 @@ def tell(
     person: Person = None,
     outcome: Annotated[
         str | None,
-        typer.Argument(help="1 for good, 0 for bad, or the past's own words.", show_default=False),
+        typer.Argument(help="1 (good) or 0 (bad), or the past's own words.", show_default=False),
     ] = None,
 ) -> None:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from equipoise.errors import UnknownName
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.coding import Coding
 from equipoise.history.values import STANDARD, is_missing, key_of
 
 __all__ = ["CodedRows", "LiveValues"]
+
+
+PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
 
 
 class LiveValues:
@@ -35,9 +38,19 @@ class LiveValues:
 
     def bit(self, role: str, value: object) -> Any:
         """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
-        if (plain := STANDARD.get(key_of(value))) is not None:
+        key, coding = key_of(value), self.coding
+        if (plain := STANDARD.get(key)) is not None:
+            if coding is not None and getattr(coding, role).bit(value) == 1 - plain:
+                one, zero = PLAIN[role]
+                raise InvalidInput(
+                    f"{role!r} of {value!r} may mean either: the past's column "
+                    f"{getattr(coding.columns, role)!r} was read the other way round; say {one!r} "
+                    f"or {zero!r}, or give a file with that column"
+                )
             return plain
-        return value if self.coding is None else self.coding.bit_of(role, value)
+        if key in PLAIN[role] and (coding is None or getattr(coding, role).bit(value) is None):
+            return int(key == PLAIN[role][0])
+        return value if coding is None else coding.bit_of(role, value)
 
     def is_missing(self, value: object) -> bool:
         """Whether a value stands for none."""
@@ -66,7 +79,8 @@ class CodedRows:
         self.columns: dict[str, str] = {}
         for name in names:
             past = self._past_columns(name)
-            if name not in given and past and all(column in header for column in past):
+            named = name not in given or (given[name],) == tuple(past)
+            if named and past and all(column in header for column in past):
                 self._coded[name] = [f"{name} {at}" for at in range(len(past))]
                 self.columns |= dict(zip(self._coded[name], past, strict=True))
             else:

@@ -211,10 +211,11 @@ def _require_few(column: str, spellings: Mapping[str, Counter[str]], most: int) 
     if len(spellings) <= most and (not scores or most != MOST_VALUES_OF_A_GROUP):
         return
     some = shown([next(iter(s)) for s in list(spellings.values())[:3]])
+    enough = max(len(spellings), MOST_VALUES_OF_A_GROUP + 1)
     raise BadData(
         f"column {column!r} must hold groups; found {len(spellings):,} different values, such as "
         f"{some}; is it a score or an identifier? If these are groups indeed, "
-        f"max_groups={len(spellings)} (--max-groups {len(spellings)}) reads them"
+        f"max_groups={enough} (--max-groups {enough}) reads them"
     )
 
 

@@ -172,6 +172,7 @@ def tally(
     outcome = read_yes_no("outcome", columns.outcome, outcomes, said.positive, said.negative)
     require_used(
         said.positive,
+        said.negative,
         {"decision": decisions, "outcome": outcomes},
         {"decision": decision, "outcome": outcome},
     )
@@ -334,7 +335,8 @@ def _require_few_values(columns: Columns, rows: Sequence[Row], said: Said) -> No
         some = shown(sorted(name_of(map(text_of, g)) for g in groups)[:3])
         raise BadData(
             f"column {shown(columns.groups)} must hold groups, at most {MOST_GROUPS:,}; found "
-            f"more, such as {some}; is it a number or an identifier?"
+            f"more, such as {some}; is it a number or an identifier? If these are groups indeed, a "
+            "larger max_groups (--max-groups) reads them"
         )
     for column, values in (
         (columns.decision, {text_of(row.decision) for row in rows}),

@@ -327,15 +327,23 @@ def _require_utf8(path: str) -> None:
         return
     with open(path, "rb") as file:
         head = file.read(1 << 16)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 4:
-        said = "UTF-16"
+    text = head[: head.rfind(b"\n") + 1]
+    if head.startswith(b"\xfe\xff") or head[::2].count(0) > len(head) // 4:
+        said, way = "UTF-16 (big-endian)", _converted("UTF-16BE")
+    elif head.startswith(b"\xff\xfe") or head[1::2].count(0) > len(head) // 4:
+        said, way = "UTF-16", "encoding='utf-16' (--encoding utf-16) reads it"
     else:
         try:
-            head[: head.rfind(b"\n") + 1].decode()
+            text.decode()
             return
         except UnicodeDecodeError:
-            said = "not UTF-8, most likely Latin-1 (Windows-1252)"
-    code = "utf-16" if said == "UTF-16" else "latin-1"
-    raise BadData(
-        f"cannot read {path!r}: it is {said}; encoding='{code}' (--encoding {code}) reads it"
-    )
+            if any(0x80 <= byte < 0xA0 for byte in head):
+                said, way = "not UTF-8, most likely Windows-1252", _converted("WINDOWS-1252")
+            else:
+                said = "not UTF-8, most likely Latin-1"
+                way = "encoding='latin-1' (--encoding latin-1) reads it"
+    raise BadData(f"cannot read {path!r}: it is {said}; {way}")
+
+
+def _converted(code: str) -> str:
+    return f"write it as UTF-8 first: iconv -f {code} -t UTF-8 FILE > NEW (or save it so)"

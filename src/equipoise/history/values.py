@@ -172,9 +172,22 @@ def require_meaning(argument: str, meaning: object) -> None:
 
 
 def require_used(
-    positive: Meaning, found: Mapping[str, Mapping[str, int]], readings: Mapping[str, YesNo]
+    positive: Meaning,
+    negative: Meaning,
+    found: Mapping[str, Mapping[str, int]],
+    readings: Mapping[str, YesNo],
 ) -> None:
-    """Raise if a ``positive`` for both columns is in neither, or turns round two columns of 0/1."""
+    """Raise if a ``positive`` for both columns is in neither, or two columns are turned round."""
+    turned = [role for role, reading in readings.items() if {"0", "false"} <= set(reading.ones)]
+    for argument, meaning in (("positive", positive), ("negative", negative)):
+        if meaning is None or isinstance(meaning, Mapping) or len(turned) < len(ROLES):
+            continue
+        example = _listed(meaning)[0]
+        raise InvalidInput(
+            f"{argument!r} of {shown(map(str, _listed(meaning)))} would turn both columns round; "
+            f"say which one, for example {argument}={{'outcome': {example!r}}} "
+            f"(--{argument} outcome={example})"
+        )
     if positive is None or isinstance(positive, Mapping):
         return
     wanted = {key_of(value) for value in _listed(positive)}
@@ -182,12 +195,6 @@ def require_used(
         known = [value for values in found.values() for value in values]
         said = ", ".join(map(text_of, _listed(positive)))
         raise UnknownName("value of 'positive'", said, dict.fromkeys(known))
-    turned = [role for role, reading in readings.items() if {"0", "false"} <= set(reading.ones)]
-    if len(turned) == len(ROLES):
-        raise InvalidInput(
-            f"'positive' of {shown(map(str, _listed(positive)))} would turn both columns round; "
-            "say which one, for example positive={'outcome': 0} (--positive outcome=0)"
-        )
 
 
 def shown(values: Iterable[str], most: int = 5) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from equipoise.cli.audit_people import number
-from equipoise.cli.coded import LiveValues
+from equipoise.cli.coded import CodedRows, LiveValues
 from equipoise.errors import InvalidInput
 from equipoise.history import History
 
@@ -25,6 +25,21 @@ def test_what_is_a_number_is_never_missing() -> None:
     assert [number("--score", value, values()) for value in ("-1", -1.0, "0.5")] == [-1, -1, 0.5]
     with pytest.raises(InvalidInput, match="must be a number; got 'high'"):
         number("--score", "high", values())
+
+
+def test_a_past_read_the_other_way_round_makes_bare_bits_ambiguous() -> None:
+    frame = PAST.assign(y=["0", "1", None, None, "0", "1"])
+    past = History.read(frame, group="g", decision="d", outcome="y", positive={"outcome": 0})
+    assert past.coding is not None
+    turned = LiveValues(past.cells.groups, past.coding.to_dict())
+    with pytest.raises(InvalidInput, match=r"may mean either.*say 'good' or 'bad'"):
+        turned.bit("outcome", "0")
+    assert (turned.bit("outcome", "Good "), turned.bit("outcome", "bad")) == (1, 0)
+    assert (turned.bit("decision", "1"), turned.bit("decision", "denied")) == (1, 0)
+    named = CodedRows(turned, ("person", "outcome"), {"outcome": "y"}, ("who", "y"))
+    assert named.value("outcome", {"outcome 0": "0"}) == 1  # as the past's own column
+    other = CodedRows(turned, ("person", "outcome"), {"outcome": "result"}, ("who", "result"))
+    assert other.value("outcome", {"outcome": "good"}) == 1
 
 
 def values() -> LiveValues:

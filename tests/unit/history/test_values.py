@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import Coding
 
+PLAIN = {"group": "race", "decision": "approved", "outcome": "repaid"}
 COLUMNS = {"group": "race", "decision": "decision", "outcome": "status"}
 
 
@@ -283,3 +285,37 @@ def test_short_forms_are_hinted_at_and_never_joined() -> None:
     assert said in read.notes
     assert any("'F' and 'female' are counted as different groups" in note for note in read.notes)
     assert not any("male' and" in note or "'M' and" in note for note in read.notes)
+
+
+def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> None:
+    rows = "race,approved,repaid\nMüller,1,1\nMüller,0,\nb €,1,0\nb €,0,\n"
+    for code, said in (("utf-16-be", "UTF-16BE"), ("cp1252", "WINDOWS-1252")):
+        path = tmp_path / f"{code}.csv"
+        path.write_bytes(rows.encode(code))
+        with pytest.raises(BadData, match=f"iconv -f {said} -t UTF-8") as refused:
+            eq.History.read(path, **PLAIN)
+        converted = tmp_path / f"{code}-new.csv"
+        words = str(refused.value).split("iconv -f ")[1].split()[0]
+        done = subprocess.run(
+            ["iconv", "-f", words, "-t", "UTF-8", path], capture_output=True, check=True
+        )
+        converted.write_bytes(done.stdout)
+        assert eq.History.read(converted, **PLAIN).cells.groups == ("Müller", "b €")
+
+
+def test_a_negative_for_both_columns_does_not_turn_both_round() -> None:
+    frame = {"race": ["a", "a", "b", "b"], "approved": [0, 1, 0, 1], "repaid": [0, 1, 1, 0]}
+    with pytest.raises(InvalidInput, match="'negative' of '1' would turn both columns round"):
+        eq.History.read(
+            pd.DataFrame(frame), **PLAIN, negative=1, denied_outcomes="ignore", unknown="bounds"
+        )
+    one = {"negative": {"outcome": 1}, "denied_outcomes": "ignore"}
+    assert eq.History.read(pd.DataFrame(frame), **PLAIN, **one).cells["a"].denied == 1
+
+
+def test_fifty_groups_with_a_fraction_are_read_as_the_message_says() -> None:
+    names = ["0.5", *map(str, range(49))]
+    frame = {"race": names * 2, "approved": [1] * 50 + [0] * 50, "repaid": [1] * 50 + [None] * 50}
+    with pytest.raises(BadData, match="max_groups=51"):
+        eq.History.read(pd.DataFrame(frame), **PLAIN)
+    assert len(eq.History.read(pd.DataFrame(frame), **PLAIN, max_groups=51).cells) == 50
