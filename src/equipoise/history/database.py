@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InvalidInput, MissingExtra
+from equipoise.history.dates import (
+    MOST_FORMS,
+    UTC_OFFSET,
+    DateText,
+    moment,
+    read_date_texts,
+    require_dates,
+)
 from equipoise.history.source import (
     Block,
     Condition,
     Moment,
     Reading,
-    moment,
     require_columns,
-    require_dates,
 )
 
 if TYPE_CHECKING:
@@ -154,12 +160,10 @@ class DatabaseSource:
         at = _column(column)
         some = self._fetch(self._select(at).where(at.is_not(None)).limit(1))
         like = some[0][0] if some else None
-        bad = at.is_(None)
-        if isinstance(like, str):
-            bad = sql.or_(bad, sql.not_(at.like("____-__-__%")))
-        ((without,),) = self._fetch(self._select(sql.func.count()).where(bad))
+        ((without,),) = self._fetch(self._select(sql.func.count()).where(at.is_(None)))
         require_dates(column, like, int(without))
-        start, end = moment("since", since, like), moment("until", until, like)
+        text = self._date_texts(column) if isinstance(like, str) else None
+        start, end = moment("since", since, like, text), moment("until", until, like, text)
         cut = copy.copy(self)
         cut._where = [
             *self._where,
@@ -167,6 +171,22 @@ class DatabaseSource:
             *([at < end] if end is not None else []),
         ]
         return cut
+
+    def _date_texts(self, column: str) -> DateText:
+        import sqlalchemy as sql
+
+        at = _column(column)
+        day = sql.func.substr(at, 1, 10).label("day")
+        rest = sql.func.replace(sql.func.substr(at, 11), UTC_OFFSET, "U")
+        for digit in "012345678":
+            rest = sql.func.replace(rest, digit, "9")
+        forms = self._select(day, rest.label("rest"), at.label("value")).subquery("forms")
+        found = self._fetch(
+            sql.select(forms.c.day, forms.c.rest, sql.func.min(forms.c.value), sql.func.count())
+            .group_by(forms.c.day, forms.c.rest)
+            .limit(MOST_FORMS)
+        )
+        return read_date_texts(column, found)
 
     def _select(self, *what: Any) -> Select[Any]:
         import sqlalchemy as sql

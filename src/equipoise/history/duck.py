@@ -7,14 +7,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InvalidInput
+from equipoise.history.dates import (
+    MOST_FORMS,
+    UTC_OFFSET,
+    DateText,
+    moment,
+    read_date_texts,
+    require_dates,
+)
 from equipoise.history.source import (
     Block,
     Condition,
     Moment,
     Reading,
-    moment,
     require_columns,
-    require_dates,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["DuckSource", "connect", "identifier"]
 
 TABLE = "equipoise_past"
-ISO = "____-__-__%"
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConnection:
@@ -120,16 +125,25 @@ class DuckSource:
         ((like, without),) = self._fetch(
             f"SELECT ANY_VALUE({at}), SUM(CAST({at} IS NULL AS INT)) FROM {TABLE}"
         )
-        if isinstance(like, str):
-            ((without,),) = self._fetch(
-                f"SELECT COUNT(*) FROM {TABLE} WHERE {at} IS NULL OR {at} NOT LIKE '{ISO}'"
-            )
         require_dates(column, like, int(without or 0))
-        ends = ((">=", moment("since", since, like)), ("<", moment("until", until, like)))
+        text = self._date_texts(column) if isinstance(like, str) else None
+        ends = (
+            (">=", moment("since", since, like, text)),
+            ("<", moment("until", until, like, text)),
+        )
         rule = " AND ".join(f"{at} {sign} {_literal(end)}" for sign, end in ends if end is not None)
         return DuckSource(
             self.name, lambda: self._relation().filter(rule), [column], ordered=self.ordered
         )
+
+    def _date_texts(self, column: str) -> DateText:
+        at = identifier(column)
+        rest = f"REPLACE(SUBSTR({at}, 11), '{UTC_OFFSET}', 'U')"
+        found = self._fetch(
+            f"SELECT SUBSTR({at}, 1, 10), REGEXP_REPLACE({rest}, '[0-9]', '9', 'g'), MIN({at}), "
+            f"COUNT(*) FROM {TABLE} GROUP BY 1, 2 LIMIT {MOST_FORMS}"
+        )
+        return read_date_texts(column, found)
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         with Reading(self.name, self._error):

@@ -197,7 +197,7 @@ class History(Shown):
         against = (explored_against,) if isinstance(explored_against, str) else explored_against
         if against and explored is None:
             raise InvalidInput("'explored_against' (--explored-against) belongs to 'explored'")
-        more = (*against, *(name for name in (order_by, score) if name is not None))
+        more = (*against, *(name for name in (order_by, score, date) if name is not None))
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
         )

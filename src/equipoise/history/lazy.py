@@ -10,14 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from equipoise.errors import InvalidInput
+from equipoise.history.dates import (
+    MOST_FORMS,
+    UTC_OFFSET,
+    DateText,
+    moment,
+    read_date_texts,
+    require_dates,
+)
 from equipoise.history.source import (
     Block,
     Condition,
     Moment,
     Reading,
-    moment,
     require_columns,
-    require_dates,
 )
 
 __all__ = ["LazySource"]
@@ -112,12 +118,11 @@ class LazySource:
         at = nw.col(column)
         some = self._fetch(self._frame.select(column).filter(~at.is_null()).head(1))
         like = some[0][0] if some else None
-        bad = at.is_null()
-        if isinstance(like, str):
-            bad = bad | ~at.str.contains(r"^\d\d\d\d-\d\d-\d\d")
-        ((without,),) = self._fetch(self._frame.select(column).filter(bad).select(nw.len()))
+        missing = self._frame.select(column).filter(at.is_null())
+        ((without,),) = self._fetch(missing.select(nw.len()))
         require_dates(column, like, int(without))
-        start, end = moment("since", since, like), moment("until", until, like)
+        text = self._date_texts(column) if isinstance(like, str) else None
+        start, end = moment("since", since, like, text), moment("until", until, like, text)
         frame = self._frame
         if start is not None:
             frame = frame.filter(at >= start)
@@ -128,6 +133,17 @@ class LazySource:
         cut = copy.copy(self)
         cut._frame = frame
         return cut
+
+    def _date_texts(self, column: str) -> DateText:
+        import narwhals as nw
+
+        at = nw.col(column)
+        rest = at.str.slice(10).str.replace_all(UTC_OFFSET, "U", literal=True)
+        forms = self._frame.select(
+            day=at.str.slice(0, 10), rest=rest.str.replace_all("[0-9]", "9"), value=at
+        )
+        found = forms.group_by("day", "rest").agg(nw.col("value").min(), n=nw.len())
+        return read_date_texts(column, self._fetch(found.head(MOST_FORMS)))
 
     def _fetch(self, frame: Any) -> list[tuple[Any, ...]]:
         with warnings.catch_warnings(), Reading(self.name, Exception):

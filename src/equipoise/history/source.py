@@ -20,9 +20,7 @@ __all__ = [
     "Moment",
     "Reading",
     "Source",
-    "moment",
     "require_columns",
-    "require_dates",
 ]
 
 Condition = Mapping[str, Sequence[object]]
@@ -90,44 +88,6 @@ def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
     for column in wanted:
         if column not in present:
             raise UnknownName("column", column, present)
-
-
-def moment(name: str, value: Moment | None, like: object) -> object:
-    """Return an end of a period as a column that holds values ``like`` this can compare it.
-
-    Examples
-    --------
-    >>> moment("since", "2024-01-31", date(2020, 1, 1))
-    datetime.date(2024, 1, 31)
-    """
-    if value is None:
-        return None
-    try:
-        when = datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
-    except (ValueError, AttributeError):
-        raise InvalidInput(f"{name!r} must be a date such as '2024-01-31'; got {value!r}") from None
-    if isinstance(like, str):
-        return value if isinstance(value, str) else value.isoformat()
-    if isinstance(like, datetime):
-        if like.tzinfo is not None and when.tzinfo is None:
-            return when.replace(tzinfo=like.tzinfo)
-        return when
-    return when.date()
-
-
-def require_dates(column: str, like: object, without: int) -> None:
-    """Raise unless a column holds a date in every row; ``without`` counts those that lack one."""
-    if not isinstance(like, str | date):
-        raise BadData(
-            f"column {column!r} must hold dates such as '2024-01-31' to be cut by since and "
-            f"until; found {like!r}"
-        )
-    if without:
-        raise BadData(
-            f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
-            f"since and until; {without:,} rows have none, or write it otherwise (found {like!r}); "
-            "fill it in, year first"
-        )
 
 
 class Reading:
