@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.database import DatabaseSource, engine_of, require_table
@@ -16,6 +17,7 @@ from equipoise.history.source import Reading, Source, require_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from sqlalchemy import Engine
 
 __all__ = ["open_connection", "open_delta", "open_files", "require_no_lake"]
 
@@ -75,6 +77,8 @@ def open_files(
         for path in paths if encoding is None else []:
             _require_utf8(path)
         options = f", encoding = '{encoding}'" if encoding else ""
+        with Reading(name, duckdb.Error):
+            options += _quoting(connection, paths, options)
         query = (
             f"FROM read_csv({_listed(paths)}, header = true, skip = 0, all_varchar = true, "
             f"union_by_name = {several}, hive_partitioning = {hive}, "
@@ -153,8 +157,7 @@ def _open_single(
         return None
     start = _first_bytes(place)
     if start.startswith(b"SQLite format 3\0"):
-        engine = engine_of(f"sqlite:///file:{os.path.abspath(place)}?mode=ro&uri=true")
-        return DatabaseSource(engine, columns, table=table, query=query)
+        return DatabaseSource(_sqlite_engine(place), columns, table=table, query=query)
     if start[8:12] == b"DUCK":
         connection = connect(place, read_only=True)
         return open_connection(connection, repr(place), columns, table=table, query=query)
@@ -163,6 +166,15 @@ def _open_single(
     if place.lower().endswith(".xls"):
         raise InvalidInput(f"'source' {place!r} is an old Excel file; save it as .xlsx")
     return None
+
+
+def _sqlite_engine(path: str) -> Engine:
+    import sqlalchemy
+
+    # SQLite takes the name for a URI, in which % ? and # have a meaning.
+    name = f"file:{quote(os.path.abspath(path))}"
+    url = sqlalchemy.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
+    return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
 
 
 def _first_bytes(path: str) -> bytes:
@@ -176,7 +188,8 @@ def _open_remote(place: str, columns: Sequence[str]) -> Source:
     import duckdb
 
     connection = connect()
-    reader = "read_parquet" if _all_end([place], PARQUET_ENDINGS) else "read_csv"
+    file = place.partition("?")[0]
+    reader = "read_parquet" if _all_end([file], PARQUET_ENDINGS) else "read_csv"
     try:
         connection.execute("LOAD httpfs")
     except duckdb.Error:
@@ -185,9 +198,10 @@ def _open_remote(place: str, columns: Sequence[str]) -> Source:
             "not installed; where the network may be used, duckdb.sql('INSTALL httpfs') fetches "
             "it once; or copy the file here"
         ) from None
-    more = "" if reader == "read_parquet" else ", header = true, all_varchar = true"
+    more = "" if reader == "read_parquet" else ", header = true, all_varchar = true, quote = '\"'"
+    address = "'" + place.replace("'", "''") + "'"
     return DuckSource(
-        repr(place), lambda: connection.from_query(f"FROM {reader}('{place}'{more})"), columns
+        repr(place), lambda: connection.from_query(f"FROM {reader}({address}{more})"), columns
     )
 
 
@@ -309,16 +323,30 @@ def _inside(folder: str) -> list[str]:
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
-    return all(path.lower().split("?")[0].endswith(endings) for path in paths)
+    return all(path.lower().endswith(endings) for path in paths)
 
 
 def _listed(paths: Sequence[str]) -> str:
     # Names are taken as they are: a bracket in one would be read as a pattern.
-    return "[" + ", ".join("'" + _escaped(path).replace("'", "''") + "'" for path in paths) + "]"
+    return "[" + ", ".join(_quoted(path) for path in paths) + "]"
 
 
-def _escaped(path: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+def _quoted(path: str) -> str:
+    name = "".join(f"[{c}]" if c in "*?[" else c for c in path)
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _quoting(connection: DuckDBPyConnection, paths: Sequence[str], options: str) -> str:
+    """Return the option that fixes how cells are quoted.
+
+    DuckDB looks at the first rows alone: where these have no quotes it would take those of later
+    rows for a part of their values.
+    """
+    for path in paths:
+        sniffed = f"FROM sniff_csv({_quoted(path)}, header = true, all_varchar = true{options})"
+        if connection.execute(f"SELECT Quote {sniffed}").fetchall() == [("'",)]:
+            return ""
+    return ", quote = '\"'"
 
 
 def _require_utf8(path: str) -> None:

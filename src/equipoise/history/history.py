@@ -21,7 +21,7 @@ from equipoise.history.random_order import RandomOrder
 from equipoise.history.scores import Scores, read_scores
 from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of
-from equipoise.history.values import Meaning
+from equipoise.history.values import Meaning, is_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -413,9 +413,10 @@ def _array(column: Any) -> NDArray[np.object_]:
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     flat = np.asarray(column, dtype=object).ravel()
-    return np.array(
-        [None if value is None or value != value else str(value) for value in flat], dtype=object
-    )
+    # Text stays as it is written, so that a message can show it.
+    gaps = [not isinstance(value, str) and is_missing(value) for value in flat]
+    texts = [None if gap else str(value) for gap, value in zip(gaps, flat, strict=True)]
+    return np.array(texts, dtype=object)
 
 
 def _whole(count: float, cell: str, group: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InvalidInput
 from equipoise.history.database import DatabaseSource
@@ -12,6 +12,9 @@ from equipoise.history.duck import DuckSource, connect
 from equipoise.history.files import open_connection, open_delta, open_files, require_no_lake
 from equipoise.history.lazy import LazySource
 from equipoise.history.source import Source
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 __all__ = ["open_source"]
 
@@ -45,7 +48,7 @@ def open_source(
         return open_files(paths, columns, table=table, query=query, encoding=encoding)
     package, kind = type(source).__module__.partition(".")[0], type(source).__name__
     if package == "sqlalchemy":
-        engine: Any = getattr(source, "engine", source)
+        engine = _engine(source, kind)
         return DatabaseSource(engine, columns, table=table, query=query)
     if kind == "DuckDBPyConnection":
         connection: Any = source
@@ -60,6 +63,17 @@ def open_source(
     if package in ("ibis", "pyspark", "dask", "dask_expr", "sqlframe") or kind == "LazyFrame":
         return LazySource(source, columns)
     return _open_frame(source, package, kind, columns)
+
+
+def _engine(source: Any, kind: str) -> Engine:
+    import sqlalchemy
+
+    if not isinstance(source, sqlalchemy.Engine | sqlalchemy.Connection):
+        raise InvalidInput(
+            f"'source' must be an engine or a connection of SQLAlchemy; got its {kind} (the engine "
+            "of a session is session.get_bind())"
+        )
+    return source.engine
 
 
 def _open_frame(source: Any, package: str, kind: str, columns: Sequence[str]) -> Source:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import deltalake
@@ -9,6 +11,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sqlalchemy
+from sqlalchemy import NullPool
+from sqlalchemy.orm import Session
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
@@ -152,6 +157,68 @@ def test_a_column_may_have_a_name_that_queries_use(name: str) -> None:
     assert history.rows_until(5, group="a", outcome=1) == 8
     with pytest.raises(BadData, match=r"empty in 1 row \(number 7\)"):
         read(frame.assign(g=frame["g"].where(frame.index != 6)))
+
+
+@pytest.mark.parametrize("name", ["a%20b.sqlite", "a#b.sqlite", "a?b.sqlite", "a?mode=rwc"])
+def test_a_database_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    """Neither another file is read nor a new one made."""
+    people = pd.DataFrame({"g": ["a", "b"], "d": [1, 1], "y": [1, 0]})
+    for own, frame in (("past", people), ("a b.sqlite", people[:1]), ("a", people[:1])):
+        with closing(sqlite3.connect(tmp_path / own)) as connection:
+            frame.to_sql("t", connection)
+    (tmp_path / "past").rename(tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    assert eq.History.read(tmp_path / name, table="t", **COLUMNS).cells.total == 2
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_csv_file_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / "what?.csv").write_text(GOOD)
+    (tmp_path / "whatx.csv").write_text(GOOD * 2)
+    assert read(tmp_path / "what?.csv").cells.total == 4
+
+
+def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    late = '"a",1,1\n' * 300 + '"b",0,\n' * 300 + '"say ""x"", y",1,1\n'
+    path.write_text("g,d,y\n" + "a,1,1\nb,1,0\n" * 15_000 + late)
+    assert read(path).cells == eq.Cells(
+        {
+            "a": eq.GroupCells(15_300, 0, 0),
+            "b": eq.GroupCells(0, 15_000, 300),
+            'say "x", y': eq.GroupCells(1, 0, 0),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'g,note,d,y\n"a","he said \\"x, y\\"",1,1\n"b","q",1,0\n',
+        'g,note,d,y\n"a","C:\\x\\",1,1\n"b","q\\",1,0\n',
+        "g,note,d,y\n'a','x, y',1,1\n'b','q',1,0\n",
+        "g,note,d,y\na,5\" pipe,1,1\nb,'tis,1,0\n",
+    ],
+)
+def test_other_ways_to_quote_are_recognised(text: str, tmp_path: Path) -> None:
+    (tmp_path / "past.csv").write_text(text)
+    assert read(tmp_path / "past.csv").cells.groups == ("a", "b")
+
+
+def test_a_session_is_refused(tmp_path: Path) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path / 'past'}", poolclass=NullPool)
+    pd.DataFrame({"g": ["a", "b"], "d": [1, 1], "y": [1, 0]}).to_sql("t", engine)
+    with Session(engine) as session:
+        with pytest.raises(InvalidInput, match=r"got its Session .* is session\.get_bind\(\)"):
+            read(session)
+        assert eq.History.read(session.get_bind(), table="t", **COLUMNS).cells.total == 2
+
+
+def test_a_missing_value_of_pandas_is_one() -> None:
+    outcomes = pd.Series(["1", pd.NA, "0"], dtype="string")
+    decisions = pd.Series([1, 0, 1], dtype="Int64")
+    history = eq.History.from_predictions(outcomes, decisions, pd.Series(["a", "a", "b"]))
+    assert history.cells["a"] == eq.GroupCells(1, 0, 1)
 
 
 def test_a_stranger_may_not_reach_the_database() -> None:
