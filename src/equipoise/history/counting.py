@@ -38,6 +38,9 @@ MOST_VALUES = 100
 Unknown = Literal["refuse", "bounds", "like_known"]
 """What to do with approved people whose outcome is not known."""
 
+Box = tuple[tuple[object, ...], ...]
+"""Values per column, each of which may stand beside each."""
+
 PEEK = 10_000  # rows looked at before the whole table is grouped
 
 
@@ -79,6 +82,12 @@ class Row:
     bit: int = -1  # of the decision: what the policy said
     tested: bool = False  # accepted by a test programme all the same
 
+    def values(self, columns: Columns) -> dict[str, object]:
+        """Return the values by column."""
+        marks = {} if columns.explored is None else {columns.explored: self.explored}
+        groups = dict(zip(columns.groups, self.groups, strict=True))
+        return groups | {columns.decision: self.decision, columns.outcome: self.outcome} | marks
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -91,28 +100,31 @@ class Counted:
     leaves_out: bool = False  # rows of the table that nobody decided about
 
     @property
-    def decided(self) -> dict[str, list[object]]:
-        """The values by which an engine finds the rows that count; none where all of them do."""
-        if not self.leaves_out:
-            return {}
-        return {self.coding.columns.decision: _distinct(row.decision for row in self.rows)}
+    def decided(self) -> Condition:
+        """The values by which an engine finds the rows that count."""
+        return self._found(self.rows)
 
     def values_of(self, group: str) -> Condition:
         """Return the values by which an engine finds the rows of a group."""
-        rows = [row for row in self.rows if row.name == group]
-        return {
-            column: _distinct(row.groups[at] for row in rows)
-            for at, column in enumerate(self.coding.columns.groups)
-        } | self.decided
+        own = [row for row in self.rows if row.name == group]
+        return self._found(own, *self.coding.columns.groups)
 
     def successes(self, group: str, outcome: int) -> Condition:
         """Return the values by which an engine finds the group's approved with an outcome."""
-        own = [row for row in self.rows if row.bit == 1 and self.outcome_of(row) == outcome]
-        return {
-            **self.values_of(group),
-            self.coding.columns.decision: _distinct(row.decision for row in own),
-            self.coding.columns.outcome: _distinct(row.outcome for row in own),
-        }
+        columns = self.coding.columns
+        own = [row for row in self.rows if row.name == group and row.bit == 1]
+        hits = [row for row in own if self.outcome_of(row) == outcome]
+        marks = () if columns.explored is None else (columns.explored,)
+        return self._found(hits, *columns.groups, columns.decision, columns.outcome, *marks)
+
+    def _found(self, rows: Iterable[Row], *wanted: str) -> Condition:
+        columns = self.coding.columns
+        if self.leaves_out:
+            marks = () if columns.explored is None else (columns.explored,)
+            wanted = tuple(dict.fromkeys((*wanted, columns.decision, *marks)))
+        found = [row.values(columns) for row in rows]
+        boxes = _boxes([tuple(values[column] for column in wanted) for values in found])
+        return [dict(zip(wanted, box, strict=True)) for box in boxes]
 
     def outcome_of(self, row: Row) -> int | None:
         """Return what a row's outcome means, None if it is not known."""
@@ -296,6 +308,25 @@ def _query(source: Source, columns: Columns, first: int | None = None) -> list[R
     return sorted(rows, key=lambda r: tuple(map(text_of, (*r.groups, r.decision, r.outcome))))
 
 
+def _boxes(combinations: Sequence[tuple[object, ...]]) -> list[Box]:
+    """Return sets of values, one per column, whose products make up exactly the combinations.
+
+    Examples
+    --------
+    >>> _boxes([("A", "M"), ("B", "F"), ("A", "F")])
+    [(('A',), ('M', 'F')), (('B',), ('F',))]
+    """
+    boxes: list[Box] = [
+        tuple((value,) for value in values) for values in dict.fromkeys(combinations)
+    ]
+    for at in reversed(range(len(boxes[0]) if boxes else 0)):
+        merged: dict[Box, list[object]] = {}
+        for box in boxes:
+            merged.setdefault((*box[:at], *box[at + 1 :]), []).extend(box[at])
+        boxes = [(*rest[:at], tuple(own), *rest[at:]) for rest, own in merged.items()]
+    return boxes
+
+
 def _distinct(values: Iterable[object]) -> list[object]:
     return list(dict.fromkeys(values))
 
@@ -448,22 +479,22 @@ def _refuse_denied_outcomes(source: Source, counted: Counted, labelled: Sequence
     )
 
 
-def _of(columns: Columns, rows: Sequence[Row]) -> Condition:
+def _of(columns: Columns, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
     return {
         columns.decision: _distinct(row.decision for row in rows),
         columns.outcome: _distinct(row.outcome for row in rows),
     }
 
 
-def _where(source: Source, rows: Sequence[Row], condition: Condition) -> str:
+def _where(source: Source, rows: Sequence[Row], wanted: Mapping[str, Sequence[object]]) -> str:
     """Say how many rows there are and where the first of them stand."""
     count = sum(row.count for row in rows)
-    return f"{count:,} row{'s' if count > 1 else ''}{_numbered(source, condition)}"
+    return f"{count:,} row{'s' if count > 1 else ''}{_numbered(source, wanted)}"
 
 
-def _numbered(source: Source, condition: Condition) -> str:
+def _numbered(source: Source, wanted: Mapping[str, Sequence[object]]) -> str:
     if not source.ordered:
         return ""
-    numbers = source.numbers(condition, 4)
+    numbers = source.numbers([wanted], 4)
     places = ", ".join(f"{number:,}" for number in numbers[:3])
     return f" (number {places}{', …' if len(numbers) > 3 else ''})" if numbers else ""

@@ -207,8 +207,11 @@ def _column(name: str) -> Any:
 def _holds(condition: Condition) -> ColumnElement[bool]:
     import sqlalchemy as sql
 
-    tests: list[Any] = [sql.true()]
-    for column, values in condition.items():
-        test = _column(column).in_([value for value in values if value is not None])
-        tests.append(sql.or_(test, _column(column).is_(None)) if None in values else test)
-    return sql.and_(*tests)
+    either: list[Any] = [sql.false()]
+    for wanted in condition:
+        tests: list[Any] = [sql.true()]
+        for column, values in wanted.items():
+            test = _column(column).in_([value for value in values if value is not None])
+            tests.append(sql.or_(test, _column(column).is_(None)) if None in values else test)
+        either.append(sql.and_(*tests))
+    return sql.or_(*either)

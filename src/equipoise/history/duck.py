@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ class DuckSource:
         return self._fetch(f"SELECT {names}, COUNT(*) FROM {table} GROUP BY {names}")
 
     def numbers(self, where: Condition, most: int) -> list[int]:
-        """Return the numbers of the first rows for which all conditions hold."""
+        """Return the numbers of the first rows for which a condition holds."""
         # Names are given outside, where they cannot be taken for columns of the table.
         rows = self._fetch(
             f"SELECT number FROM (SELECT ROW_NUMBER() OVER (), {_sql(where)} FROM {TABLE}) "
@@ -162,8 +162,12 @@ def _literal(value: object) -> str:
 
 
 def _sql(condition: Condition) -> str:
+    return f"({' OR '.join(_sql_of(values) for values in condition) or 'FALSE'})"
+
+
+def _sql_of(wanted: Mapping[str, Sequence[object]]) -> str:
     parts = []
-    for column, values in condition.items():
+    for column, values in wanted.items():
         name = identifier(column)
         known = ", ".join(_literal(value) for value in values if value is not None)
         tests = [f"{name} IN ({known})"] if known else []

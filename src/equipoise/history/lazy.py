@@ -160,10 +160,11 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def _holds(condition: Condition) -> Any:
     import narwhals as nw
 
-    tests: Any = None
-    for column, values in condition.items():
-        test: Any = nw.col(column).is_in([value for value in values if value is not None])
-        if None in values:
-            test = test | nw.col(column).is_null()
-        tests = test if tests is None else tests & test
-    return nw.lit(True) if tests is None else tests
+    either: Any = nw.lit(False)
+    for wanted in condition:
+        tests: Any = nw.lit(True)
+        for column, values in wanted.items():
+            test: Any = nw.col(column).is_in([value for value in values if value is not None])
+            tests = tests & (test | nw.col(column).is_null() if None in values else test)
+        either = either | tests
+    return either

@@ -23,8 +23,11 @@ __all__ = [
     "require_columns",
 ]
 
-Condition = Mapping[str, Sequence[object]]
-"""Column -> the values one of which it must have; None is among them for a missing one."""
+Condition = Sequence[Mapping[str, Sequence[object]]]
+"""Alternatives, one of which must hold: column -> the values one of which it must have.
+
+None is among the values for a missing one.
+"""
 
 Moment = str | date | datetime
 
@@ -67,7 +70,7 @@ class Source(Protocol):
         ...
 
     def numbers(self, where: Condition, most: int) -> list[int]:
-        """Return the numbers of the first rows for which all conditions hold, from 1."""
+        """Return the numbers of the first rows for which a condition holds, from 1."""
         ...
 
     def place(self, tau: int, read: Condition, hit: Condition) -> int:
