@@ -71,6 +71,7 @@ class DatabaseSource:
 
     ordered = False
     once = False
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self, engine: Engine, columns: Sequence[str], *, table: str | None, query: str | None

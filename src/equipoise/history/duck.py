@@ -57,10 +57,12 @@ class DuckSource:
         *,
         ordered: bool = True,
         once: bool = False,
+        notes: Sequence[str] = (),
     ) -> None:
         import duckdb
 
         self.name, self.ordered, self.once = name, ordered and not once, once
+        self.notes = tuple(notes)
         self._relation = relation
         self._error = duckdb.Error
         if not once:
@@ -133,7 +135,11 @@ class DuckSource:
         )
         rule = " AND ".join(f"{at} {sign} {_literal(end)}" for sign, end in ends if end is not None)
         return DuckSource(
-            self.name, lambda: self._relation().filter(rule), [column], ordered=self.ordered
+            self.name,
+            lambda: self._relation().filter(rule),
+            [column],
+            ordered=self.ordered,
+            notes=self.notes,
         )
 
     def _date_texts(self, column: str) -> DateText:

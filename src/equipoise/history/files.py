@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import importlib.util
 import os
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from urllib.parse import quote
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.database import DatabaseSource, engine_of, require_table
 from equipoise.history.duck import DuckSource, connect, identifier
+from equipoise.history.paths import CSV_ENDINGS, PARQUET_ENDINGS, all_end, find_files
 from equipoise.history.source import Reading, Source, require_columns
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["open_connection", "open_delta", "open_files", "require_no_lake"]
 
-CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
-PARQUET_ENDINGS = (".parquet", ".pq")
 EXCEL_ENDINGS = (".xlsx", ".xlsm")
 REMOTE = (
     "http://",
@@ -57,47 +55,36 @@ def open_files(
         )
     import duckdb
 
-    paths = [path for pattern in patterns for path in _matches(pattern)]
+    files = find_files(patterns)
+    paths = files.paths
     require_no_lake(paths)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     connection = connect()
-    several = len(paths) > 1
-    hive = any("=" in part for path in paths for part in Path(path).parent.parts)
-    if _all_end(paths, PARQUET_ENDINGS):
-        return DuckSource(
-            name,
-            lambda: connection.from_query(
-                f"FROM read_parquet({_listed(paths)}, union_by_name = {several}, "
-                f"hive_partitioning = {hive}, hive_types_autocast = false)"
-            ),
-            columns,
-        )
-    if _all_end(paths, CSV_ENDINGS):
-        # Values stay text: a guessed type would fail on the first row that breaks the guess.
-        for path in paths if encoding is None else []:
-            _require_utf8(path)
-        options = f", encoding = '{encoding}'" if encoding else ""
+    if all_end(paths, PARQUET_ENDINGS):
+        reader, options = "read_parquet", ""
+    elif all_end(paths, CSV_ENDINGS):
         with Reading(name, duckdb.Error):
-            options += _quoting(connection, paths, options)
-        query = (
-            f"FROM read_csv({_listed(paths)}, header = true, skip = 0, all_varchar = true, "
-            f"union_by_name = {several}, hive_partitioning = {hive}, "
-            f"hive_types_autocast = false{options})"
+            reader, options = "read_csv", _csv_options(connection, paths, encoding)
+    else:
+        raise _neither(paths)
+
+    def rows(hive: bool) -> str:
+        return (
+            f"FROM {reader}({_listed(paths)}, union_by_name = {len(paths) > 1}, "
+            f"hive_partitioning = {hive}, hive_types_autocast = false{options})"
         )
-        with Reading(name, duckdb.Error):
-            found = connection.from_query(query).columns
-        if len(found) == 1 and len(columns) > 1:
+
+    with Reading(name, duckdb.Error):
+        own = connection.from_query(rows(hive=False)).columns
+    hive = files.partitioned(own, columns)
+    if reader == "read_csv":
+        if len(own) == 1 and len(columns) > 1 and not hive:
             raise BadData(
-                f"cannot read {name}: it seems to have the single column {found[0]!r}; every line "
+                f"cannot read {name}: it seems to have the single column {own[0]!r}; every line "
                 "must have as many cells as the first, with the same separator"
             )
-        return DuckSource(name, lambda: connection.from_query(query), columns)
-    endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
-    raise InvalidInput(
-        f"'source' must be CSV ({', '.join(CSV_ENDINGS[:3])}) or Parquet files "
-        f"({', '.join(PARQUET_ENDINGS)}), one kind at a time, an Excel file (.xlsx), or a database "
-        f"file (.sqlite, .duckdb); got {endings}"
-    )
+        _require_one_of_each(connection, paths, own, columns, options)
+    return DuckSource(name, lambda: connection.from_query(rows(hive)), columns, notes=files.notes)
 
 
 def open_connection(
@@ -189,7 +176,7 @@ def _open_remote(place: str, columns: Sequence[str]) -> Source:
 
     connection = connect()
     file = place.partition("?")[0]
-    reader = "read_parquet" if _all_end([file], PARQUET_ENDINGS) else "read_csv"
+    reader = "read_parquet" if all_end([file], PARQUET_ENDINGS) else "read_csv"
     try:
         connection.execute("LOAD httpfs")
     except duckdb.Error:
@@ -199,10 +186,8 @@ def _open_remote(place: str, columns: Sequence[str]) -> Source:
             "it once; or copy the file here"
         ) from None
     more = "" if reader == "read_parquet" else ", header = true, all_varchar = true, quote = '\"'"
-    address = "'" + place.replace("'", "''") + "'"
-    return DuckSource(
-        repr(place), lambda: connection.from_query(f"FROM {reader}({address}{more})"), columns
-    )
+    said = f"FROM {reader}({_literal(place)}{more})"
+    return DuckSource(repr(place), lambda: connection.from_query(said), columns)
 
 
 def _open_lake(folder: str, columns: Sequence[str]) -> Source | None:
@@ -291,62 +276,61 @@ def _cell(row: Sequence[Any], at: int) -> str | None:
     return None if value is None else str(value)
 
 
-def _matches(pattern: str) -> list[str]:
-    pattern = pattern.removeprefix("file://")
-    if os.path.isdir(pattern):
-        return _inside(pattern)
-    paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
-    if not paths:
-        raise InvalidInput(f"'source': no file {pattern!r}")
-    for path in paths:
-        if os.path.isdir(path):
-            raise InvalidInput(f"'source' {pattern!r} matches the folder {path!r}; name files")
-        if not os.access(path, os.R_OK):
-            raise InvalidInput(f"'source' {path!r} may not be read: permission denied")
-        if os.path.getsize(path) == 0:
-            raise BadData(f"'source' {path!r} is an empty file")
-    return paths
-
-
-def _inside(folder: str) -> list[str]:
-    """Return the data files of a folder and of those in it, in the order of their names."""
-    paths = sorted(
-        str(path)
-        for path in Path(folder).rglob("*")
-        if path.is_file()
-        and not any(part[0] in "._" for part in path.relative_to(folder).parts)
-        and _all_end([str(path)], (*PARQUET_ENDINGS, *CSV_ENDINGS))
-    )
-    if not paths:
-        raise InvalidInput(f"'source' {folder!r} is a folder without CSV or Parquet files")
-    return paths
-
-
-def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
-    return all(path.lower().endswith(endings) for path in paths)
-
-
 def _listed(paths: Sequence[str]) -> str:
     # Names are taken as they are: a bracket in one would be read as a pattern.
     return "[" + ", ".join(_quoted(path) for path in paths) + "]"
 
 
 def _quoted(path: str) -> str:
-    name = "".join(f"[{c}]" if c in "*?[" else c for c in path)
-    return "'" + name.replace("'", "''") + "'"
+    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
 
 
-def _quoting(connection: DuckDBPyConnection, paths: Sequence[str], options: str) -> str:
-    """Return the option that fixes how cells are quoted.
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
-    DuckDB looks at the first rows alone: where these have no quotes it would take those of later
-    rows for a part of their values.
-    """
+
+def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], encoding: str | None) -> str:
+    """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
+    # A guessed type would fail on the first row that breaks the guess.
+    options = ", header = true, all_varchar = true"
+    if encoding is not None:
+        options += f", encoding = {_literal(encoding)}"
+    else:
+        for path in paths:
+            _require_utf8(path)
+    # DuckDB looks at the first rows alone: where these have no quotes it would take those of later
+    # rows for a part of their values.
     for path in paths:
-        sniffed = f"FROM sniff_csv({_quoted(path)}, header = true, all_varchar = true{options})"
-        if connection.execute(f"SELECT Quote {sniffed}").fetchall() == [("'",)]:
-            return ""
-    return ", quote = '\"'"
+        sniffed = f"SELECT Quote FROM sniff_csv({_quoted(path)}{options})"
+        if connection.execute(sniffed).fetchall() == [("'",)]:
+            return f"{options}, skip = 0"
+    return f"{options}, skip = 0, quote = '\"'"
+
+
+def _require_one_of_each(
+    connection: DuckDBPyConnection,
+    paths: Sequence[str],
+    own: Sequence[str],
+    columns: Sequence[str],
+    options: str,
+) -> None:
+    """Raise if a header names a wanted column twice; DuckDB would call the second one ``_1``."""
+    if not any(f"{column}_1" in own for column in columns):
+        return
+    options = options.replace("header = true", "header = false")
+    for path in paths:
+        first = f"FROM read_csv({_listed([path])}{options}) LIMIT 1"
+        (header,) = connection.execute(first).fetchall()
+        require_columns([column for column in columns if column in header], header)
+
+
+def _neither(paths: Sequence[str]) -> InvalidInput:
+    endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
+    return InvalidInput(
+        f"'source' must be CSV ({', '.join(CSV_ENDINGS[:3])}) or Parquet files "
+        f"({', '.join(PARQUET_ENDINGS)}), one kind at a time, an Excel file (.xlsx), or a database "
+        f"file (.sqlite, .duckdb); got {endings}"
+    )
 
 
 def _require_utf8(path: str) -> None:

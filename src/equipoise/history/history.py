@@ -210,7 +210,7 @@ class History(Shown):
             unknown=unknown,
         )
         order, words = _order(opened, counted, order_by, seed)
-        notes = counted.notes
+        notes = (*opened.notes, *counted.notes)
         if explored is not None:
             against = (*against, *(() if date is None or date in against else (date,)))
             if against and opened.once:

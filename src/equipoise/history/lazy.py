@@ -42,6 +42,7 @@ class LazySource:
 
     ordered = False
     once = False
+    notes: tuple[str, ...] = ()
 
     def __init__(self, frame: Any, columns: Sequence[str]) -> None:
         import narwhals as nw

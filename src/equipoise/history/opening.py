@@ -11,7 +11,7 @@ from equipoise.history.database import DatabaseSource
 from equipoise.history.duck import DuckSource, connect
 from equipoise.history.files import open_connection, open_delta, open_files, require_no_lake
 from equipoise.history.lazy import LazySource
-from equipoise.history.source import Source
+from equipoise.history.source import Source, require_columns
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -83,18 +83,19 @@ def _open_frame(source: Any, package: str, kind: str, columns: Sequence[str]) ->
         connection.register("arrays", source)
         return DuckSource("the arrays", lambda: connection.table("arrays"), columns)
     if package == "pandas" and kind == "DataFrame":
+        require_columns(columns, [str(name) for name in source.columns])
         # Objects are read as text: DuckDB would guess a type from the first thousand rows.
         connection.execute("SET pandas_analyze_sample = 0")
         return DuckSource("the pandas frame", lambda: connection.from_df(source), columns)
     if package == "deltalake":
         return open_delta(source, "the Delta table", columns)
     if kind == "RecordBatchReader":
-        from equipoise.history.source import require_columns
-
         require_columns(columns, source.schema.names)
         name = "the record batches"
         return DuckSource(name, lambda: connection.from_arrow(source), columns, once=True)
     if hasattr(source, "__arrow_c_stream__") or package == "pyarrow":
+        if package == "pyarrow" and hasattr(source, "schema"):
+            require_columns(columns, source.schema.names)
         require_no_lake(getattr(source, "files", []) or [])
         return DuckSource(f"the {package} table", lambda: connection.from_arrow(source), columns)
     raise InvalidInput(

@@ -58,12 +58,15 @@ class Source(Protocol):
         Whether rows have an order that is the same at every reading.
     once
         Whether the table can be read a single time.
+    notes
+        What was left out when it was opened.
     """
 
     name: str
     engine: str
     ordered: bool
     once: bool
+    notes: tuple[str, ...]
 
     def count(self, columns: Sequence[str], first: int | None = None) -> list[tuple[Any, ...]]:
         """Return every combination of values with its number of rows, of the first rows only."""
@@ -87,10 +90,15 @@ class Source(Protocol):
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
-    """Raise unless all columns are there."""
+    """Raise unless all columns are there, each of them once."""
     for column in wanted:
         if column not in present:
             raise UnknownName("column", column, present)
+        if present.count(column) > 1:
+            raise BadData(
+                f"column {column!r} must be there once; {present.count(column)} columns have that "
+                "name: rename all but the one that is meant"
+            )
 
 
 class Reading:

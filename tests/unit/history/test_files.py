@@ -1,0 +1,126 @@
+"""Which files, folders and columns are meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import equipoise as eq
+from equipoise.errors import BadData, InvalidInput
+
+COLUMNS = {"group": "g", "decision": "d", "outcome": "y"}
+GOOD = "g,d,y\na,1,1\na,0,\nb,1,0\nb,0,\n"
+CELLS = eq.Cells({"a": eq.GroupCells(1, 0, 1), "b": eq.GroupCells(0, 1, 1)})
+
+
+def read(source: object) -> eq.History:
+    return eq.History.read(source, **COLUMNS)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("folder", ["d=1", "D=1", "g=all"])
+def test_a_folder_above_is_no_column(folder: str, tmp_path: Path) -> None:
+    path = write(tmp_path / folder / "past.csv", GOOD)
+    for source in (path, path.parent, str(path.parent / "*.csv")):
+        assert read(source).cells == CELLS
+
+
+@pytest.mark.parametrize("folder", ["d=1", "D=1"])
+def test_a_folder_below_that_is_also_a_column_is_refused(folder: str, tmp_path: Path) -> None:
+    write(tmp_path / folder / "past.csv", GOOD)
+    message = r"'[dD]' is a column of the files and also .* rename the folders .* take the column"
+    for source in (tmp_path, str(tmp_path / "*" / "*.csv"), str(tmp_path / "*=*" / "past.csv")):
+        with pytest.raises(InvalidInput, match=message):
+            read(source)
+    (tmp_path / folder).rename(tmp_path / "renamed")
+    assert read(tmp_path).cells == CELLS
+
+
+def test_folders_are_columns_that_files_lack(tmp_path: Path) -> None:
+    """A folder above and files in a list are read by it only if the column is wanted."""
+    above = tmp_path / "run=7"
+    paths = [write(above / f"g={g}" / "past.csv", "d,y\n1,1\n0,\n") for g in "ab"]
+    want = eq.Cells(dict.fromkeys("ab", eq.GroupCells(1, 0, 1)))
+    for source in (above, str(above / "g=*" / "*.csv"), str(above / "**" / "*.csv"), paths):
+        assert read(source).cells == want
+    own = [write(above / f"{at}=x" / "past.csv", GOOD) for at in "pq"]
+    assert read(own).cells.total == 8
+
+
+def test_a_folder_above_that_would_override_a_column_is_refused(tmp_path: Path) -> None:
+    for g in "ab":
+        write(tmp_path / "d=1" / f"g={g}" / "past.csv", "d,y\n1,1\n0,\n")
+    with pytest.raises(InvalidInput, match="'d' is a column of the files and also"):
+        read(tmp_path / "d=1")
+    (tmp_path / "d=1").rename(tmp_path / "d")
+    assert read(tmp_path / "d").cells.total == 4
+
+
+def test_a_date_may_be_the_name_of_a_folder(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"day=2024-0{m}-01" / "past.csv", GOOD) for m in (1, 2, 3)]
+    history = eq.History.read(paths, **COLUMNS, date="day", since="2024-02-01")
+    assert history.cells.total == 8
+
+
+def twice(kind: str, folder: Path) -> object:
+    """Return a table with two columns ``g``, of which the first names other groups."""
+    names, rows = ["g", "d", "y", "g"], [["x", "1", "1", "a"], ["z", "1", "0", "b"]]
+    if kind == "csv":
+        text = "\n".join(",".join(row) for row in [names, *rows])
+        return [write(folder / "0.csv", GOOD), write(folder / "1.csv", text)]
+    if kind == "excel":
+        book = openpyxl.Workbook()
+        for row in (names, *rows):
+            book.active.append(row)
+        book.save(folder / "past.xlsx")
+        return folder / "past.xlsx"
+    if kind == "pandas":
+        return pd.DataFrame(rows, columns=names)
+    if kind == "pyarrow":
+        return pa.table([list(column) for column in zip(*rows, strict=True)], names=names)
+    return duckdb.connect().from_query("SELECT 'x' AS g, 1 AS d, 1 AS y, 'a' AS g")
+
+
+@pytest.mark.parametrize("kind", ["csv", "excel", "pandas", "pyarrow", "duckdb"])
+def test_a_column_that_is_there_twice_is_refused(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="column 'g' must be there once; 2 columns have that name"):
+        read(twice(kind, tmp_path))
+
+
+def test_a_column_that_is_not_used_may_be_there_twice(tmp_path: Path) -> None:
+    path = write(tmp_path / "past.csv", "g,x,d,y,x,g_1\na,,1,1,,\na,,0,,,\nb,,1,0,,\nb,,0,,,\n")
+    assert read(path).cells == CELLS
+
+
+def test_a_file_counts_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "past.csv", GOOD)
+    (tmp_path / "latest.csv").symlink_to(path)
+    for source in ([path, path], [path, str(tmp_path / "p*.csv")], tmp_path):
+        with pytest.raises(InvalidInput, match=r"holds the file '.*' twice.* name every file once"):
+            read(source)
+
+
+def test_files_of_a_folder_that_are_left_out_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "jan.csv", GOOD.replace("\n", ",2024-01-31\n").replace("2024-01-31", "day", 1))
+    assert not any(note.startswith("Folder") for note in read(tmp_path).notes)
+    for name in ("feb.xlsx", "mar.csv.bz2", "more/may.xlsx", "_apr.csv", ".jun.csv"):
+        write(tmp_path / name, GOOD)
+    note = (
+        f"Folder {str(tmp_path)!r}: 3 of 4 files were left out, as neither CSV nor Parquet: "
+        "2 .xlsx, 1 .bz2."
+    )
+    dated = {"date": "day", "since": "2024-01-01"}
+    for more in ({}, dated):
+        history = eq.History.read(tmp_path, **COLUMNS, **more)
+        assert note in history.notes
+        assert history.cells == CELLS
