@@ -108,6 +108,16 @@ def test_a_programme_for_near_misses_is_refused() -> None:
         eq.History.read(data, group="race", decision="granted", outcome="paid", **against)
 
 
+def test_a_programme_is_not_tested_against_text_that_has_no_order() -> None:
+    data = programme(2_000, 8)
+    months = pd.Series(np.arange(len(data)) % 12 + 1).astype(str)
+    for wrong in ("15/" + months.str.zfill(2) + "/2023", "0," + months, "north"):
+        with pytest.raises(BadData, match=r"column 'by' must hold numbers, or dates .* found '"):
+            eq.History.read(data.assign(by=wrong), **COLUMNS, explored_against="by")
+    iso = data.assign(by="2023-" + months.str.zfill(2) + "-15")
+    assert "tested against by" in str(eq.History.read(iso, **COLUMNS, explored_against="by"))
+
+
 def test_ranks_are_compared_as_scipy_does() -> None:
     from scipy.stats import mannwhitneyu
 

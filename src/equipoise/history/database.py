@@ -137,11 +137,12 @@ class DatabaseSource:
             .group_by(at)
             .subquery("places")
         )
+        by = _ranks(places.c.place, is_text=isinstance(self._some(at), str))
         sums = sql.select(
             places.c.people,
             places.c.hits,
-            sql.func.sum(places.c.people).over(order_by=places.c.place).label("people_until"),
-            sql.func.sum(places.c.hits).over(order_by=places.c.place).label("hits_until"),
+            sql.func.sum(places.c.people).over(order_by=by).label("people_until"),
+            sql.func.sum(places.c.hits).over(order_by=by).label("hits_until"),
         ).subquery("sums")
         hits_before = sums.c.hits_until - sums.c.hits
         ((people_before, before, people, hits),) = self._fetch(
@@ -159,8 +160,7 @@ class DatabaseSource:
 
         require_columns([column], self._columns)
         at = _column(column)
-        some = self._fetch(self._select(at).where(at.is_not(None)).limit(1))
-        like = some[0][0] if some else None
+        like = self._some(at)
         ((without,),) = self._fetch(self._select(sql.func.count()).where(at.is_(None)))
         require_dates(column, like, int(without))
         text = self._date_texts(column) if isinstance(like, str) else None
@@ -172,6 +172,11 @@ class DatabaseSource:
             *([at < end] if end is not None else []),
         ]
         return cut
+
+    def _some(self, at: Any) -> object:
+        """Return any value of a column that is there."""
+        some = self._fetch(self._select(at).where(at.is_not(None)).limit(1))
+        return some[0][0] if some else None
 
     def _date_texts(self, column: str) -> DateText:
         import sqlalchemy as sql
@@ -203,6 +208,23 @@ def _column(name: str) -> Any:
     import sqlalchemy as sql
 
     return sql.column(sql.quoted_name(name, True))
+
+
+def _ranks(place: Any, *, is_text: bool) -> list[Any]:
+    """Return what orders places: numbers first, by size if they are text, and missing ones last."""
+    import sqlalchemy as sql
+
+    missing = sql.case((place.is_(None), 1), else_=0)
+    if not is_text:
+        return [missing, place]
+    bare = rest = sql.func.trim(place)
+    for digit in "0123456789":
+        rest = sql.func.replace(rest, digit, "")
+    signs = rest.in_(["", ".", "-", "-.", "+", "+."])
+    inside = sql.or_(bare.like("%_-%"), bare.like("%_+%"))
+    is_number = sql.and_(signs, rest != bare, sql.not_(inside))
+    number = sql.case((is_number, sql.cast(bare, sql.Double)))
+    return [missing, sql.case((is_number, 0), else_=1), number, place]
 
 
 def _holds(condition: Condition) -> ColumnElement[bool]:

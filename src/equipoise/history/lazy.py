@@ -35,6 +35,7 @@ ENGINES = {
     "dask": "Dask",
     "sqlframe": "SQLFrame",
 }
+NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 
 class LazySource:
@@ -86,6 +87,7 @@ class LazySource:
         """Return the people at the value of the order that holds the tau-th hit."""
         import narwhals as nw
 
+        place = nw.col("place")
         places = (
             self._frame.select(
                 nw.col(order_by).alias("place"),
@@ -94,10 +96,20 @@ class LazySource:
             )
             .group_by("place")
             .agg(nw.col("people").sum(), nw.col("hits").sum())
-            .with_columns(
-                people_until=nw.col("people").cum_sum().over(order_by="place"),
-                hits_until=nw.col("hits").cum_sum().over(order_by="place"),
+            .with_columns(missing=nw.when(place.is_null()).then(nw.lit(1)).otherwise(nw.lit(0)))
+        )
+        by = ["missing", "place"]
+        if places.collect_schema()["place"] == nw.String:
+            # Numbers go by their size: as text 10 would come before 9.
+            digits = nw.when(place.str.contains(NUMBER)).then(place.str.strip_chars())
+            places = places.with_columns(
+                is_text=nw.when(place.str.contains(NUMBER)).then(nw.lit(0)).otherwise(nw.lit(1)),
+                number=digits.otherwise(nw.lit("0")).cast(nw.Float64),
             )
+            by = ["missing", "is_text", "number", "place"]
+        places = places.with_columns(
+            people_until=nw.col("people").cum_sum().over(order_by=by),
+            hits_until=nw.col("hits").cum_sum().over(order_by=by),
         )
         ((people_before, hits_before, people, hits),) = self._fetch(
             places.filter(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from math import erfc, sqrt
 from typing import Any
 
 from equipoise.errors import BadData
 from equipoise.history.counting import Counted
 from equipoise.history.source import Source
-from equipoise.history.values import is_missing
+from equipoise.history.values import is_missing, shown
 
 __all__ = ["look_at_programme", "rank_test"]
 
@@ -89,33 +90,50 @@ def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
             f"column {column!r} has more than {MOST_VALUES:,} different values, too many to test a "
             "programme against; round it"
         )
+    denied = [
+        (coding.grouping.name(row[:k]), row[k + 1] in marks, row[-2], int(row[-1]))
+        for row in rows
+        if not is_missing(row[-2]) and (row[k + 1] in marks or coding.decision.bit(row[k]) == 0)
+    ]
+    sizes = _sizes(column, {value for _, _, value, _ in denied})
     found: dict[str, dict[Any, Counter[bool]]] = {}
-    for *groups, decision, mark, value, count in rows:
-        tested = mark in marks
-        denied = tested or coding.decision.bit(decision) == 0
-        if is_missing(value) or not denied:
-            continue
-        own = found.setdefault(coding.grouping.name(groups[:k]), {})
-        own.setdefault(value, Counter())[tested] += int(count)
+    for group, tested, value, count in denied:
+        own = found.setdefault(group, {})
+        own.setdefault(sizes[value], Counter())[tested] += count
     return {
-        group: {at: (n[True], n[False]) for at, n in _ordered(values).items()}
-        for group, values in found.items()
+        group: {size: (n[True], n[False]) for size, n in counts.items()}
+        for group, counts in found.items()
     }
 
 
-def _ordered(values: Mapping[Any, Counter[bool]]) -> dict[Any, Counter[bool]]:
-    """Read numbers as numbers: a CSV file has them as text, where 10 comes before 9."""
-    numbers = _numbers(values)
-    if numbers is None:
-        return {str(value): counts for value, counts in values.items()}
-    out: dict[Any, Counter[bool]] = {}
-    for number, counts in zip(numbers, values.values(), strict=True):
-        out.setdefault(number, Counter()).update(counts)
-    return out
+def _sizes(column: str, values: Iterable[Any]) -> Mapping[Any, float | datetime]:
+    """Read numbers as numbers and dates as dates: as text 10 would come before 9."""
+    values = sorted(values, key=str)
+    numbers, dates = ({v: size for v in values if (size := read(v)) is not None} for read in READ)
+    for sizes in (numbers, dates):
+        if len(sizes) == len(values):
+            return sizes
+    odd = [value for value in values if value not in numbers and value not in dates]
+    raise BadData(
+        f"column {column!r} must hold numbers, or dates such as '2024-01-31', for a test programme "
+        f"to be tested against it; found {shown(map(str, odd or values), 2)}; write numbers with a "
+        "point and dates with the year first"
+    )
 
 
-def _numbers(values: Iterable[Any]) -> list[float] | None:
+def _number(value: Any) -> float | None:
     try:
-        return [float(value) for value in values]
+        return float(value)
     except (TypeError, ValueError):
         return None
+
+
+def _instant(value: Any) -> datetime | None:
+    try:
+        when = datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        return None
+    return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+
+
+READ = (_number, _instant)

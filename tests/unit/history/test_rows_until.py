@@ -49,3 +49,21 @@ def test_people_of_a_test_programme_are_denied_ones(kind: str, tmp_path: Path) -
     assert history.cells["a"].total == 6  # the fourth withdrew, the third was accepted undecided
     assert history.rows_until(2, group="a", outcome=1) == 6
     assert history.rows_until(1, group="b", outcome=0, within_group=False) == 7
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "ibis"])
+@pytest.mark.parametrize(
+    ("places", "of_b"),
+    [
+        (["10", "9", "-1", "2.5", "100", "20"], [1, 4, 5, 6]),
+        ([None, "10", "9", "z", " 2", "b"], [1, 2, 4, 6]),  # numbers, words, none
+        (["2024-02", "2023-11", "2023-02", "2024-01", "2022-12", "2025-01"], [1, 2, 5, 6]),
+    ],
+)
+def test_numbers_held_as_text_are_ordered_by_size_in_every_engine(
+    kind: str, places: list[str | None], of_b: list[int], tmp_path: Path
+) -> None:
+    table: Table = {"race": [*"bababb"], "ok": [1] * 6, "paid": [1] * 6, "place": places}
+    history = read(kind, table, tmp_path, group="race", order_by="place")
+    said: Any = {"group": "b", "outcome": 1, "within_group": False}
+    assert [history.rows_until(tau, **said) for tau in (1, 2, 3, 4)] == of_b
