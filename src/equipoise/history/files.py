@@ -63,7 +63,7 @@ def open_files(
     if all_end(paths, PARQUET_ENDINGS):
         reader, options = "read_parquet", ""
     elif all_end(paths, CSV_ENDINGS):
-        with Reading(name, duckdb.Error):
+        with _Sniffing(name, duckdb.Error):
             reader, options = "read_csv", _csv_options(connection, paths, encoding)
     else:
         raise _neither(paths)
@@ -74,7 +74,7 @@ def open_files(
             f"hive_partitioning = {hive}, hive_types_autocast = false{options})"
         )
 
-    with Reading(name, duckdb.Error):
+    with _Sniffing(name, duckdb.Error):
         own = connection.from_query(rows(hive=False)).columns
     hive = files.partitioned(own, columns)
     if reader == "read_csv":
@@ -287,6 +287,19 @@ def _quoted(path: str) -> str:
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+class _Sniffing(Reading):
+    """Say what a CSV file must be like where DuckDB says that it cannot tell."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, self.kind) and "Error when sniffing" in str(error):
+            raise BadData(
+                f"cannot read {self.name}: it must have one separator and one kind of line end, "
+                'and a cell that begins with a quote must end with one, those within it doubled: "'
+                '""so-called"" bank"'
+            ) from None
+        super().__exit__(kind, error, trace)
 
 
 def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], encoding: str | None) -> str:

@@ -103,7 +103,8 @@ def _inside(folder: str) -> tuple[list[str], list[str]]:
     paths = [path for path in files if all_end([path], (*PARQUET_ENDINGS, *CSV_ENDINGS))]
     if not paths:
         raise InvalidInput(f"'source' {folder!r} is a folder without CSV or Parquet files")
-    others = Counter(Path(path).suffix or "no ending" for path in set(files).difference(paths))
+    rest = sorted(set(files).difference(paths))
+    others = Counter(Path(path).suffix or "no ending" for path in rest)
     if not others:
         return paths, []
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common(5))

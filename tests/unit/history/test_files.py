@@ -124,3 +124,16 @@ def test_files_of_a_folder_that_are_left_out_are_named(tmp_path: Path) -> None:
         history = eq.History.read(tmp_path, **COLUMNS, **more)
         assert note in history.notes
         assert history.cells == CELLS
+
+
+@pytest.mark.parametrize(
+    ("bad", "remedied"), [('"odd" bank', '"""odd"" bank"'), ("\r\na,1,1", "\na,1,1")]
+)
+def test_a_file_that_is_no_csv_is_explained(bad: str, remedied: str, tmp_path: Path) -> None:
+    text = f"g,d,y\n{bad},1,1\nb,1,0\n" if bad[0] == '"' else f"g,d,y\nb,1,0{bad}\nb,1,0\r\n"
+    path = write(tmp_path / "past.csv", "")
+    path.write_bytes(text.encode())
+    with pytest.raises(BadData, match="one separator and one kind of line end, and a cell that"):
+        read(path)
+    path.write_bytes(text.replace(bad, remedied).replace("\r\n", "\n").encode())
+    assert len(read(path).cells) == 2
