@@ -159,7 +159,13 @@ def tally(
     )
     rows = [replace(row, name=grouping.name(row.groups)) for row in rows]
     _require_clear_names(columns, rows)
-    folded = _small(rows, said.min_group)
+    names = {row.name for row in rows}
+    rows = _mark_explored(columns, rows)
+    rows, left_out = _with_decisions(source, columns, rows, said)
+    gone = sorted(names - {row.name for row in rows})
+    if gone:
+        left_out.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
+    folded = _small(rows, names, said.min_group)
     if folded:
         grouping = replace(grouping, folded=tuple(folded))
         rows = [replace(row, name=grouping.name(row.groups)) for row in rows]
@@ -167,8 +173,6 @@ def tally(
             f"{len(folded)} groups of fewer than {said.min_group} people are counted together as "
             f"{OTHER!r}: {shown(folded)}."
         )
-    rows = _mark_explored(columns, rows)
-    rows, left_out = _with_decisions(source, columns, rows, said)
     notes += left_out
     decisions = _texts((row.decision, row.count) for row in rows if not row.tested)
     decision = read_yes_no("decision", columns.decision, decisions, said.positive, said.negative)
@@ -338,8 +342,8 @@ def _texts(values: Iterable[tuple[object, int]]) -> dict[str, int]:
     return dict(counts)
 
 
-def _small(rows: Sequence[Row], least: int) -> list[str]:
-    sizes: Counter[str] = Counter()
+def _small(rows: Sequence[Row], names: Iterable[str], least: int) -> list[str]:
+    sizes = Counter(dict.fromkeys(names, 0))
     for row in rows:
         sizes[row.name] += row.count
     return sorted(name for name, size in sizes.items() if size < least)

@@ -124,7 +124,8 @@ class History(Shown):
         missing_group
             What to call people without a group; ``"refuse"`` refuses them.
         min_group
-            Count groups of fewer people together, as ``other groups``.
+            Count groups of fewer people together, as ``other groups``; those who are left out as
+            undecided are not counted.
         max_groups
             How many different values a group column may have.
         denied_outcomes

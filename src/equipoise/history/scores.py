@@ -55,10 +55,12 @@ def read_scores(source: Source, counted: Counted, column: str) -> dict[str, Scor
     k, found = len(columns.groups), dict[str, dict[tuple[bool, int | None], list[Any]]]()
     for *values, count in source.count(names, ENOUGH):
         decision, outcome, score, *mark = values[k:]
-        if is_missing(score) or (counted.leaves_out and is_missing(decision)):
+        tested = bool(mark) and mark[0] in marks
+        undecided = not tested and is_missing(decision, coding.missing_values)
+        if is_missing(score) or undecided:
             continue
         known = not is_missing(outcome, coding.missing_values)
-        approved = coding.decision.bit(decision) == 1 and not (mark and mark[0] in marks)
+        approved = coding.decision.bit(decision) == 1 and not tested
         kind = (approved, coding.outcome.bit(outcome) if known else None)
         group = coding.grouping.name(values[:k])
         found.setdefault(group, {}).setdefault(kind, []).append((_number(column, score), count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -265,6 +266,27 @@ def test_withdrawn_applications_follow_the_advice() -> None:
     late = messy.status.mask(data.index % 400 == 0, "repaid")
     with pytest.raises(BadData, match="5 of them have an outcome in column 'status'"):
         eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]
+
+
+def test_groups_are_as_large_as_the_people_decided_about() -> None:
+    """c has 40 people of whom one did not withdraw, d 40 who all did."""
+    table = {
+        "g": np.array(["a", "b", "c", "d"] * 40, dtype=object),
+        "d": np.array([1, 0, "gone", "gone"] * 40, dtype=object).astype(str),
+        "y": np.array([1, None, None, None] * 40, dtype=object),
+        "score": np.arange(160) / 160,
+    }
+    table["d"][2] = "0"
+    said: Any = {"group": "g", "decision": "d", "outcome": "y", "missing_values": "gone"}
+    read = eq.History.read(table, **said, undecided="leave_out", score="score")
+    assert sorted(read.cells) == ["a", "b", "c"]
+    assert "Nobody was decided about, so that nothing can be said, in 'd'." in read.notes
+    assert read.scores is not None
+    assert len(read.scores["c"].denied) == 1
+    folded = eq.History.read(table, **said, undecided="leave_out", min_group=30)
+    assert sorted(folded.cells) == ["a", "b", "other groups"]
+    assert folded.cells["other groups"].total == 1
+    assert any("in 'd'." in note for note in folded.notes)
 
 
 def test_swapped_columns_are_named() -> None:
