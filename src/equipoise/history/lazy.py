@@ -35,7 +35,7 @@ ENGINES = {
     "dask": "Dask",
     "sqlframe": "SQLFrame",
 }
-NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+NUMBER = r"^\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*$"
 
 
 class LazySource:
