@@ -107,7 +107,7 @@ class History(Shown):
         source
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
             address of a database, a frame, a lazy frame, a connection or an engine:
-            ``docs/sources.md`` lists them all.
+            ``docs/how-to/data-as-they-are.md`` lists them all.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
