@@ -11,7 +11,7 @@ from tests.profiles import FULL
 from tests.recorded.answers import TABLE, answers, instance
 
 TOLERANCE = 1e-6  # within which the free check computes bounds
-DEAR = 400.0  # costs that take a second to run again
+DEAR = 250.0  # costs that take a second to run again
 ROWS = [
     row
     for row in json.loads(TABLE.read_text())
