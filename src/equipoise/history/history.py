@@ -13,11 +13,12 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, UnknownName, few_of, refuse_gaps, require_kind
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
-from equipoise.history.counting import Counted, Said, Unknown, count_rows
+from equipoise.history.counting import count_rows
 from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
 from equipoise.history.programme import look_at_programme
 from equipoise.history.random_order import RandomOrder
+from equipoise.history.row_kinds import Counted, Said, Unknown
 from equipoise.history.scores import Scores, read_scores
 from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.errors import UnknownName
-from equipoise.history.counting import Counted
 from equipoise.history.random_order import RandomOrder
+from equipoise.history.row_kinds import Counted
 from equipoise.history.source import Source
 
 __all__ = ["TableOrder"]

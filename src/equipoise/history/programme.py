@@ -14,7 +14,7 @@ from math import erfc, sqrt
 from typing import Any
 
 from equipoise.errors import BadData
-from equipoise.history.counting import Counted
+from equipoise.history.row_kinds import Counted
 from equipoise.history.source import Source
 from equipoise.history.values import is_missing, shown
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import BadData
-from equipoise.history.counting import Counted
+from equipoise.history.row_kinds import Counted
 from equipoise.history.source import Source
 from equipoise.history.values import is_missing
 

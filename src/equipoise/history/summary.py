@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equipoise._json import JsonValue
-from equipoise.history.counting import Counted
+from equipoise.history.row_kinds import Counted
 from equipoise.history.source import Source
 from equipoise.history.values import is_missing, text_of, with_counts
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from equipoise.errors import BadData
 from equipoise.history.coding import Columns
-from equipoise.history.counting import Said, tally
+from equipoise.history.counting import tally
 from equipoise.history.opening import open_source
+from equipoise.history.row_kinds import Said
 from equipoise.history.values import Meaning, is_missing
 from equipoise.worlds.cells import COUNT_NAMES, CellWorld
 
