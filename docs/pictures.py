@@ -17,7 +17,7 @@ from matplotlib.path import Path as Outline
 
 import equipoise as eq
 from equipoise.evidence import Staircase
-from equipoise.metrics import RATES
+from equipoise.rates import RATES
 from equipoise.simulation import run
 
 HERE = Path(__file__).parent / "pictures"

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from equipoise.bands import clopper_pearson
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.history.cell_past import CellPast
 from equipoise.history.random_order import RandomOrder
+from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 from equipoise.worlds.base import People, Seed
 

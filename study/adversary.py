@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.bands import bands_from_past, clopper_pearson
 from equipoise.evidence.bets import unfair_sizes
 from equipoise.evidence.corners import level_cells
 from equipoise.evidence.staircase import OUT, Bets
 from equipoise.evidence.wrong_answers import FINENESS
+from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict, Want
+from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 
 PAGE = Path(__file__).parents[1] / "docs" / "adversary.md"

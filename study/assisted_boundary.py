@@ -12,8 +12,8 @@ from rich.table import Table
 import equipoise as eq
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bands import clopper_pearson
 from equipoise.question import Ticket, Want
+from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 from study._resumed import Run, collect, made_by, mean
 from study._resumed import add_options as add_run_options

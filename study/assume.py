@@ -18,7 +18,7 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bands import clopper_pearson
+from equipoise.rates import clopper_pearson
 from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import CellWorld
 from study.bank import GAP, Instance, bank

@@ -37,7 +37,7 @@ from rich.table import Table
 import equipoise as eq
 from equipoise.bounds import LowerBound
 from equipoise.data.classifier_worlds import FEATURES
-from equipoise.identify import free_verdict
+from equipoise.free_check import free_verdict
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld, TableWorld
 

@@ -20,8 +20,8 @@ from rich.table import Table
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Answer, Audit
-from equipoise.bands import clopper_pearson
 from equipoise.question import Ticket
+from equipoise.rates import clopper_pearson
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.worlds import CellWorld
 

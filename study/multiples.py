@@ -15,9 +15,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.bands import clopper_pearson
 from equipoise.bounds import can_answer, rs_expectation
 from equipoise.question import Verdict
+from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation
 from study._beta_mixture import BetaAudit
 from study.bank import GAP, Instance, bank

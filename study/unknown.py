@@ -20,7 +20,7 @@ from rich.progress import Progress
 from scipy.optimize import brentq
 
 import equipoise as eq
-from equipoise.identify import free_interval
+from equipoise.free_check import free_interval
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
 from study._open_book import PAGE, Kinds, OpenBook, tally, write_section

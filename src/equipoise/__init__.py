@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from equipoise.finding import Finding as Finding, Interval as Interval
     from equipoise.history import History as History, Past as Past
-    from equipoise.identify import Check as Check, check as check
+    from equipoise.free_check import Check as Check, check as check
     from equipoise.ledger import (
         Checkpoint as Checkpoint,
         LiveAudit as LiveAudit,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         plan as plan,
         what_if as what_if,
     )
-    from equipoise.progress import Progress as Progress
+    from equipoise.display import Progress as Progress
     from equipoise.question import (
         Costs as Costs,
         Look as Look,
@@ -85,10 +85,10 @@ _NAMES = {
     "UnknownName",
     "finding": "Finding Interval",
     "history": "History Past",
-    "identify": "Check check",
+    "free_check": "Check check",
     "ledger": "Checkpoint LiveAudit Reply Status list_audits",
     "planning": "Affordable Forecast Looking Plan Rehearsal Scenario Variation plan what_if",
-    "progress": "Progress",
+    "display": "Progress",
     "question": "Costs Look Question Ticket Verdict Want",
     "report": "Report write_report",
     "simulation": "Simulation Summary run simulate",

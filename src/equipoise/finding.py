@@ -8,14 +8,14 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
-from equipoise._shown import Row, Shown
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
+from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Finding", "Interval", "Separation", "money", "separation"]
+__all__ = ["Finding", "Interval", "Separation", "separation"]
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Finding(JsonValue, Shown):
         ]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import BLUE, INK, draw_ranges, draw_zones, wrapped
+        from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped
 
         rows = [("Delta", self.lower, self.estimate, self.upper)]
         rows += [
@@ -259,21 +259,9 @@ class Finding(JsonValue, Shown):
         return "\n".join(lines)
 
 
-def money(amount: float, currency: str, decimals: int) -> str:
-    """Write minor units as people read money.
-
-    Examples
-    --------
-    >>> money(123456, "EUR", 2)
-    '1,234.56 EUR'
-    """
-    unit = f" {currency}" if currency else ""
-    return f"{amount / 10**decimals:,.{decimals}f}{unit}"
-
-
-def _size(compare: Compare, low: float, high: float) -> str:
+def _size(compare: GapScale, low: float, high: float) -> str:
     """Write how far a lower rate is from a higher one."""
     points = float(compare.gap(low, high)) * 100.0
-    if compare is Compare.RATIO:
+    if compare is GapScale.RATIO:
         return f"{points:.3g}% of it"
     return f"{points:.3g} percentage point{'' if f'{points:.3g}' == '1' else 's'}"

@@ -9,7 +9,7 @@ from typing import Literal
 
 from equipoise._json import JsonValue
 from equipoise.assume import Assume
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -17,7 +17,7 @@ from equipoise.errors import (
     require_kind,
     require_non_negative,
 )
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS
 
 __all__ = ["Costs", "Look", "Question", "Ticket", "Verdict", "Want", "require_asked"]
 
@@ -68,7 +68,7 @@ class Question(JsonValue):
     Parameters
     ----------
     metric
-        One of :data:`equipoise.metrics.METRICS`.
+        One of :data:`equipoise.rates.METRICS`.
     gamma
         The tolerated gap, >= 0.
     epsilon
@@ -120,9 +120,9 @@ class Question(JsonValue):
                         f"{name!r} must be at least {LEAST_LEVEL:g}, the least that arithmetic "
                         f"keeps; got {level!r}"
                     )
-        if self.compare not in list(Compare):
-            raise UnknownName("way to 'compare'", self.compare, Compare)
-        if self.comparison is Compare.RATIO and self.gamma + self.epsilon >= 1.0:
+        if self.compare not in list(GapScale):
+            raise UnknownName("way to 'compare'", self.compare, GapScale)
+        if self.comparison is GapScale.RATIO and self.gamma + self.epsilon >= 1.0:
             raise InvalidInput(
                 f"'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
                 f"something; got {self.gamma!r} + {self.epsilon!r}"
@@ -134,9 +134,9 @@ class Question(JsonValue):
             )
 
     @property
-    def comparison(self) -> Compare:
+    def comparison(self) -> GapScale:
         """How two groups' rates are compared."""
-        return Compare(self.compare)
+        return GapScale(self.compare)
 
     @property
     def level_wrong_fair(self) -> float:
@@ -170,7 +170,7 @@ class Question(JsonValue):
                 f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
                 f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
             )
-        ratio = self.comparison is Compare.RATIO
+        ratio = self.comparison is GapScale.RATIO
         as_ratio, gap = (
             (" as a ratio", "1 - lowest/highest rate")
             if ratio

@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
+from equipoise.free_check import check
 from equipoise.history import History
-from equipoise.identify import check
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
 from equipoise.report import Report, simulate_live, write_check, write_report

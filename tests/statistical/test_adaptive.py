@@ -13,8 +13,8 @@ from scipy.stats import ks_2samp
 from study.boundary import ArrivalOrder, Row, boundaries
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bands import clopper_pearson
 from equipoise.question import Costs, Question
+from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld
 from tests.profiles import FULL, quick

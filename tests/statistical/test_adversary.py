@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 from study.adversary import FORESIGHT, HIDDEN, OPPONENTS, QUESTION, Row
 
-from equipoise.bands import clopper_pearson
 from equipoise.question import Verdict
+from equipoise.rates import clopper_pearson
 from tests.profiles import quick
 
 ALARM = 1e-4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from study.assisted_boundary import QUESTION, one
 
-from equipoise.bands import clopper_pearson
+from equipoise.rates import clopper_pearson
 from tests.profiles import quick
 
 ALARM = 1e-4

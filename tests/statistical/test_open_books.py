@@ -16,7 +16,7 @@ from study.unknown import QUESTION, edge, misses
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bands import clopper_pearson
+from equipoise.rates import clopper_pearson
 from tests.profiles import quick
 
 ALARM = 1e-4

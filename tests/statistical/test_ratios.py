@@ -9,7 +9,7 @@ import pytest
 from study.boundary import Row, boundaries
 
 import equipoise as eq
-from equipoise.bands import clopper_pearson
+from equipoise.rates import clopper_pearson
 from tests.profiles import quick
 
 ALARM = 1e-4

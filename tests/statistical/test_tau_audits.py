@@ -13,9 +13,9 @@ from scipy import stats
 
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs import RSAudit
-from equipoise.bands import clopper_pearson
 from equipoise.bounds import baseline_expectation, paper_tau, rs_expectation
 from equipoise.question import Costs, Question
+from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld, lower_bound_pair
 from tests.profiles import quick

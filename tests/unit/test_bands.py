@@ -8,10 +8,10 @@ from math import comb, factorial
 import numpy as np
 import pytest
 
-from equipoise.bands import bands_from_past, clopper_pearson
 from equipoise.cells import Cells, GroupCells
+from equipoise.free_check import bands_from_past
 from equipoise.history import History
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS, clopper_pearson
 from equipoise.worlds import CellWorld
 
 GRID = np.linspace(0.0, 1.0, 33)

@@ -8,8 +8,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
+from equipoise.free_check import label_boxes
 from equipoise.history.programme import rank_test
-from equipoise.identify import label_boxes
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
-from equipoise.compare import Compare
-from equipoise.history import History
-from equipoise.identify import (
+from equipoise.comparison import GapScale
+from equipoise.free_check import (
+    bands_from_past,
     check,
     difference_bounds,
     free_interval,
@@ -21,21 +20,22 @@ from equipoise.identify import (
     rate_intervals,
     simultaneous,
 )
-from equipoise.metrics import METRICS
+from equipoise.history import History
 from equipoise.question import Question, Verdict
+from equipoise.rates import METRICS, Bands
 from equipoise.worlds import CellWorld
 from tests.profiles import examples
 
 
-def gap(low: float, high: float, compare: Compare) -> float:
+def gap(low: float, high: float, compare: GapScale) -> float:
     """How far a lower rate is from a higher one, by the definition."""
-    if compare is Compare.DIFFERENCE:
+    if compare is GapScale.DIFFERENCE:
         return high - low
     return (high - low) / high if high > 0.0 else 0.0
 
 
 def brute_force(
-    bands: Bands, boxes: dict[str, tuple[float, float]], compare: Compare
+    bands: Bands, boxes: dict[str, tuple[float, float]], compare: GapScale
 ) -> tuple[float, float]:
     """Return the least and largest Delta over a grid of r and all curves of the bands."""
     groups = list(boxes)
@@ -63,13 +63,13 @@ def brute_force(
     return least, largest
 
 
-def largest_step(rates: np.ndarray, compare: Compare) -> float:  # type: ignore[type-arg]
+def largest_step(rates: np.ndarray, compare: GapScale) -> float:  # type: ignore[type-arg]
     """The most that Delta can change from one point of a grid to the next."""
     pairs = zip(np.minimum(rates[1:], rates[:-1]), np.maximum(rates[1:], rates[:-1]), strict=True)
     return max(gap(float(low), float(high), compare) for low, high in pairs)
 
 
-def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]], Compare]:
+def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]], GapScale]:
     rng = np.random.default_rng(seed)
     cells = Cells({f"g{i}": GroupCells(*(1 + rng.integers(0, 200, size=3))) for i in range(k)})
     past = History.from_cells(cells)
@@ -80,7 +80,7 @@ def random_case(seed: int, k: int) -> tuple[Bands, dict[str, tuple[float, float]
     if rng.random() < 0.3:
         ends[:, 0], ends[:, 1] = 0.0, 1.0
     boxes = {f"g{i}": (float(a), float(b)) for i, (a, b) in enumerate(ends)}
-    return bands, boxes, tuple(Compare)[seed % 2]
+    return bands, boxes, tuple(GapScale)[seed % 2]
 
 
 @examples(20)
@@ -119,7 +119,7 @@ def test_bounds_of_delta_hold_for_three_groups(seed: int) -> None:
 def test_a_point_has_the_difference_of_the_metric() -> None:
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
     at = {g: (r, r) for g, r in world.r.items()}
-    for metric, compare in product(METRICS, Compare):
+    for metric, compare in product(METRICS, GapScale):
         bands = bands_from_past(world.past(), metric, None)
         lower, upper = difference_bounds(bands, at, compare=compare)
         assert upper == pytest.approx(world.difference(metric, compare), abs=1e-12)

@@ -11,13 +11,23 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.bands import clopper_pearson
 from equipoise.cells import GroupCells
-from equipoise.curves import Band, Curve
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.metrics import METRICS, RATES, Metric, register
 from equipoise.question import Want
-from equipoise.rates import CONSTANT, FALLING, RISING, Rate, ShareBounds
+from equipoise.rates import (
+    CONSTANT,
+    FALLING,
+    METRICS,
+    RATES,
+    RISING,
+    Band,
+    Curve,
+    Metric,
+    Rate,
+    ShareBounds,
+    clopper_pearson,
+    register,
+)
 from equipoise.worlds import CellWorld
 from tests.unit.bounds.brute_force import brute_force, deltas
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import equipoise as eq
-from equipoise._shown import Shown
+from equipoise.display import Shown
 from equipoise.report import simulate_live
 
 pytest.importorskip("matplotlib").use("Agg")

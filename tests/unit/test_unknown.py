@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 
 import equipoise as eq
-from equipoise.bands import band_from_counts, clopper_pearson
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.cell_past import CellPast
 from equipoise.history.random_order import RandomOrder
-from equipoise.metrics import RATES, difference
+from equipoise.rates import RATES, band_from_counts, clopper_pearson, difference
 from equipoise.worlds import CellWorld
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}

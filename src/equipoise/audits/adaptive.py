@@ -12,22 +12,23 @@ from numpy.typing import NDArray
 
 from equipoise.assist.desk import Desk, Looked
 from equipoise.assist.options import Assist
-from equipoise.assumed import Box, assumed_limits
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
-from equipoise.bands import bands_from_past
 from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_kind
 from equipoise.evidence.observation import COIN
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
 from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 from equipoise.finding import Finding
-from equipoise.history.past import Past
-from equipoise.identify import (
+from equipoise.free_check import (
+    Box,
+    assumed_limits,
+    bands_from_past,
     bounds_of_a_piece,
     free_verdict,
     simultaneous,
 )
+from equipoise.history.past import Past
 from equipoise.question import Costs, Look, Question, Ticket, Verdict, Want
 
 __all__ = ["AdaptiveAudit"]

@@ -29,8 +29,8 @@ from equipoise.errors import (
     require_non_negative,
 )
 from equipoise.finding import Finding
+from equipoise.free_check import Check, check
 from equipoise.history.past import Past, require_past
-from equipoise.identify import Check, check
 from equipoise.question import Costs, Look, Question, Ticket, Want, require_asked
 
 __all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]

@@ -19,8 +19,8 @@ from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.bounds.tau_precision import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName, refuse_gaps
 from equipoise.finding import Finding
+from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.identify import check
 from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
 from equipoise.mixture.feature_counts import FeatureCounts
 from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast

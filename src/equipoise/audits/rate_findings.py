@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.base import Audit
 from equipoise.bounds.tau_precision import RATE_OF_OUTCOME, outcomes_of
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.finding import Finding, Interval
 from equipoise.question import Question, Verdict
 
@@ -82,7 +82,7 @@ def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
 
 
 def compare_rates(
-    ratios: Array, low: Array, high: Array, compare: Compare = Compare.DIFFERENCE
+    ratios: Array, low: Array, high: Array, compare: GapScale = GapScale.DIFFERENCE
 ) -> tuple[Array, Array, Array]:
     """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
 

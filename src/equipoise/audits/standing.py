@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.assumed import Box, contradiction, within
-from equipoise.bands import Bands
 from equipoise.cells import Cells
-from equipoise.curves import Curve
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.weighing import Weighing
 from equipoise.finding import Finding, Interval, separation
+from equipoise.free_check import (
+    Box,
+    assumptions_of,
+    contradiction,
+    difference_bounds,
+    lines_of,
+    rate_intervals,
+    within,
+)
 from equipoise.history.past import Past
-from equipoise.identify import assumptions_of, difference_bounds, lines_of, rate_intervals
-from equipoise.metrics import RATES
 from equipoise.question import Question, Verdict
+from equipoise.rates import RATES, Bands, Curve
 
 __all__ = ["INTERVAL_SHARE", "Standing"]
 

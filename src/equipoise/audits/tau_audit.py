@@ -22,8 +22,8 @@ from equipoise.bounds import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.errors import InvalidInput, refuse_gaps
 from equipoise.finding import Finding
+from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.identify import check
 from equipoise.question import Costs, Question, Want
 
 __all__ = [

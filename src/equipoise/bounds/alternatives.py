@@ -20,8 +20,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.compare import Compare
-from equipoise.curves import Curve
+from equipoise.comparison import GapScale
+from equipoise.rates import Curve
 
 __all__ = ["Alternatives", "Cover", "FairSet", "RateOfGroups", "UnfairSet", "Within"]
 
@@ -111,7 +111,7 @@ class RateOfGroups:
 class UnfairSet:
     """All unknowns for which some rate of two groups is at least ``gap`` (> 0) apart."""
 
-    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: Compare) -> None:
+    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: GapScale) -> None:
         self._rates, self._gap, self._compare = rates, gap, compare
         pairs = permutations(range(rates[0].groups), 2)
         pieces = [(rate, a, b) for (a, b), rate in product(pairs, range(len(rates)))]
@@ -141,7 +141,7 @@ class UnfairSet:
 class FairSet:
     """All unknowns for which no rate of two groups is more than ``gap`` (>= 0) apart."""
 
-    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: Compare) -> None:
+    def __init__(self, rates: Sequence[RateOfGroups], gap: float, compare: GapScale) -> None:
         self._rates, self._gap, self._compare = rates, gap, compare
 
     def start(self) -> Cover:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.assumed import assumed_limits
 from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
 from equipoise.bounds.assisted import efficient_looks
 from equipoise.bounds.label_costs import costs_nothing, mean_costs
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
-from equipoise.metrics import METRICS
+from equipoise.free_check import assumed_limits
 from equipoise.question import Costs, Question, Verdict, require_asked
+from equipoise.rates import METRICS
 from equipoise.worlds import World
 from equipoise.worlds.base import require_world
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput
-from equipoise.metrics import METRICS
 from equipoise.question import Question
+from equipoise.rates import METRICS
 
 __all__ = [
     "RATE_OF_OUTCOME",
@@ -40,7 +40,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     metric = METRICS[question.metric]
     if metric.is_free:
         return True
-    if by_features and question.comparison is Compare.RATIO:
+    if by_features and question.comparison is GapScale.RATIO:
         return False
     return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
 

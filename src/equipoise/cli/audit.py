@@ -170,7 +170,7 @@ def _say_if_free(history: History, question: Question) -> None:
 
     Whoever would take this answer, and else the audit's, errs with up to twice the probability.
     """
-    from equipoise.identify import check
+    from equipoise.free_check import check
 
     if (verdict := check(history, question).verdict) is not Verdict.INCONCLUSIVE:
         typer.echo(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from equipoise.free_check import Check
     from equipoise.history import History
-    from equipoise.identify import Check
 
 __all__ = ["answers_table", "app", "show_check", "show_checks"]
 
@@ -42,7 +42,7 @@ def check(
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
     history = read()
-    from equipoise.identify import check as check_free
+    from equipoise.free_check import check as check_free
 
     findings = [check_free(history, question) for question in questions]
     if report is not None:

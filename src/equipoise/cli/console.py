@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from equipoise._json import plain
-from equipoise.progress import Progress
+from equipoise.display import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console

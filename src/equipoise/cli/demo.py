@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from equipoise.display import Progress
     from equipoise.finding import Finding
+    from equipoise.free_check import Check
     from equipoise.history import History
-    from equipoise.identify import Check
     from equipoise.planning import Plan
-    from equipoise.progress import Progress
     from equipoise.simulation import Summary
 
 __all__ = ["app"]
@@ -72,7 +72,7 @@ def _live_through(progress: Progress) -> Story:
     from equipoise.audits.rs import RSAudit
     from equipoise.bounds import lower_bound
     from equipoise.data import fico_lender
-    from equipoise.identify import check
+    from equipoise.free_check import check
     from equipoise.planning import plan
     from equipoise.simulation import run, simulate
 

@@ -11,8 +11,8 @@ import typer
 
 from equipoise.assume import Assume
 from equipoise.errors import InvalidInput
-from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
+from equipoise.rates import METRICS
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit

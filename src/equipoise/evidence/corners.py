@@ -15,9 +15,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.compare import Compare
-from equipoise.curves import Band, Curve
+from equipoise.comparison import GapScale
 from equipoise.evidence.geometry import Limits, Pair, grid
+from equipoise.rates import Band, Curve
 
 __all__ = ["Cells", "Corners", "corridor_cells", "level_cells", "unfair_cells"]
 
@@ -183,7 +183,7 @@ def level_cells(
     falling: bool,
     gamma: float,
     step: float,
-    compare: Compare = Compare.DIFFERENCE,
+    compare: GapScale = GapScale.DIFFERENCE,
     limits: Limits | None = None,
 ) -> Cells:
     """Return the cells where one rate of all groups lies within ``gamma``, by the lowest of them.
@@ -232,18 +232,20 @@ def level_cells(
     )
 
 
-def level_grid(bands: Sequence[Band], step: float, compare: Compare = Compare.DIFFERENCE) -> Array:
+def level_grid(
+    bands: Sequence[Band], step: float, compare: GapScale = GapScale.DIFFERENCE
+) -> Array:
     """Return the ends of intervals of at most ``step`` over all values that a rate may take."""
     values = [curve.value([0.0, 1.0]) for band in bands for curve in (band.low, band.high)]
     ends = np.array([np.min(values), np.max(values)])
     first, last = compare.scale(ends)
     scaled = np.linspace(first, last, 2 + int((last - first) / step))
-    grid = scaled if compare is Compare.DIFFERENCE else np.exp(scaled)
+    grid = scaled if compare is GapScale.DIFFERENCE else np.exp(scaled)
     grid[0], grid[-1] = ends
     return np.asarray(grid)
 
 
-def _unit(compare: Compare, curve_a: Array, lam_a: Array, curve_b: Array, lam_b: Array) -> Array:
+def _unit(compare: GapScale, curve_a: Array, lam_a: Array, curve_b: Array, lam_b: Array) -> Array:
     return compare.unit(np.maximum(_rate(curve_a, lam_a), _rate(curve_b, lam_b)))
 
 

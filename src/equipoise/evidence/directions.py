@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.curves import Curve
+from equipoise.rates import Curve
 
 __all__ = ["likely_extremes"]
 

@@ -15,10 +15,8 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Bands
-from equipoise.compare import Compare
-from equipoise.curves import Band, Curve
-from equipoise.metrics import RATES
+from equipoise.comparison import GapScale
+from equipoise.rates import RATES, Band, Bands, Curve
 
 __all__ = ["Frontier", "Limits", "Pair", "fair_pairs", "grid", "unfair_pairs"]
 
@@ -52,7 +50,7 @@ class Pair:
     falling: tuple[bool, ...]
     bands_a: tuple[Band, ...]
     bands_b: tuple[Band, ...]
-    compare: Compare = Compare.DIFFERENCE
+    compare: GapScale = GapScale.DIFFERENCE
     limits_a: tuple[float, float] = (0.0, 1.0)
     limits_b: tuple[float, float] = (0.0, 1.0)
 
@@ -98,14 +96,14 @@ class Pair:
 
 
 def unfair_pairs(
-    bands: Bands, compare: Compare = Compare.DIFFERENCE, limits: Limits | None = None
+    bands: Bands, compare: GapScale = GapScale.DIFFERENCE, limits: Limits | None = None
 ) -> list[Pair]:
     """Return every ordered pair: the UNFAIR set is the union of their pieces."""
     return [_pair(bands, a, b, compare, limits) for a, b in permutations(range(_count(bands)), 2)]
 
 
 def fair_pairs(
-    bands: Bands, compare: Compare = Compare.DIFFERENCE, limits: Limits | None = None
+    bands: Bands, compare: GapScale = GapScale.DIFFERENCE, limits: Limits | None = None
 ) -> list[Pair]:
     """Return every unordered pair: the FAIR set is inside each of their corridors."""
     return [_pair(bands, a, b, compare, limits) for a, b in combinations(range(_count(bands)), 2)]
@@ -128,7 +126,7 @@ def _count(bands: Bands) -> int:
     return len(next(iter(bands.values())))
 
 
-def _pair(bands: Bands, a: int, b: int, compare: Compare, limits: Limits | None) -> Pair:
+def _pair(bands: Bands, a: int, b: int, compare: GapScale, limits: Limits | None) -> Pair:
     names = list(next(iter(bands.values())))
     return Pair(
         a,

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from equipoise.compare import Compare
-from equipoise.curves import Band, Curve
+from equipoise.comparison import GapScale
 from equipoise.evidence.geometry import Pair
+from equipoise.rates import Band, Curve
 
 __all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "level_side", "unfair_box"]
 
@@ -153,11 +153,11 @@ def _smallest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
 
 
 def _above(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
-    return rate / (1 - gap) if pair.compare is Compare.RATIO else rate + gap
+    return rate / (1 - gap) if pair.compare is GapScale.RATIO else rate + gap
 
 
 def _below(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
-    return rate * (1 - gap) if pair.compare is Compare.RATIO else rate - gap
+    return rate * (1 - gap) if pair.compare is GapScale.RATIO else rate - gap
 
 
 def _meets(rate: Fraction, value: Fraction, at_least: bool) -> bool:

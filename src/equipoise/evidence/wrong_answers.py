@@ -9,14 +9,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bands import Bands
-from equipoise.compare import Compare
-from equipoise.curves import Band
+from equipoise.comparison import GapScale
 from equipoise.evidence.bets import fair_sizes, unfair_sizes
 from equipoise.evidence.corners import corridor_cells, level_cells, unfair_cells
 from equipoise.evidence.geometry import Limits, Pair, fair_pairs, unfair_pairs
 from equipoise.evidence.staircase import Staircase
-from equipoise.metrics import RATES
+from equipoise.rates import RATES, Band, Bands
 
 __all__ = ["Levels", "WrongAnswers"]
 
@@ -50,7 +48,7 @@ class WrongAnswers:
     epsilon: float
     levels: Levels
     step: float
-    compare: Compare
+    compare: GapScale
     fair_limits: tuple[tuple[float, float], ...] | None
 
     @classmethod
@@ -63,7 +61,7 @@ class WrongAnswers:
         levels: Levels,
         *,
         fineness: float = FINENESS,
-        compare: Compare = Compare.DIFFERENCE,
+        compare: GapScale = GapScale.DIFFERENCE,
         limits: tuple[Limits | None, Limits | None] = (None, None),
     ) -> WrongAnswers:
         """Return what the bands allow."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise._shown import Row, Shown
 from equipoise.cells import Cells, GroupCells
+from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, UnknownName, few_of, refuse_gaps, require_kind
 from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
@@ -339,7 +339,7 @@ class History(Shown):
         return [{"group": group, **c.counts} for group, c in self.cells.items()]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import BLUE, FAIR, PALE, SAND, UNFAIR, draw_stacked
+        from equipoise.display import BLUE, FAIR, PALE, SAND, UNFAIR, draw_stacked
 
         own = self.cells.values()
         parts = {

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.bands import clopper_pearson
 from equipoise.history.past import Past
+from equipoise.rates import clopper_pearson
 
 __all__ = ["DriftCounts", "DriftTest", "drift_tests"]
 

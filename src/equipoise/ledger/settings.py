@@ -11,8 +11,8 @@ from equipoise.assist import Assist
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
+from equipoise.display import money
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
-from equipoise.finding import money
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
-from equipoise._shown import Row, Shown
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.finding import Finding, Interval, money
+from equipoise.display import Row, Shown, money
+from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.standing import GroupTally
 from equipoise.ledger.state import State
@@ -187,7 +187,7 @@ class Status(JsonValue, Shown):
         ]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import BLUE, PALE, UNFAIR, draw_stacked
+        from equipoise.display import BLUE, PALE, UNFAIR, draw_stacked
 
         own = self.groups.values()
         parts = {

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName, require_in_open_unit
-from equipoise.metrics import METRICS
 from equipoise.mixture.family import Array
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.weights import log_ratio
+from equipoise.rates import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def trade_off(
     shares
         Each group's share of everybody.
     metric
-        A metric of the registry, :data:`equipoise.metrics.METRICS`.
+        A metric of the registry, :data:`equipoise.rates.METRICS`.
     size
         Draws per group and outcome behind each rate.
     thresholds

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.bounds import baseline_expectation, rs_expectation
-from equipoise.identify import free_verdict
+from equipoise.free_check import free_verdict
 from equipoise.paper.classifiers import CLASSIFIERS, classify, decide, read_people
 from equipoise.paper.dataset_tables import Column, CompleteRows, compare_rows, describe_columns
 from equipoise.paper.kept_work import Part, Result

@@ -9,12 +9,12 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
+from equipoise.display import Progress, silent
 from equipoise.errors import UnknownName
 from equipoise.paper.chapter import Chapter
 from equipoise.paper.kept_work import Part, Result, do_parts
 from equipoise.paper.settings import Settings
 from equipoise.paper.style import to_svg
-from equipoise.progress import Progress, silent
 
 __all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
 

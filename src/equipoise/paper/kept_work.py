@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import equipoise
+from equipoise.display import Progress, silent
 from equipoise.errors import require_n_jobs
-from equipoise.progress import Progress, silent
 
 __all__ = ["Done", "Part", "Result", "Value", "do_parts", "of_kind"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise._look import styled
+from equipoise.display import styled
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

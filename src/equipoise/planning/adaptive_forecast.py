@@ -6,18 +6,17 @@ import math
 from collections.abc import Mapping
 
 from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
-from equipoise.bands import bands_from_past
 from equipoise.bounds import Price
 from equipoise.cells import Cells
+from equipoise.display import Progress, silent
+from equipoise.free_check import bands_from_past, free_verdict, lines_of
 from equipoise.history import History
 from equipoise.history.past import Past
-from equipoise.identify import free_verdict, lines_of
 from equipoise.planning.estimate import estimate
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import MANY
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import USUAL, Scenario, scenarios
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 
 __all__ = ["by_counts", "forecast_adaptive", "is_undecided", "rehearsals", "usual_case"]

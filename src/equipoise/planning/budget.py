@@ -8,12 +8,12 @@ import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.display import Progress, silent
 from equipoise.errors import InvalidInput, require_non_negative
 from equipoise.history.past import Past
 from equipoise.planning.adaptive_forecast import usual_case
 from equipoise.planning.rehearsal import rehearse
 from equipoise.planning.scenarios import Scenario
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation.loop import run
 from equipoise.worlds import CellWorld

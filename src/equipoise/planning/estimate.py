@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import LowerBound, lower_bound
 from equipoise.cells import Cells
+from equipoise.display import Progress, silent
 from equipoise.evidence.weighing import PILOT
 from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.planning.rehearsal import LEVELS, Quantile, Rehearsal, arrivals, rehearse
 from equipoise.planning.scenarios import Scenario
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 

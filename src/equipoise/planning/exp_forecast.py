@@ -8,15 +8,15 @@ from dataclasses import replace
 from equipoise.bounds import Price, can_answer, exp_bound, rs_expectation
 from equipoise.bounds.price import per_arrival, shares_of_outcomes
 from equipoise.bounds.tau_precision import level_of
+from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
-from equipoise.metrics import METRICS
 from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
 from equipoise.mixture.model import MixtureModel, ModelledPast
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
 __all__ = ["exp_expectation", "forecast_exp"]

@@ -20,6 +20,7 @@ from equipoise.assist.calibration import FEW, START, slope_of
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import most_efficient
 from equipoise.cells import Cells
+from equipoise.display import Progress, silent
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history import History
 from equipoise.history.past import Past
@@ -27,7 +28,6 @@ from equipoise.history.scores import Scores
 from equipoise.planning.adaptive_forecast import rehearsals
 from equipoise.planning.rehearsal import CAP, arrivals
 from equipoise.planning.scenarios import Scenario
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.simulation.loop import InBlocks, Looks, let_come
 from equipoise.simulation.spread import spread

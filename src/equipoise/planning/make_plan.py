@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
-from equipoise._shown import Row, Shown
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.catalogue import AUDITS, resolve
+from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import (
     InvalidInput,
     refuse_gaps,
@@ -18,14 +18,13 @@ from equipoise.errors import (
     require_non_negative,
     require_whole,
 )
+from equipoise.free_check import Check, check
 from equipoise.history.past import Past, require_past
-from equipoise.identify import Check, check
 from equipoise.planning.adaptive_forecast import usual_case
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.looking import Looking, rehearse_looking, require_scores
 from equipoise.planning.rehearsal import CAP, Quantile, Rehearsal
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, Verdict, require_asked
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Plan(JsonValue, Shown):
         ]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import draw_ranges, wrapped
+        from equipoise.display import draw_ranges, wrapped
 
         known = [q.value for seen in self.cases for q in seen.cost.values() if q.value]
         most = 3.0 * max(known, default=1.0)  # where a cost that no rehearsal reached is drawn

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.bands import clopper_pearson
 from equipoise.cells import Cells
+from equipoise.display import Progress, silent
 from equipoise.planning.scenarios import Scenario
-from equipoise.progress import Progress, silent
 from equipoise.question import Verdict
+from equipoise.rates import clopper_pearson
 from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.simulation.spread import spread
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.assumed import Box, assumed_limits
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
-from equipoise.metrics import METRICS
+from equipoise.free_check import Box, assumed_limits
 from equipoise.planning.guessing import MANY, guess_r
 from equipoise.question import Question
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
 __all__ = ["RATIOS", "Scenario", "scenarios"]

@@ -17,10 +17,10 @@ from equipoise.bounds import (
     rs_expectation,
 )
 from equipoise.bounds.tau_precision import outcomes_of
+from equipoise.display import Progress, silent
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 

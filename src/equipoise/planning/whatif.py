@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.display import Progress, silent
 from equipoise.errors import refuse_gaps, require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
 from equipoise.planning.adaptive_forecast import by_counts, is_undecided, rehearsals, usual_case
@@ -13,7 +14,6 @@ from equipoise.planning.estimate import estimate
 from equipoise.planning.guessing import MANY
 from equipoise.planning.rehearsal import Rehearsal, rehearse
 from equipoise.planning.scenarios import scenarios
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["Variation", "what_if"]

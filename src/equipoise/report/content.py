@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.bands import bands_from_past
 from equipoise.bounds import baseline_expectation, can_answer, rs_expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval
-from equipoise.identify import check, difference_bounds
+from equipoise.free_check import bands_from_past, check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.memory import EvidencePoint
 from equipoise.ledger.settings import Settings
-from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
 __all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity"]

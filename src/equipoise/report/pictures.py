@@ -11,8 +11,8 @@ from typing import Concatenate, ParamSpec
 from markupsafe import Markup
 
 from equipoise.finding import Interval
-from equipoise.metrics import RATES
 from equipoise.question import Question
+from equipoise.rates import RATES
 from equipoise.report import sentences
 from equipoise.report.content import FOUR_FIFTHS, Report
 from equipoise.report.svg import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from equipoise.compare import Compare
-from equipoise.metrics import METRICS, RATES
+from equipoise.comparison import GapScale
 from equipoise.question import Question, Verdict
+from equipoise.rates import METRICS, RATES
 from equipoise.report.content import Report, four_fifths_state
 
 __all__ = [
@@ -52,7 +52,7 @@ def guarantee(report: Report) -> str:
 def formula(question: Question) -> str:
     """Return Delta as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
-    if question.comparison is Compare.RATIO:
+    if question.comparison is GapScale.RATIO:
         return f"Δ = 1 - lowest / highest over groups, the largest of {listed}"
     return f"Δ = largest difference over groups a, b of {listed}"
 
@@ -139,7 +139,7 @@ def noun(question: Question) -> str:
 
 def unit(question: Question) -> str:
     """Return what a hundredth of Delta is."""
-    if question.comparison is Compare.RATIO:
+    if question.comparison is GapScale.RATIO:
         return "percent of the highest rate"
     return "percentage points"
 
@@ -160,6 +160,6 @@ def four_fifths(report: Report) -> str:
 
 def _size(question: Question, share: float) -> str:
     points = share * 100.0
-    if question.comparison is Compare.RATIO:
+    if question.comparison is GapScale.RATIO:
         return f"{points:.3g}% of the highest rate"
     return f"{points:.3g} percentage point{'' if points == 1 else 's'}"

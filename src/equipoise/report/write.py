@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 from equipoise._version import __version__
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.finding import Interval
+from equipoise.free_check import Check
 from equipoise.history import History
-from equipoise.identify import Check
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
 from equipoise.report.content import Report
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from equipoise._json import plain
 from equipoise.assume import Assume
-from equipoise.assumed import assumed_limits
 from equipoise.bounds import lower_bound
+from equipoise.free_check import assumed_limits
 from equipoise.history.past import Past
 from equipoise.ledger import LiveAudit
-from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.planning.guessing import guess_r
 from equipoise.question import Costs, Question
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
 __all__ = ["MULTIPLES", "USUAL", "assumed", "forecast", "forecast_of"]

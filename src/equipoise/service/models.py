@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]

@@ -23,12 +23,12 @@ from pydantic import ValidationError
 from equipoise.assume import NO_BETTER, Assume
 from equipoise.cells import Cells
 from equipoise.errors import BadData, EquipoiseError, InvalidInput
+from equipoise.free_check import Check, check
 from equipoise.history import History
-from equipoise.identify import Check, check
 from equipoise.ledger import inputs
-from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.question import Costs, Question
+from equipoise.rates import METRICS
 from equipoise.service import models
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.api_audits import create_audit

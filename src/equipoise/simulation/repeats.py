@@ -9,9 +9,9 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.display import Progress, silent
 from equipoise.errors import BadData
 from equipoise.history.past import Past
-from equipoise.progress import Progress, silent
 from equipoise.simulation.loop import InBlocks, let_come, run
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting

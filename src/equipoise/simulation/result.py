@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise._shown import Row, Shown
 from equipoise.audits.base import Audit
-from equipoise.bands import clopper_pearson
+from equipoise.display import Row, Shown
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
+from equipoise.rates import clopper_pearson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +152,7 @@ class Simulation(Draws, JsonValue, Shown):
         return ()  # a notebook shows the summary
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise._look import BLUE, INK
+        from equipoise.display import BLUE, INK
 
         ax.hist(self.cost, bins=min(40, max(8, len(self) // 5)), color=BLUE, alpha=0.75)
         mean = float(self.cost.mean())

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class
+from equipoise.display import Progress, silent
 from equipoise.errors import refuse_gaps, require_n_jobs
-from equipoise.progress import Progress, silent
 from equipoise.question import Costs, Question
 from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Simulation

@@ -13,8 +13,8 @@ from equipoise.bounds import paper_tau, relative_error
 from equipoise.bounds.price import shares_of_outcomes
 from equipoise.bounds.tau_precision import outcomes_of
 from equipoise.cells import Cells, GroupCells
+from equipoise.free_check import free_interval
 from equipoise.history import History, Past
-from equipoise.identify import free_interval
 from equipoise.question import Verdict
 from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.simulation.result import Draws

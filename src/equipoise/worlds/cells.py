@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise import metrics
+from equipoise import rates
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.cell_past import CellPast
@@ -140,11 +140,11 @@ class CellWorld:
 
     def rates(self, metric: str) -> dict[str, dict[str, float]]:
         """Return the true rates, rate -> group -> value."""
-        return metrics.rates(self.cells, self.r, metric)
+        return rates.rates(self.cells, self.r, metric)
 
     def difference(self, metric: str, compare: str = "difference") -> float:
         """Return the true Delta."""
-        return metrics.difference(self.cells, self.r, metric, compare)
+        return rates.difference(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
 from equipoise.audits.standing import INTERVAL_SHARE
-from equipoise.bands import bands_from_past
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.finding import Finding
+from equipoise.free_check import bands_from_past, simultaneous
 from equipoise.history import History
-from equipoise.identify import simultaneous
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld

@@ -15,8 +15,8 @@ from equipoise.bounds import can_answer, paper_tau
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.history import History
-from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
 CELLS = Cells({"A": GroupCells(300, 100, 600), "B": GroupCells(100, 50, 850)})

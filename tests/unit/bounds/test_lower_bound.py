@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.bands import bands_from_past
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.errors import BadData
-from equipoise.identify import difference_bounds, free_verdict
-from equipoise.metrics import METRICS
+from equipoise.free_check import bands_from_past, difference_bounds, free_verdict
 from equipoise.question import Costs, Question, Verdict
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.bounds.brute_force import brute_force, deltas, kl
@@ -56,7 +55,7 @@ def instances(
         rng = np.random.default_rng(seed)
         turn, metric = divmod(len(out), len(PRICED))
         gamma, epsilon = tolerances[seed % len(tolerances)]
-        compare = tuple(Compare)[turn % 2]
+        compare = tuple(GapScale)[turn % 2]
         question = Question(PRICED[metric], gamma, epsilon, compare=compare.value)
         world = random_world(groups, rng)
         difference = world.difference(question.metric, question.compare)
@@ -112,7 +111,7 @@ def test_certificate(metric: str, groups: int) -> None:
         rng = np.random.default_rng([seed, groups])
         world = random_world(groups, rng, spread=0.2)
         gamma, epsilon = TOLERANCES[(seed + groups) % 5]
-        compare = tuple(Compare)[(seed + groups // 2) % 2]
+        compare = tuple(GapScale)[(seed + groups // 2) % 2]
         question = Question(metric, gamma, epsilon, compare=compare.value)
         bound = eq.lower_bound(world, question, Costs(0.05, 1.0))
         assert bound.certificate <= 0.005

@@ -9,17 +9,17 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from equipoise.bands import Bands, bands_from_past
 from equipoise.cells import Cells, GroupCells
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
 from equipoise.evidence.reference import Bet
 from equipoise.evidence.staircase import OUT, Bets, Kind
+from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.history.cell_past import CellPast
 from equipoise.history.past import Past
 from equipoise.history.random_order import RandomOrder
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS, Bands
 
 NEVER = 1e-250  # an error level at which no cell is ever refuted
 
@@ -35,7 +35,7 @@ class Setup:
     r: tuple[float, ...]
     labels: int
     seed: int
-    compare: Compare = Compare.DIFFERENCE
+    compare: GapScale = GapScale.DIFFERENCE
     limits: tuple[tuple[float, float], ...] | None = None
 
     @property
@@ -95,7 +95,7 @@ def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
         r=tuple(r.tolist()),
         labels=int(rng.integers(0, labels + 1)),
         seed=seed + 1,
-        compare=tuple(Compare)[int(rng.integers(2))],
+        compare=tuple(GapScale)[int(rng.integers(2))],
         limits=_limits(rng, r) if rng.random() < 0.5 else None,
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.bands import bands_from_cells
 from equipoise.cells import Cells, GroupCells
 from equipoise.evidence import Staircase
 from equipoise.evidence.bets import bet_shares, fair_sizes, ratios, unfair_sizes
 from equipoise.evidence.corners import corridor_cells
 from equipoise.evidence.geometry import fair_pairs
+from equipoise.rates import bands_from_cells
 
 TINY = (0.0, 1e-12, 4e-10, 2e-9, 1e-3)
 EDGES = [*TINY, 0.3, *(1.0 - x for x in reversed(TINY))]

@@ -19,7 +19,7 @@ from equipoise.evidence.corners import level_cells, level_grid
 from equipoise.evidence.geometry import fair_pairs, unfair_pairs
 from equipoise.evidence.reference import fair_box, is_fair, is_unfair, level_side, unfair_box
 from equipoise.evidence.staircase import Division
-from equipoise.metrics import RATES
+from equipoise.rates import RATES
 from tests.profiles import examples
 from tests.unit.evidence.states import Setup, exact_bets, label, setups, staircases
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.bands import bands_from_past
 from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
 from equipoise.evidence.wrong_answers import FINENESS
+from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 

@@ -5,7 +5,6 @@ import pytest
 
 from equipoise.cells import GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.metrics import METRICS
 from equipoise.mixture import (
     BayesClassifier,
     Gaussian,
@@ -18,6 +17,7 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.family import Array, Curvature
 from equipoise.mixture.self_checks import laws_add_up
+from equipoise.rates import METRICS
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)

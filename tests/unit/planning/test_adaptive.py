@@ -13,8 +13,8 @@ from equipoise.bounds import Price, lower_bound
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.plan import show_plan
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.free_check import check
 from equipoise.history import History
-from equipoise.identify import check
 from equipoise.planning import Forecast, Plan, Quantile, Rehearsal, Scenario, plan, what_if
 from equipoise.planning.adaptive_forecast import forecast_adaptive
 from equipoise.planning.make_plan import _advise

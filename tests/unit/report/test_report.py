@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from equipoise.ledger import LiveAudit
-from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Want
+from equipoise.rates import METRICS
 from equipoise.report import Report, simulate_live, to_html, to_markdown
 from equipoise.report.svg import logarithmic, nice_ticks
 from equipoise.worlds import CellWorld

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.metrics import METRICS
+from equipoise.rates import METRICS
 from equipoise.worlds import TableWorld, read_world
 from tests.profiles import examples
 

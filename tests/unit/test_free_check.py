@@ -12,13 +12,12 @@ from study.assume import EDGE, edges, endings
 from typer.testing import CliRunner
 
 import equipoise as eq
-from equipoise.assumed import assumed_limits
-from equipoise.bands import clopper_pearson
 from equipoise.cli.app import app
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.identify import bounds_of_a_piece, simultaneous
+from equipoise.free_check import assumed_limits, bounds_of_a_piece, simultaneous
 from equipoise.planning.scenarios import scenarios
 from equipoise.question import Verdict
+from equipoise.rates import clopper_pearson
 from equipoise.report import Report, to_markdown
 from equipoise.worlds import CellWorld
 from tests.profiles import quick

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.compare import Compare
+from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.metrics import METRICS
 from equipoise.question import Want
+from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld, MixtureWorld
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 RATIO = eq.Question("equal_opportunity", gamma=0.2, epsilon=0.1, delta=0.1, compare="ratio")
 
 
-@pytest.mark.parametrize("compare", Compare)
-def test_above_and_below_are_where_the_gap_is(compare: Compare) -> None:
+@pytest.mark.parametrize("compare", GapScale)
+def test_above_and_below_are_where_the_gap_is(compare: GapScale) -> None:
     rates = np.linspace(0.05, 0.6, 23)
     for gap in (0.0, 0.04, 0.3):
         assert compare.gap(rates, compare.above(rates, gap)) == pytest.approx(gap, abs=1e-12)
@@ -30,7 +30,7 @@ def test_above_and_below_are_where_the_gap_is(compare: Compare) -> None:
 
 
 def test_nothing_beside_nothing_and_beside_something() -> None:
-    gap = Compare.RATIO.gap
+    gap = GapScale.RATIO.gap
     assert [float(x) for x in gap([0.0, 0.0, 0.3], [0.0, 0.2, 0.3])] == [0.0, 1.0, 0.0]
 
 

@@ -16,17 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assume import Assume
-from equipoise.assumed import Box, assumed_limits, contradiction, within
-from equipoise.bands import Bands, bands_from_cells, bands_from_past, clopper_pearson
 from equipoise.cells import Cells, GroupCells
-from equipoise.compare import Compare
-from equipoise.curves import Band
-from equipoise.errors import BadData, few_of, refuse_gaps
+from equipoise.comparison import GapScale
+from equipoise.errors import BadData, UnknownName, few_of, refuse_gaps
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
-from equipoise.joint_gap import JointGap
-from equipoise.metrics import METRICS, RATES, difference
 from equipoise.question import Question, Verdict, require_asked
+from equipoise.rates import (
+    METRICS,
+    RATES,
+    Band,
+    Bands,
+    Curve,
+    band_from_counts,
+    bands_from_cells,
+    clopper_pearson,
+    difference,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,19 +42,230 @@ __all__ = [
     "ASSUMES_EXACT",
     "ASSUMES_EXPLORED",
     "ASSUMES_LIKE_KNOWN",
+    "Box",
     "Check",
+    "JointGap",
+    "assumed_limits",
     "assumptions_of",
+    "bands_from_past",
     "bounds_of_a_piece",
     "check",
+    "contradiction",
     "difference_bounds",
     "free_interval",
     "free_verdict",
     "lines_of",
     "rate_intervals",
     "simultaneous",
+    "within",
 ]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_NARROWEST = 1e-7  # cells of levels are not halved any further
+_MOST_CELLS = 100_000
+
+
+class JointGap:
+    """Two rates of every group as its r ranges over a box.
+
+    A gap d of the first rate is possible where, for some level t, every group's rate fits between
+    t and d above it. For t in a cell the two constraints are relaxed by the cell's two ends; what
+    is impossible then is impossible for every t of the cell, others are halved.
+
+    Parameters
+    ----------
+    falling
+        Whether the first rate falls in r.
+    first, second
+        The rates' bands per group.
+    boxes
+        Where each group's r lies.
+    """
+
+    def __init__(
+        self,
+        falling: bool,
+        first: Mapping[str, Band],
+        second: Mapping[str, Band],
+        boxes: Mapping[str, tuple[float, float]],
+        compare: GapScale,
+    ) -> None:
+        self._falling, self._compare = falling, compare
+        self._first, self._second = (
+            (_Curves([b[g].low for g in first]), _Curves([b[g].high for g in first]))
+            for b in (first, second)
+        )
+        self._start, self._end = np.array([boxes[g] for g in first]).T[:, :, None]
+
+    def exceeds(self, gap: float) -> bool:
+        """Say whether both gaps are certainly larger than ``gap``, whatever r in the boxes."""
+        low, high = _cells()
+        while True:
+            middle = (low + high) / 2.0
+            if self._possible(middle, middle, gap).any():
+                return False
+            live = self._possible(low, high, gap)
+            if not live.any():
+                return True
+            if (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
+                return False
+            low, high = _halves(low, middle, high, live)
+
+    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
+        """Return the least d that both gaps can have at once, never too much.
+
+        ``floor`` is the least d of the rates one by one, which often says as much.
+        """
+        if not self.exceeds(floor + tolerance):
+            return floor
+        least, largest = floor + tolerance, ceiling
+        while largest - least > tolerance:
+            middle = (least + largest) / 2.0
+            least, largest = (middle, largest) if self.exceeds(middle) else (least, middle)
+        return least
+
+    def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
+        top = self._compare.above(t_high, d)
+        low, high = self._first
+        if self._falling:
+            since = low.cut(top, low.constants <= top, -np.inf)
+            until = high.cut(t_low, high.constants >= t_low, np.inf)
+        else:
+            since = high.cut(t_low, high.constants >= t_low, -np.inf)
+            until = low.cut(top, low.constants <= top, np.inf)
+        since, until = np.maximum(self._start, since), np.minimum(self._end, until)
+        at = np.clip(np.stack([since, until]), 0.0, 1.0)
+        lowest, highest = (curves.value(at) for curves in self._second)
+        gap = self._compare.gap(
+            highest.max(axis=0).min(axis=0),
+            lowest.min(axis=0).max(axis=0),
+        )
+        return np.asarray((since <= until).all(axis=0) & (gap <= d))
+
+
+class _Curves:
+    """A curve per group, as arrays of shape (groups, 1)."""
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        self._a, self._b, self._c, self._d = np.array(
+            [(curve.a, curve.b, curve.c, curve.d) for curve in curves]
+        ).T[:, :, None]
+        self._trend = np.array([[curve.trend] for curve in curves])
+        self._at_zero = self._a / self._c
+        self._at_one = (self._a + self._b) / (self._c + self._d)
+        self._ends = (
+            np.minimum(self._at_zero, self._at_one),
+            np.maximum(self._at_zero, self._at_one),
+        )
+
+    @property
+    def constants(self) -> Array:
+        """The rates at r = 0, which are those of constant curves everywhere."""
+        return np.asarray(self._at_zero)
+
+    def value(self, r: Array) -> Array:
+        return np.asarray((self._a + self._b * r) / (self._c + self._d * r))
+
+    def cut(self, value: Array, holds: Flags, end: float) -> Array:
+        """Return the r at which each curve passes a value: see :meth:`equipoise.rates.Curve.cut`.
+
+        A constant is on the right side everywhere, at ``end``, or nowhere.
+        """
+        least, largest = self._ends
+        inside = np.minimum(np.maximum(value, least), largest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = (self._a - inside * self._c) / (inside * self._d - self._b)
+        r = np.minimum(np.maximum(r, 0.0), 1.0)
+        rises = self._trend > 0
+        beyond_zero = np.where(rises, value < self._at_zero, value > self._at_zero)
+        beyond_one = np.where(rises, value > self._at_one, value < self._at_one)
+        r = np.where(beyond_zero, -np.inf, np.where(beyond_one, np.inf, r))
+        return np.asarray(np.where(self._trend == 0, np.where(holds, end, -end), r))
+
+
+def _cells() -> tuple[Array, Array]:
+    edges = np.linspace(0.0, 1.0, 65)
+    return edges[:-1], edges[1:]
+
+
+def _halves(low: Array, middle: Array, high: Array, live: Flags) -> tuple[Array, Array]:
+    return (
+        np.concatenate([low[live], middle[live]]),
+        np.concatenate([middle[live], high[live]]),
+    )
+
+
+Box = Mapping[str, tuple[float, float]]
+"""Group -> the least and the largest r."""
+
+
+def assumed_limits(cells: Cells, assume: Assume | None, alpha: float | None) -> Box | None:
+    """Return the limits of every group's r; None where nothing is assumed.
+
+    That the denied do no better than the approved bounds r by the precision, of which a finite past
+    gives an upper bound, missed with probability at most ``alpha`` per group (None: the counts are
+    the population). A least r above a largest one is left as it is: a contradiction.
+
+    Examples
+    --------
+    >>> from equipoise.cells import GroupCells
+    >>> cells = Cells({"A": GroupCells(20, 20, 60), "B": GroupCells(0, 0, 5)})
+    >>> assumed_limits(cells, Assume(denied_no_better=True, r_at_least={"B": 0.2}), None)
+    {'A': (0.0, 0.5), 'B': (0.2, 1.0)}
+    """
+    if not assume:
+        return None
+    for name, word in (("r_at_most", "at-most"), ("r_at_least", "at-least")):
+        for group in getattr(assume, name):
+            if group not in cells:
+                raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
+    limits = {}
+    for group, counts in cells.items():
+        most = assume.r_at_most.get(group, 1.0)
+        if assume.denied_no_better:
+            most = min(most, band_from_counts(RATES["precision"], counts, alpha).high.at(0.0))
+        limits[group] = (assume.r_at_least.get(group, 0.0), most)
+    return limits
+
+
+def within(boxes: Box, limits: Box | None) -> dict[str, tuple[float, float]]:
+    """Return what boxes and limits have in common; the boxes alone where they contradict."""
+    if limits is None or contradiction(boxes, limits):
+        return dict(boxes)
+    return {
+        group: (max(low, limits[group][0]), min(high, limits[group][1]))
+        for group, (low, high) in boxes.items()
+    }
+
+
+def contradiction(boxes: Box, limits: Box | None) -> str | None:
+    """Return which group's r cannot be as assumed; None if every one can.
+
+    Examples
+    --------
+    >>> contradiction({"A": (0.5, 0.7)}, {"A": (0.0, 0.4)})
+    'what is assumed does not hold for A: of its denied at least 0.500 would do well, assumed are at
+    most 0.400'
+    """
+    for group, (low, high) in boxes.items():
+        least, most = (0.0, 1.0) if limits is None else limits[group]
+        start = f"what is assumed does not hold for {group}: "
+        if least > most:
+            return f"{start}at least {least:.3f} and at most {most:.3f} of its denied would do well"
+        if low > most:
+            return (
+                f"{start}of its denied at least {low:.3f} would do well, assumed are at most "
+                f"{most:.3f}"
+            )
+        if high < least:
+            return (
+                f"{start}of its denied at most {high:.3f} would do well, assumed are at least "
+                f"{least:.3f}"
+            )
+    return None
+
 
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
@@ -124,6 +341,19 @@ class Check(Finding):
             if value is not None:
                 ax.plot([value], [0], mark, color="black", ms=9, label=words, clip_on=False)
         ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
+
+
+def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
+    """Return the bands of a metric's rates.
+
+    Parameters
+    ----------
+    alpha
+        Each of the two curves of a band is on its right side with probability at least
+        ``1 - alpha`` (exact, for any sample size). None reads the counts as the population; so
+        does a past that is exact.
+    """
+    return bands_from_cells(past.cells, metric, None if past.exact else alpha)
 
 
 @refuse_gaps
@@ -285,7 +515,7 @@ def difference_bounds(
     bands: Bands,
     boxes: Box | None = None,
     *,
-    compare: Compare = Compare.DIFFERENCE,
+    compare: GapScale = GapScale.DIFFERENCE,
     tolerance: float = 1e-6,
 ) -> tuple[float, float]:
     """Return certified bounds of Delta as every group's r ranges over its box ([0, 1] by default).
@@ -300,18 +530,18 @@ def difference_bounds(
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
-def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compare) -> bool:
+def _exceeds(bands: Bands, boxes: Box, gap: float, compare: GapScale) -> bool:
     """Say whether Delta is certainly larger than a gap, which takes less than its bounds."""
     floor, _ = _one_by_one(bands, boxes, compare)
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
 
-def _pairs_of_rates(bands: Bands, boxes: Box, compare: Compare) -> Iterator[JointGap]:
+def _pairs_of_rates(bands: Bands, boxes: Box, compare: GapScale) -> Iterator[JointGap]:
     for one, other in combinations(bands, 2):
         yield JointGap(RATES[one].falls, bands[one], bands[other], boxes, compare)
 
 
-def _one_by_one(bands: Bands, boxes: Box, compare: Compare) -> tuple[float, float]:
+def _one_by_one(bands: Bands, boxes: Box, compare: GapScale) -> tuple[float, float]:
     """Return bounds of Delta from each rate alone; the upper one is exact."""
     floor, ceiling = 0.0, 0.0
     for by_group in bands.values():
@@ -339,7 +569,7 @@ def _range_over(band: Band, start: float, end: float) -> tuple[float, float]:
     return low, high
 
 
-def _largest_gap(ranges: Sequence[tuple[float, float]], compare: Compare) -> float:
+def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> float:
     return max(
         (float(compare.gap(low[0], high[1])) for high, low in permutations(ranges, 2)),
         default=0.0,

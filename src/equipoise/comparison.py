@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Compare"]
+__all__ = ["GapScale"]
 
 Number = TypeVar("Number", float, "Array")
 
 _LEAST = 1e-3  # rates below are alike when cells are laid out; validity does not rest on it
 
 
-class Compare(StrEnum):
+class GapScale(StrEnum):
     """The gap between a lower and a higher rate: ``high - low``, or ``1 - low/high``.
 
     The ratio's gap is 0 for 0/0 and 1 for 0/x. Between two rates the gap is at least ``c`` exactly
@@ -27,9 +27,9 @@ class Compare(StrEnum):
 
     Examples
     --------
-    >>> float(Compare.RATIO.gap(0.25, 0.5)), float(Compare.RATIO.gap(0.0, 0.0))
+    >>> float(GapScale.RATIO.gap(0.25, 0.5)), float(GapScale.RATIO.gap(0.0, 0.0))
     (0.5, 0.0)
-    >>> Compare.RATIO.above(0.25, 0.5), Compare.RATIO.below(0.5, 0.5)
+    >>> GapScale.RATIO.above(0.25, 0.5), GapScale.RATIO.below(0.5, 0.5)
     (0.5, 0.25)
     """
 
@@ -39,34 +39,34 @@ class Compare(StrEnum):
     @property
     def noun(self) -> str:
         """What the gap is called: a difference, or how much the lower rate falls short."""
-        return "difference" if self is Compare.DIFFERENCE else "shortfall"
+        return "difference" if self is GapScale.DIFFERENCE else "shortfall"
 
     def gap(self, low: ArrayLike, high: ArrayLike) -> Array:
         """Return how far apart a lower and a higher rate are; not positive where low >= high."""
         import numpy as np
 
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
-        if self is Compare.DIFFERENCE:
+        if self is GapScale.DIFFERENCE:
             return np.asarray(high - low)
         same = np.ones(np.broadcast(low, high).shape)
         return np.asarray(1.0 - np.divide(low, high, out=same, where=high > 0.0))
 
     def above(self, rate: Number, gap: Number | float) -> Number:
         """Return the least rate that is ``gap`` above a rate."""
-        return rate + gap if self is Compare.DIFFERENCE else rate / (1.0 - gap)
+        return rate + gap if self is GapScale.DIFFERENCE else rate / (1.0 - gap)
 
     def below(self, rate: Number, gap: Number | float) -> Number:
         """Return the largest rate that is ``gap`` below a rate."""
-        return rate - gap if self is Compare.DIFFERENCE else rate * (1.0 - gap)
+        return rate - gap if self is GapScale.DIFFERENCE else rate * (1.0 - gap)
 
     def unit(self, rate: Array) -> Array:
         """Return how far a rate moves when its gap to another moves by 1, about."""
         import numpy as np
 
-        return np.ones_like(rate) if self is Compare.DIFFERENCE else np.maximum(rate, _LEAST)
+        return np.ones_like(rate) if self is GapScale.DIFFERENCE else np.maximum(rate, _LEAST)
 
     def scale(self, rate: Array) -> Array:
         """Return a rate on the scale on which equal steps are equal gaps."""
         import numpy as np
 
-        return rate if self is Compare.DIFFERENCE else np.log(np.maximum(rate, _LEAST))
+        return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _LEAST))

@@ -1,0 +1,227 @@
+"""How results are shown: one palette and style for pictures, tables, HTML, money, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from equipoise.errors import MissingExtra, UnknownName
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "BLUE",
+    "FAIR",
+    "GREY",
+    "INK",
+    "PALE",
+    "SAND",
+    "STYLE",
+    "UNFAIR",
+    "Progress",
+    "Row",
+    "Shown",
+    "draw_ranges",
+    "draw_stacked",
+    "draw_zones",
+    "money",
+    "silent",
+    "styled",
+    "wrapped",
+]
+
+# Told apart by everybody: blue, bluish green and vermilion, and by lightness where they meet.
+INK, GREY, PALE, SAND = "#1f2933", "#5f6c7b", "#b9cde3", "#e9e4d8"
+BLUE, FAIR, UNFAIR = "#24588f", "#00735c", "#b0440f"
+
+STYLE: dict[Any, Any] = {
+    "font.size": 10.0,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "sans-serif"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "equipoise",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in this style inside."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("matplotlib", extra="report", purpose="pictures") from None
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def wrapped(words: str) -> str:
+    """Return words as lines that fit above or below a picture."""
+    return "\n".join(wrap(words, 62))
+
+
+def draw_zones(ax: Axes, gamma: float, threshold: float, high: float, rows: float) -> None:
+    """Shade where FAIR is right, where both are, and where UNFAIR is, behind the first rows."""
+    zones = (
+        (0.0, gamma, FAIR, "fair"),
+        (gamma, threshold, GREY, "either"),
+        (threshold, high, UNFAIR, "unfair"),
+    )
+    for start, end, colour, word in zones:
+        ax.fill_between([start, end], -0.5, rows - 0.5, color=colour, alpha=0.13, lw=0)
+        if end - start > 0.06 * high:
+            ax.text(
+                (start + end) / 2, -0.56, word, ha="center", va="bottom", color=colour, size=8.5
+            )
+
+
+def draw_ranges(
+    ax: Axes,
+    rows: Sequence[tuple[str, float, float | None, float]],
+    colours: Sequence[str] = (),
+) -> None:
+    """Draw a bar per row of (name, low, middle, high) from top to bottom, a dot in the middle."""
+    for at, (_, low, middle, high) in enumerate(rows):
+        colour = colours[at] if colours else BLUE
+        ax.plot([low, high], [at, at], color=colour, lw=8, solid_capstyle="butt", alpha=0.55)
+        if middle is not None:
+            ax.plot([middle], [at], "o", color=INK, ms=6, mec="white", zorder=3)
+    ax.set_yticks(range(len(rows)), [name for name, *_ in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.8)
+    ax.grid(visible=False, axis="y")
+
+
+def draw_stacked(
+    ax: Axes, names: Sequence[str], parts: Mapping[str, tuple[Sequence[float], str]]
+) -> None:
+    """Draw a bar per name from top to bottom, made of parts that a legend explains."""
+    starts = [0.0] * len(names)
+    for word, (amounts, colour) in parts.items():
+        ax.barh(range(len(names)), amounts, left=starts, color=colour, label=word, height=0.62)
+        starts = [start + amount for start, amount in zip(starts, amounts, strict=True)]
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.grid(visible=False, axis="y")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=len(parts))
+
+
+Row = Mapping[str, object]
+MOST_ROWS = 30  # of a table in a notebook
+
+
+class Shown:
+    """Mixin for results: ``to_frame``, ``plot``, and HTML for notebooks.
+
+    A result says what its rows are, how it is drawn, and what is said above its table.
+    """
+
+    def _rows(self) -> Sequence[Row]:
+        """Return the table, a mapping from column to value per row."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Axes) -> None:
+        """Draw the picture."""
+        raise NotImplementedError
+
+    def _lines(self) -> Sequence[str]:
+        """Return what is said above the table; the first line is the heading."""
+        raise NotImplementedError
+
+    def _table(self) -> Sequence[Row]:
+        """Return the rows that a notebook shows."""
+        return self._rows()
+
+    @overload
+    def to_frame(self, kind: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, kind: Literal["polars"]) -> polars.DataFrame: ...
+    def to_frame(
+        self, kind: Literal["pandas", "polars"] = "pandas"
+    ) -> pandas.DataFrame | polars.DataFrame:
+        """Return the result as a table of pandas or polars."""
+        rows = [dict(row) for row in self._rows()]
+        if kind not in ("pandas", "polars"):
+            raise UnknownName("kind of frame", kind, ("pandas", "polars"))
+        try:
+            if kind == "polars":
+                import polars
+
+                return polars.DataFrame(rows, infer_schema_length=None)
+            import pandas
+
+            return pandas.DataFrame(rows)
+        except ImportError:
+            raise MissingExtra(kind, extra="frames", purpose="tables") from None
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
+        with styled():
+            if ax is None:
+                from matplotlib import pyplot
+
+                _, ax = pyplot.subplots(figsize=(7.5, 4.0), layout="constrained")
+            self._draw(ax)
+        return ax
+
+    def _repr_html_(self) -> str:
+        first, *others = (escape(line.strip()) for line in self._lines())
+        text = "".join(f"<br>{line}" for line in others)
+        rows = self._table()
+        return f"<div><p><strong>{first}</strong>{text}</p>{_html_table(rows)}</div>"
+
+
+def _html_table(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_written(value))}</td>" for value in row.values()) + "</tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    more = len(rows) - MOST_ROWS
+    left = f"<p>… and {more:,} more rows</p>" if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left}"
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def money(amount: float, currency: str, decimals: int) -> str:
+    """Write minor units as people read money.
+
+    Examples
+    --------
+    >>> money(123456, "EUR", 2)
+    '1,234.56 EUR'
+    """
+    unit = f" {currency}" if currency else ""
+    return f"{amount / 10**decimals:,.{decimals}f}{unit}"
+
+
+Progress = Callable[[float], object]
+"""Is called with the share of the work that is done, from 0 to 1."""
+
+
+def silent(share: float) -> None:
+    """Take no notice: the progress of those who do not watch."""
