@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.profiles import FULL
+from tests.recorded import exp_answers
 from tests.recorded.answers import TABLE, answers, instance
 
 TOLERANCE = 1e-6  # within which the free check computes bounds
@@ -32,3 +33,13 @@ def test_answers_are_as_recorded(row: dict[str, Any]) -> None:
     for audit in then.keys() - {"check", "bound"}:
         assert now[audit]["verdict"] == then[audit]["verdict"], audit
         assert now[audit]["cost"] == pytest.approx(then[audit]["cost"], rel=1e-12), audit
+
+
+EXP = json.loads(exp_answers.TABLE.read_text())
+
+
+@pytest.mark.parametrize("name", exp_answers.CASES)
+def test_exp_audits_are_as_recorded(name: str) -> None:
+    now = exp_answers.answers(name)
+    assert now["verdict"] == EXP[name]["verdict"]
+    assert now["cost"] == pytest.approx(EXP[name]["cost"], rel=1e-12)
