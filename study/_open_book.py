@@ -82,7 +82,7 @@ class OpenBook(_SameWorld):
 
 
 @dataclass(frozen=True)
-class Programme(_SameWorld):
+class RandomAccepts(_SameWorld):
     """A world whose past decisions include a test programme: a share of the denied, at random."""
 
     share: float
@@ -91,11 +91,14 @@ class Programme(_SameWorld):
         rng = np.random.default_rng(seed)
         cells = {}
         for group, counts in self.world.past(size, rng).cells.items():
-            tested = int(rng.binomial(counts.denied, self.share))
-            good = int(rng.binomial(tested, self.r[group]))
-            explored = (good, tested - good, 0) if tested else ()
+            accepted = int(rng.binomial(counts.denied, self.share))
+            good = int(rng.binomial(accepted, self.r[group]))
+            random_accepts = (good, accepted - good, 0) if accepted else ()
             cells[group] = GroupCells(
-                counts.approved_positive, counts.approved_negative, counts.denied, explored=explored
+                counts.approved_positive,
+                counts.approved_negative,
+                counts.denied,
+                random_accepts=random_accepts,
             )
         return History.from_cells(Cells(cells))
 

@@ -14,7 +14,7 @@ from equipoise.errors import InvalidInput, UnknownName, require_kind, require_no
 __all__ = ["Cells", "GroupCells"]
 
 
-_LISTS = ("cohorts", "explored")
+_LISTS = ("cohorts", "random_accepts")
 _OPTIONAL = ("approved_unknown", *_LISTS)
 
 Cohort = tuple[float, float, float]
@@ -33,7 +33,7 @@ class GroupCells(JsonValue):
     cohorts
         If given, the approved by cohort, and the assumption that within one the outcomes that are
         not known are like the known ones. Without it nothing is assumed of them.
-    explored
+    random_accepts
         Of the denied, those whom a test programme accepted at random all the same: with outcome 1,
         with outcome 0, and with one that is not known.
 
@@ -50,7 +50,7 @@ class GroupCells(JsonValue):
     denied: float
     approved_unknown: float = 0.0
     cohorts: tuple[Cohort, ...] = ()
-    explored: tuple[float, ...] = ()
+    random_accepts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, count in self.counts.items():
@@ -59,10 +59,12 @@ class GroupCells(JsonValue):
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
         sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
         own = (self.approved_positive, self.approved_negative, self.approved_unknown)
-        if self.explored and (len(self.explored) != 3 or sum(self.explored) > self.denied):
+        if self.random_accepts and (
+            len(self.random_accepts) != 3 or sum(self.random_accepts) > self.denied
+        ):
             raise InvalidInput(
-                f"'explored' must be three counts of denied people; got {self.explored} of "
-                f"{self.denied:g}"
+                f"'random_accepts' must be three counts of denied people; got "
+                f"{self.random_accepts} of {self.denied:g}"
             )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
@@ -94,7 +96,7 @@ class GroupCells(JsonValue):
     @property
     def unseen(self) -> float:
         """The denied whose outcome nobody knows: all but those whom a test programme accepted."""
-        return self.denied - sum(self.explored[:2])
+        return self.denied - sum(self.random_accepts[:2])
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -110,7 +112,7 @@ class GroupCells(JsonValue):
             self.approved_positive + good * self.approved_unknown,
             self.approved_negative + (1 - good) * self.approved_unknown,
             self.denied,
-            explored=self.explored,
+            random_accepts=self.random_accepts,
         )
 
     @property

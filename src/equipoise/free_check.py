@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ASSUMES_ALIKE",
     "ASSUMES_EXACT",
-    "ASSUMES_EXPLORED",
     "ASSUMES_LIKE_KNOWN",
+    "ASSUMES_RANDOM_ACCEPTS",
     "Box",
     "Check",
     "JointGap",
@@ -274,7 +274,7 @@ ASSUMES_LIKE_KNOWN = (
     "outcomes of approved people that are not known yet are like the known ones of the same group "
     "(and cohort)"
 )
-ASSUMES_EXPLORED = (
+ASSUMES_RANDOM_ACCEPTS = (
     "the test programme accepted every denied person of a group with the same chance (untested, "
     "unless the notes on the past data say otherwise)"
 )
@@ -392,7 +392,7 @@ def check(history: Past, question: Question) -> Check:
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=against or _reason(verdict, lower, upper, question, _is_explored(cells)),
+        reason=against or _reason(verdict, lower, upper, question, _has_random_accepts(cells)),
         rates=rates,
         decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
         missing=_missing(verdict, cells, question, bands),
@@ -428,7 +428,7 @@ def assumptions_of(history: Past) -> tuple[str, ...]:
     return (
         ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
         *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
-        *([ASSUMES_EXPLORED] if any(c.explored for c in cells) else []),
+        *([ASSUMES_RANDOM_ACCEPTS] if any(c.random_accepts for c in cells) else []),
     )
 
 
@@ -462,23 +462,24 @@ def _free_verdict(
     cells: Cells, exact: bool, question: Question, share: float, use_labels: bool
 ) -> Verdict:
     metric, compare = question.metric, question.comparison
-    explored, assume = use_labels and _is_explored(cells), question.assume
+    random_accepts, assume = use_labels and _has_random_accepts(cells), question.assume
     contradictory = False
 
     def known(alpha: float) -> tuple[Bands, Box]:
         nonlocal contradictory
         bands = bands_from_cells(cells, metric, None if exact else alpha)
-        boxes = label_boxes(cells, alpha) if explored else dict.fromkeys(cells, (0.0, 1.0))
+        boxes = label_boxes(cells, alpha) if random_accepts else dict.fromkeys(cells, (0.0, 1.0))
         limits = assumed_limits(cells, assume, None if exact else alpha)
         contradictory |= contradiction(boxes, limits) is not None
         return bands, within(boxes, limits)
 
     _, upper = _one_by_one(
-        *known(share * question.level_wrong_fair / bounds_of_a_piece(assume, explored)), compare
+        *known(share * question.level_wrong_fair / bounds_of_a_piece(assume, random_accepts)),
+        compare,
     )
     both_sided = known(
         simultaneous(
-            share * question.level_wrong_unfair, cells, metric, labels=explored, assume=assume
+            share * question.level_wrong_unfair, cells, metric, labels=random_accepts, assume=assume
         )
     )
     if contradictory:
@@ -499,7 +500,7 @@ def label_boxes(cells: Cells, alpha: float) -> dict[str, tuple[float, float]]:
     """
     boxes = {}
     for group, counts in cells.items():
-        good, bad, unknown = counts.explored or (0.0, 0.0, 0.0)
+        good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
         people = good + bad + unknown
         low, _ = clopper_pearson(good, people, alpha)
         _, high = clopper_pearson(good + unknown, people, alpha)
@@ -507,8 +508,8 @@ def label_boxes(cells: Cells, alpha: float) -> dict[str, tuple[float, float]]:
     return boxes
 
 
-def _is_explored(cells: Cells) -> bool:
-    return any(counts.explored for counts in cells.values())
+def _has_random_accepts(cells: Cells) -> bool:
+    return any(counts.random_accepts for counts in cells.values())
 
 
 def difference_bounds(
@@ -579,9 +580,9 @@ def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> fl
 def _bands(history: Past, question: Question) -> tuple[Bands, Box, Box | None]:
     """Return the rates' bands, where labels put every r, and where it is assumed to be."""
     cells, metric, assume = history.cells, question.metric, question.assume
-    explored = _is_explored(cells)
-    alpha = simultaneous(question.delta, cells, metric, labels=explored, assume=assume)
-    boxes = label_boxes(cells, alpha) if explored else dict.fromkeys(cells, (0.0, 1.0))
+    random_accepts = _has_random_accepts(cells)
+    alpha = simultaneous(question.delta, cells, metric, labels=random_accepts, assume=assume)
+    boxes = label_boxes(cells, alpha) if random_accepts else dict.fromkeys(cells, (0.0, 1.0))
     limits = assumed_limits(cells, assume, None if history.exact else alpha)
     return bands_from_past(history, metric, alpha), boxes, limits
 
@@ -622,10 +623,10 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
 
 
 def _reason(
-    verdict: Verdict, lower: float, upper: float, question: Question, explored: bool
+    verdict: Verdict, lower: float, upper: float, question: Question, random_accepts: bool
 ) -> str:
     whatever = "under what is assumed" if question.assume else "whatever the denied would have done"
-    if explored and verdict is not Verdict.INCONCLUSIVE:
+    if random_accepts and verdict is not Verdict.INCONCLUSIVE:
         bound = (
             f"at most {question.threshold:g}"
             if verdict is Verdict.FAIR

@@ -1,16 +1,16 @@
 """Audits of data as they are err as seldom as they promise, where errors are most likely.
 
-The studies ``python -m study unknown`` and ``python -m study explored`` do this a thousand times
-per row; here are as many runs as a test can afford. Seeds are fixed; a correct program would fail a
-test with probability ``ALARM`` at most over the choice of its seed.
+The studies ``python -m study unknown`` and ``python -m study random_accepts`` do this a thousand
+times per row; here are as many runs as a test can afford. Seeds are fixed; a correct program would
+fail a test with probability ``ALARM`` at most over the choice of its seed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from study import explored
-from study._open_book import Programme
+from study import random_accepts
+from study._open_book import RandomAccepts
 from study.boundary import boundaries
 from study.unknown import QUESTION, edge, misses
 
@@ -49,10 +49,15 @@ def test_the_interval_of_check_holds_the_worst_that_is_allowed(mode: str, metric
 def test_a_test_programme_decides_rightly_and_in_any_order() -> None:
     """Its outcomes as a sorted file has them would mislead for certain."""
     unfair = next(b for b in boundaries("half approved") if b.truth == "UNFAIR")
-    world, seeds = Programme(unfair.world, explored.SHARE), np.random.SeedSequence(5).spawn(RUNS)
-    found = [explored.audit_of(AdaptiveAudit, world, seed) for seed in seeds]
+    world, seeds = (
+        RandomAccepts(unfair.world, random_accepts.SHARE),
+        np.random.SeedSequence(5).spawn(RUNS),
+    )
+    found = [random_accepts.audit_of(AdaptiveAudit, world, seed) for seed in seeds]
     assert few(sum(verdict == "FAIR" for verdict, _ in found), RUNS)
     assert all(labels == 0 for _, labels in found[:3])
-    assert explored.sorted_is_the_same(world, seeds[0])
-    misled = [explored.audit_of(explored.FileOrder, world, seed)[0] for seed in seeds[:5]]
+    assert random_accepts.sorted_is_the_same(world, seeds[0])
+    misled = [
+        random_accepts.audit_of(random_accepts.FileOrder, world, seed)[0] for seed in seeds[:5]
+    ]
     assert misled == ["FAIR"] * 5

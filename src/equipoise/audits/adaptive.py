@@ -136,7 +136,7 @@ class AdaptiveAudit(Audit):
             )
         else:
             self._weighing = self._start()
-            self._take_explored()
+            self._take_random_accepts()
 
     @property
     def evidence(self) -> Weighing | None:
@@ -463,14 +463,16 @@ class AdaptiveAudit(Audit):
             sizer=self._desk,
         )
 
-    def _take_explored(self) -> None:
+    def _take_random_accepts(self) -> None:
         """Weigh the outcomes of a test programme first, at no cost.
 
         Given their counts they are independent coins, so they are taken in a random order, the
         same for the same counts; in the order of a file sorted by outcome they would refute at
         once what is true.
         """
-        rows = np.array([c.explored or (0, 0, 0) for c in self.cells.values()], dtype=np.int64)
+        rows = np.array(
+            [c.random_accepts or (0, 0, 0) for c in self.cells.values()], dtype=np.int64
+        )
         groups = np.repeat(np.arange(len(rows)), rows.sum(axis=1))
         outcomes = np.concatenate([np.repeat([1, 0, OUT], row) for row in rows])
         order = np.random.default_rng(rows.ravel()).permutation(len(groups))

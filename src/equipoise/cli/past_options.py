@@ -75,19 +75,19 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
-    explored: Annotated[
+    random_accepts: Annotated[
         str | None,
         _option(
-            "--explored",
+            "--random-accepts",
             what="Column that marks the denied whom a test programme accepted at random.",
             panel=VALUES,
             metavar="COLUMN",
         ),
     ] = None,
-    explored_against: Annotated[
+    random_accepts_against: Annotated[
         list[str] | None,
         _option(
-            "--explored-against",
+            "--random-accepts-against",
             what="Column, such as a score or a date, to test the programme's chance against.",
             panel=VALUES,
             metavar="COLUMN",
@@ -139,8 +139,8 @@ def past_decisions(
                 unknown=unknown,
                 undecided=undecided,
                 cohort=cohort,
-                explored=explored,
-                explored_against=explored_against or (),
+                random_accepts=random_accepts,
+                random_accepts_against=random_accepts_against or (),
                 score=score,
                 table=table,
                 query=query,

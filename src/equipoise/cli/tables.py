@@ -50,14 +50,17 @@ def new_table(*columns: str, title: str | None = None) -> Table:
 
 def past_table(cells: Cells) -> Table:
     """Show past decisions: what is known of each group."""
-    explored = any(c.explored for c in cells.values())
-    more = ("by programme",) if explored else ()
+    random_accepts = any(c.random_accepts for c in cells.values())
+    more = ("random accepts",) if random_accepts else ()
     table = new_table("group", "people", "approved", "good of these", "denied: nobody knows", *more)
     for group, c in cells.items():
         known = c.approved - c.approved_unknown
         good = f"{c.approved_positive / known:.1%}" if known else "-"
         good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
-        denied = [f"{c.unseen:,g}", *([f"{c.denied - c.unseen:,g} known"] if explored else [])]
+        denied = [
+            f"{c.unseen:,g}",
+            *([f"{c.denied - c.unseen:,g} known"] if random_accepts else []),
+        ]
         table.add_row(group, f"{c.total:,g}", f"{c.approved / c.total:.1%}", good, *denied)
     return table
 

@@ -23,7 +23,7 @@ class Columns(JsonValue):
     groups: tuple[str, ...]
     decision: str
     outcome: str
-    explored: str | None = None
+    random_accepts: str | None = None
     cohort: str | None = None
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Columns(JsonValue):
     @property
     def all(self) -> tuple[str, ...]:
         """Every column, groups first."""
-        more = (name for name in (self.explored, self.cohort) if name is not None)
+        more = (name for name in (self.random_accepts, self.cohort) if name is not None)
         return (*self.groups, self.decision, self.outcome, *more)
 
 

@@ -67,7 +67,7 @@ def tally(
     rows = [replace(row, name=grouping.name(row.groups)) for row in rows]
     require_clear_names(columns, rows)
     names = {row.name for row in rows}
-    rows = _mark_explored(columns, rows)
+    rows = _mark_random_accepts(columns, rows)
     rows, left_out = with_decisions(source, columns, rows, said)
     gone = sorted(names - {row.name for row in rows})
     if gone:
@@ -81,10 +81,11 @@ def tally(
             f"{OTHER!r}: {shown(folded)}."
         )
     notes += left_out
-    decisions = texts((row.decision, row.count) for row in rows if not row.tested)
+    decisions = texts((row.decision, row.count) for row in rows if not row.random_accept)
     decision = read_yes_no("decision", columns.decision, decisions, said.positive, said.negative)
     rows = [
-        replace(row, bit=int(decision.bit(row.decision) == 1 and not row.tested)) for row in rows
+        replace(row, bit=int(decision.bit(row.decision) == 1 and not row.random_accept))
+        for row in rows
     ]
     seen = [
         (row.outcome, row.count)
@@ -113,7 +114,9 @@ def count_rows(
     unknown: Unknown = "refuse",
 ) -> Counted:
     """Count a table's rows per group, decision and outcome, or say which rule it breaks."""
-    rows, coding, notes = tally(source, columns, said, lambda row: row.bit == 1 or row.tested)
+    rows, coding, notes = tally(
+        source, columns, said, lambda row: row.bit == 1 or row.random_accept
+    )
     nothing = Cells({"": GroupCells(1, 0, 0)})
     counted = Counted(nothing, rows, coding, (), leaves_out=said.leave_out_undecided)
     approved = [row for row in rows if row.bit == 1]
@@ -121,7 +124,9 @@ def count_rows(
     if unknown == "refuse":
         require_outcomes(source, counted, approved)
     labelled = [
-        row for row in denied if not row.tested and not is_missing(row.outcome, said.missing_values)
+        row
+        for row in denied
+        if not row.random_accept and not is_missing(row.outcome, said.missing_values)
     ]
     if labelled and not ignore_denied_outcomes:
         refuse_denied_outcomes(source, counted, labelled)
@@ -152,10 +157,12 @@ def _cells(counted: Counted, *, by_cohort: bool) -> Cells:
     cohorts: dict[str, dict[str, list[int]]] = {}
     for row in counted.rows:
         own = counts.setdefault(row.name, Counter())
-        at = {1: 0, 0: 1, None: 2}[counted.outcome_of(row) if row.bit or row.tested else None]
+        at = {1: 0, 0: 1, None: 2}[
+            counted.outcome_of(row) if row.bit or row.random_accept else None
+        ]
         if row.bit == 0:
             own["denied"] += row.count
-            own[f"explored {at}"] += row.count * row.tested
+            own[f"random_accepts {at}"] += row.count * row.random_accept
         else:
             own[("approved_positive", "approved_negative", "approved_unknown")[at]] += row.count
             mine = cohorts.setdefault(row.name, {})
@@ -175,31 +182,31 @@ def _cells(counted: Counted, *, by_cohort: bool) -> Cells:
                 tuple((a, b, u) for a, b, u in cohorts.get(group, {}).values())
                 if by_cohort and c["approved_unknown"]
                 else (),
-                _explored(c),
+                _random_accepts(c),
             )
             for group, c in sorted(counts.items())
         }
     )
 
 
-def _explored(counts: Counter[str]) -> tuple[float, ...]:
-    own = tuple(counts[f"explored {at}"] for at in range(3))
+def _random_accepts(counts: Counter[str]) -> tuple[float, ...]:
+    own = tuple(counts[f"random_accepts {at}"] for at in range(3))
     return own if any(own) else ()
 
 
-def _mark_explored(columns: Columns, rows: list[Row]) -> list[Row]:
+def _mark_random_accepts(columns: Columns, rows: list[Row]) -> list[Row]:
     """Find the people whom a test programme accepted although the policy denied them."""
-    if columns.explored is None:
+    if columns.random_accepts is None:
         return rows
-    found = texts((r.explored, r.count) for r in rows if not is_missing(r.explored))
+    found = texts((r.random_accepts, r.count) for r in rows if not is_missing(r.random_accepts))
     try:
-        mark = read_yes_no("decision", columns.explored, found)
+        mark = read_yes_no("decision", columns.random_accepts, found)
     except BadData:
         raise BadData(
-            f"column {columns.explored!r} must be 0/1 or true/false, 1 for people whom a test "
-            f"programme accepted; found {with_counts(found)}"
+            f"column {columns.random_accepts!r} must be 0/1 or true/false, 1 for people whom a "
+            f"test programme accepted; found {with_counts(found)}"
         ) from None
-    return [replace(row, tested=mark.bit(row.explored) == 1) for row in rows]
+    return [replace(row, random_accept=mark.bit(row.random_accepts) == 1) for row in rows]
 
 
 def _query(source: Source, columns: Columns, first: int | None = None) -> list[Row]:
@@ -212,7 +219,7 @@ def _query(source: Source, columns: Columns, first: int | None = None) -> list[R
                 rest[columns.decision],
                 rest[columns.outcome],
                 int(count),
-                explored=rest.get(columns.explored or ""),
+                random_accepts=rest.get(columns.random_accepts or ""),
                 cohort=rest.get(columns.cohort or ""),
             )
         )

@@ -16,7 +16,7 @@ from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
 from equipoise.history.counting import count_rows
 from equipoise.history.opening import open_source
 from equipoise.history.order import TableOrder
-from equipoise.history.programme import look_at_programme
+from equipoise.history.random_accepts import require_random
 from equipoise.history.random_order import RandomOrder
 from equipoise.history.row_kinds import Counted, Said, Unknown
 from equipoise.history.scores import Scores, read_scores
@@ -86,8 +86,8 @@ class History(Shown):
         undecided: Literal["refuse", "leave_out"] = "refuse",
         unknown: Unknown = "refuse",
         cohort: str | None = None,
-        explored: str | None = None,
-        explored_against: str | Sequence[str] = (),
+        random_accepts: str | None = None,
+        random_accepts_against: str | Sequence[str] = (),
         score: str | None = None,
         date: str | None = None,
         since: Moment | None = None,
@@ -141,12 +141,12 @@ class History(Shown):
         cohort
             The column, such as the year of the decision, within which outcomes that are not known
             are like the known ones.
-        explored
+        random_accepts
             The column that marks (1 or true) people whom the policy denied and a test programme
             accepted all the same. Everybody denied in a group must have had the same chance of
             that: near misses and overrides by judgement are not such people. They count as denied,
             and what is known of their outcomes costs nothing.
-        explored_against
+        random_accepts_against
             Columns, such as a score or a date, by which the accepted are compared with the other
             denied of their group, beside ``date``: a programme that was not random is refused.
         score
@@ -195,10 +195,16 @@ class History(Shown):
         require_kind("decision", decision, str, "a column's name")
         require_kind("outcome", outcome, str, "a column's name")
         groups = (group,) if isinstance(group, str) else tuple(group)
-        columns = Columns(groups, decision, outcome, explored=explored, cohort=cohort)
-        against = (explored_against,) if isinstance(explored_against, str) else explored_against
-        if against and explored is None:
-            raise InvalidInput("'explored_against' (--explored-against) belongs to 'explored'")
+        columns = Columns(groups, decision, outcome, random_accepts=random_accepts, cohort=cohort)
+        against = (
+            (random_accepts_against,)
+            if isinstance(random_accepts_against, str)
+            else random_accepts_against
+        )
+        if against and random_accepts is None:
+            raise InvalidInput(
+                "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
+            )
         more = (*against, *(name for name in (order_by, score, date) if name is not None))
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
@@ -213,11 +219,11 @@ class History(Shown):
         )
         order, words = _order(opened, counted, order_by, seed)
         notes = (*opened.notes, *counted.notes)
-        if explored is not None:
+        if random_accepts is not None:
             against = (*against, *(() if date is None or date in against else (date,)))
             if against and opened.once:
-                raise InvalidInput(f"'explored_against': {opened.name} can be read once only")
-            notes = (*notes, look_at_programme(opened, counted, tuple(against)))
+                raise InvalidInput(f"'random_accepts_against': {opened.name} can be read once only")
+            notes = (*notes, require_random(opened, counted, tuple(against)))
         if score is not None and opened.once:
             raise InvalidInput(f"'score': {opened.name} can be read once only")
         return cls(

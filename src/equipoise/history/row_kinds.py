@@ -54,15 +54,17 @@ class Row:
     decision: object
     outcome: object
     count: int
-    explored: object = None
+    random_accepts: object = None
     cohort: object = None
     name: str = ""
     bit: int = -1  # of the decision: what the policy said
-    tested: bool = False  # accepted by a test programme all the same
+    random_accept: bool = False  # accepted by a test programme all the same
 
     def values(self, columns: Columns) -> dict[str, object]:
         """Return the values by column."""
-        marks = {} if columns.explored is None else {columns.explored: self.explored}
+        marks = (
+            {} if columns.random_accepts is None else {columns.random_accepts: self.random_accepts}
+        )
         groups = dict(zip(columns.groups, self.groups, strict=True))
         return groups | {columns.decision: self.decision, columns.outcome: self.outcome} | marks
 
@@ -92,13 +94,13 @@ class Counted:
         columns = self.coding.columns
         own = [row for row in self.rows if row.name == group and row.bit == 1]
         hits = [row for row in own if self.outcome_of(row) == outcome]
-        marks = () if columns.explored is None else (columns.explored,)
+        marks = () if columns.random_accepts is None else (columns.random_accepts,)
         return self._found(hits, *columns.groups, columns.decision, columns.outcome, *marks)
 
     def _found(self, rows: Iterable[Row], *wanted: str) -> Condition:
         columns = self.coding.columns
         if self.leaves_out:
-            marks = () if columns.explored is None else (columns.explored,)
+            marks = () if columns.random_accepts is None else (columns.random_accepts,)
             wanted = tuple(dict.fromkeys((*wanted, columns.decision, *marks)))
         found = [row.values(columns) for row in rows]
         boxes = _boxes([tuple(values[column] for column in wanted) for values in found])

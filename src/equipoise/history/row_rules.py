@@ -76,7 +76,9 @@ def with_decisions(
 ) -> tuple[list[Row], list[str]]:
     """Return the rows with a decision; refuse the others, or leave them out and say so."""
     unknown = [
-        row for row in rows if not row.tested and is_missing(row.decision, said.missing_values)
+        row
+        for row in rows
+        if not row.random_accept and is_missing(row.decision, said.missing_values)
     ]
     if not unknown:
         return rows, []
@@ -142,8 +144,8 @@ def refuse_denied_outcomes(source: Source, counted: Counted, labelled: Sequence[
         f"{columns.decision!r} was read as approved {with_counts(coded[1])}, denied "
         f"{with_counts(coded[0])}. If that is right, denied_outcomes='ignore' "
         "(--denied-outcomes ignore) leaves these outcomes out. If a test programme accepted them "
-        "at random, explored=COLUMN (--explored COLUMN) names the column that marks them, and "
-        "their outcomes count"
+        "at random, random_accepts=COLUMN (--random-accepts COLUMN) names the column that marks "
+        "them, and their outcomes count"
     )
 
 

@@ -49,18 +49,18 @@ def read_scores(source: Source, counted: Counted, column: str) -> dict[str, Scor
     """Return the scores of every group, of the first rows if there are very many."""
     coding, columns = counted.coding, counted.coding.columns
     names = (*columns.groups, columns.decision, columns.outcome, column)
-    marks = {row.explored for row in counted.rows if row.tested}
-    if columns.explored is not None:
-        names = (*names, columns.explored)
+    marks = {row.random_accepts for row in counted.rows if row.random_accept}
+    if columns.random_accepts is not None:
+        names = (*names, columns.random_accepts)
     k, found = len(columns.groups), dict[str, dict[tuple[bool, int | None], list[Any]]]()
     for *values, count in source.count(names, ENOUGH):
         decision, outcome, score, *mark = values[k:]
-        tested = bool(mark) and mark[0] in marks
-        undecided = not tested and is_missing(decision, coding.missing_values)
+        random_accept = bool(mark) and mark[0] in marks
+        undecided = not random_accept and is_missing(decision, coding.missing_values)
         if is_missing(score) or undecided:
             continue
         known = not is_missing(outcome, coding.missing_values)
-        approved = coding.decision.bit(decision) == 1 and not tested
+        approved = coding.decision.bit(decision) == 1 and not random_accept
         kind = (approved, coding.outcome.bit(outcome) if known else None)
         group = coding.grouping.name(values[:k])
         found.setdefault(group, {}).setdefault(kind, []).append((_number(column, score), count))

@@ -68,14 +68,16 @@ def summary_of(source: Source, counted: Counted, period: str, order: str) -> Sum
     outcomes: dict[str, Counter[str]] = {"1": Counter(), "0": Counter(), "none": Counter()}
     for row in counted.rows:
         decisions[str(row.bit)][text_of(row.decision)] += row.count
-        known = (row.bit == 1 or row.tested) and not is_missing(row.outcome, coding.missing_values)
+        known = (row.bit == 1 or row.random_accept) and not is_missing(
+            row.outcome, coding.missing_values
+        )
         kind = str(coding.outcome.bit(row.outcome)) if known else "none"
         outcomes[kind][text_of(row.outcome)] += row.count
     named = {
         "group": " & ".join(columns.groups),
         "decision": columns.decision,
         "outcome": columns.outcome,
-        "explored": columns.explored,
+        "random_accepts": columns.random_accepts,
         "cohort": columns.cohort,
     }
     return Summary(

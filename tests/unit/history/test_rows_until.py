@@ -43,7 +43,7 @@ def test_people_of_a_test_programme_are_denied_ones(kind: str, tmp_path: Path) -
         "paid": [1, 1, 1, None, None, 1, 1, 0, None, 0],
         "test": [1, 1, 1, 0, 0, 0, 0, 0, 0, 1],
     }
-    more = {"group": "race", "explored": "test", "undecided": "leave_out"}
+    more = {"group": "race", "random_accepts": "test", "undecided": "leave_out"}
     history = read(kind, table, tmp_path, **more)
     assert history.cells["a"].counts["approved_positive"] == 2
     assert history.cells["a"].total == 6  # the fourth withdrew, the third was accepted undecided

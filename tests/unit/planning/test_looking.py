@@ -84,7 +84,7 @@ def test_people_of_a_test_programme_are_denied_people_with_a_label() -> None:
         "repaid": np.where(tested, 1.0 * (table["score"] > 1.0), table["repaid"]),
         "score": np.where(rng.random(len(tested)) < 0.3, np.nan, table["score"]),
     }
-    history = eq.History.read(table, **COLUMNS, explored="tested", score="score")
+    history = eq.History.read(table, **COLUMNS, random_accepts="tested", score="score")
     assert history.scores is not None
     known = ~np.isnan(table["score"])
     assert sum(len(s.labels) for s in history.scores.values()) == (tested & known).sum()

@@ -9,9 +9,9 @@ import pytest
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
 from equipoise.free_check import label_boxes
-from equipoise.history.programme import rank_test
+from equipoise.history.random_accepts import rank_test
 
-COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
+COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
 
 
 def programme(size: int, seed: int, *, share: float = 0.02, r: float = 0.5) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def test_they_count_as_denied_and_their_outcomes_are_kept() -> None:
     history = eq.History.read(data, **COLUMNS)
     own = data[(data.race == "a") & data.test]
     cells = history.cells["a"]
-    assert cells.explored == (own.paid.eq(1).sum(), own.paid.eq(0).sum(), 0)
+    assert cells.random_accepts == (own.paid.eq(1).sum(), own.paid.eq(0).sum(), 0)
     assert cells.approved == ((data.race == "a") & (data.granted == 1) & ~data.test).sum()
     assert cells.total == (data.race == "a").sum()
     low, high = label_boxes(history.cells, 0.01)["a"]
@@ -39,7 +39,7 @@ def test_they_count_as_denied_and_their_outcomes_are_kept() -> None:
     assert finding.verdict == "FAIR"
     assert any("test programme" in line for line in finding.assumptions)
     without = data.assign(paid=data.paid.mask(data.test), granted=data.granted.mask(data.test, 0))
-    options = {name: column for name, column in COLUMNS.items() if name != "explored"}
+    options = {name: column for name, column in COLUMNS.items() if name != "random_accepts"}
     blind = eq.check(eq.History.read(without, **options), finding.question)
     assert blind.verdict == "INCONCLUSIVE"
 
@@ -48,7 +48,7 @@ def test_outcomes_that_are_not_known_are_withdrawn() -> None:
     data = programme(20_000, 2)
     late = data.test & (np.arange(len(data)) % 3 == 0)
     cells = eq.History.read(data.assign(paid=data.paid.mask(late)), **COLUMNS).cells
-    assert sum(c.explored[2] for c in cells.values()) == late.sum()
+    assert sum(c.random_accepts[2] for c in cells.values()) == late.sum()
     audit = eq.AdaptiveAudit(eq.History.from_cells(cells), eq.Question(), eq.Costs())
     assert audit.evidence is not None
     assert audit.evidence.told.sum() == data.test.sum() - late.sum()
@@ -91,7 +91,7 @@ def test_a_programme_for_near_misses_is_refused() -> None:
     rng = np.random.default_rng(7)
     data["score"] = rng.integers(5, 100, len(data))  # as text 10 would come before 9
     data["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, len(data)), "D")
-    against = {"explored_against": ["score", "day"]}
+    against = {"random_accepts_against": ["score", "day"]}
     history = eq.History.read(data, **COLUMNS, **against)
     assert any("tested against score, day: no difference" in note for note in history.notes)
     assert any("is untested" in note for note in eq.History.read(data, **COLUMNS).notes)
@@ -104,7 +104,7 @@ def test_a_programme_for_near_misses_is_refused() -> None:
             eq.History.read(biased, **COLUMNS, **against)
     with pytest.raises(BadData, match="their 'day' differs"):
         eq.History.read(late, **COLUMNS, date="day", since="2024-01-01")
-    with pytest.raises(InvalidInput, match="belongs to 'explored'"):
+    with pytest.raises(InvalidInput, match="belongs to 'random_accepts'"):
         eq.History.read(data, group="race", decision="granted", outcome="paid", **against)
 
 
@@ -113,9 +113,9 @@ def test_a_programme_is_not_tested_against_text_that_has_no_order() -> None:
     months = pd.Series(np.arange(len(data)) % 12 + 1).astype(str)
     for wrong in ("15/" + months.str.zfill(2) + "/2023", "0," + months, "north"):
         with pytest.raises(BadData, match=r"column 'by' must hold numbers, or dates .* found '"):
-            eq.History.read(data.assign(by=wrong), **COLUMNS, explored_against="by")
+            eq.History.read(data.assign(by=wrong), **COLUMNS, random_accepts_against="by")
     iso = data.assign(by="2023-" + months.str.zfill(2) + "-15")
-    assert "tested against by" in str(eq.History.read(iso, **COLUMNS, explored_against="by"))
+    assert "tested against by" in str(eq.History.read(iso, **COLUMNS, random_accepts_against="by"))
 
 
 def test_ranks_are_compared_as_scipy_does() -> None:
@@ -131,8 +131,8 @@ def test_ranks_are_compared_as_scipy_does() -> None:
 def test_the_error_offers_the_programme_and_its_people_are_no_mystery() -> None:
     data = programme(4_000, 8, share=0.1)
     denied = data.assign(granted=data.granted.mask(data.test, 0))
-    plain = {name: column for name, column in COLUMNS.items() if name != "explored"}
-    with pytest.raises(BadData, match=r"at random, explored=COLUMN .--explored COLUMN"):
+    plain = {name: column for name, column in COLUMNS.items() if name != "random_accepts"}
+    with pytest.raises(BadData, match=r"at random, random_accepts=COLUMN .--random-accepts COLUMN"):
         eq.History.read(denied, **plain)
     cells = eq.History.read(denied, **COLUMNS).cells
     assert cells == eq.History.read(data, **COLUMNS).cells

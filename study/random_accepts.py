@@ -24,12 +24,12 @@ from equipoise.cells import Cells
 from equipoise.history.past import Past
 from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import CellWorld
-from study._open_book import PAGE, Programme, tally, write_section
+from study._open_book import PAGE, RandomAccepts, tally, write_section
 from study.boundary import ASIDE, QUESTION, boundaries
 
 PEOPLE = 100_000
 SHARE = 0.02
-COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "explored": "test"}
+COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
 FILES = 20  # files of which the cost is compared with and without the programme
 CASES = {
     "fair": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.35)},
@@ -41,9 +41,9 @@ CASES = {
 class FileOrder(AdaptiveAudit):
     """Takes the programme's outcomes as a file sorted by outcome has them: good ones last."""
 
-    def _take_explored(self) -> None:
+    def _take_random_accepts(self) -> None:
         rows = [(g, y) for y in (0, 1) for g, c in enumerate(self.cells.values())
-                for _ in range(int((c.explored or (0, 0))[1 - y]))]  # fmt: skip
+                for _ in range(int((c.random_accepts or (0, 0))[1 - y]))]  # fmt: skip
         for group, outcome in rows:
             if self._finding is None:
                 self._evidence().count(group, outcome)
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> Group:
             worth.add_row(name, *_worth(CellWorld.from_shares(CASES[name]), options.seed))
         read = 0
         for edge in bar.track(boundaries("half approved"), description="boundaries"):
-            world = Programme(edge.world, SHARE)
+            world = RandomAccepts(edge.world, SHARE)
             seeds = np.random.SeedSequence(options.seed).spawn(options.runs)
             kinds: list[tuple[type[AdaptiveAudit], str, int]] = [
                 (AdaptiveAudit, "at random", options.runs)
@@ -87,12 +87,13 @@ def run(options: argparse.Namespace) -> Group:
             read += sum(sorted_is_the_same(world, seed) for seed in seeds[: options.read])
     write_section(
         options.output,
-        "explored",
+        "random_accepts",
         "Test programmes",
-        f"Made by `python -m study explored --runs {options.runs} --read {options.read}`: files of "
-        f"{PEOPLE:,} people, of whose denied {SHARE:.0%} were accepted at random; {QUESTION}. At "
-        f"the boundary Delta is {ASIDE:g} inside gamma (FAIR) or {ASIDE:g} beyond gamma + epsilon "
-        f"(UNFAIR). {read:,} of the files were written out sorted by outcome and read: each had "
+        f"Made by `python -m study random_accepts --runs {options.runs} --read {options.read}`: "
+        f"files of {PEOPLE:,} people, of whose denied {SHARE:.0%} were accepted at random; "
+        f"{QUESTION}. At the boundary Delta is {ASIDE:g} inside gamma (FAIR) or {ASIDE:g} beyond "
+        f"gamma + epsilon (UNFAIR). {read:,} of the files were written out sorted by outcome and "
+        "read: each had "
         "the same counts and the same first finding as its counts alone. *As the file has them* "
         "takes labels in that order, an audit that must not be built.",
         [worth, edges],
@@ -104,7 +105,7 @@ def frame(cells: Cells) -> pd.DataFrame:
     """Return the past decisions behind counts, sorted by outcome."""
     parts = []
     for group, c in cells.items():
-        good, bad, _ = c.explored or (0, 0, 0)
+        good, bad, _ = c.random_accepts or (0, 0, 0)
         parts += [
             (group, 1, 1.0, False, c.approved_positive),
             (group, 1, 0.0, False, c.approved_negative),
@@ -118,7 +119,7 @@ def frame(cells: Cells) -> pd.DataFrame:
 
 
 def audit_of(
-    kind: type[AdaptiveAudit], world: Programme, seed: np.random.SeedSequence
+    kind: type[AdaptiveAudit], world: RandomAccepts, seed: np.random.SeedSequence
 ) -> tuple[str, int]:
     rng = np.random.default_rng(seed)
     audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
@@ -127,7 +128,7 @@ def audit_of(
     return finding.verdict.value, finding.labels
 
 
-def sorted_is_the_same(world: Programme, seed: np.random.SeedSequence) -> bool:
+def sorted_is_the_same(world: RandomAccepts, seed: np.random.SeedSequence) -> bool:
     past = world.past(PEOPLE, np.random.default_rng(seed))
     read = eq.History.read(frame(past.cells), **COLUMNS)
     assert read.cells == past.cells
@@ -143,7 +144,7 @@ def _worth(world: CellWorld, seed: int) -> list[str]:
     for one in np.random.SeedSequence(seed).spawn(FILES):
         for at, share in enumerate((SHARE, 0.0)):
             rng = np.random.default_rng(one)
-            past: Past = Programme(world, share).past(PEOPLE, rng)
+            past: Past = RandomAccepts(world, share).past(PEOPLE, rng)
             checks[at].append(eq.check(past, QUESTION).verdict.value)
             audit = AdaptiveAudit(past, QUESTION, eq.Costs())
             let_come(InBlocks.of(audit, world, rng))

@@ -18,7 +18,7 @@ from equipoise.history.row_kinds import Counted
 from equipoise.history.source import Source
 from equipoise.history.values import is_missing, shown
 
-__all__ = ["look_at_programme", "rank_test"]
+__all__ = ["rank_test", "require_random"]
 
 LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
 MOST_VALUES = 100_000
@@ -27,14 +27,14 @@ Tally = Mapping[Any, tuple[int, int]]
 """Value -> how many accepted and other denied people have it."""
 
 
-def look_at_programme(source: Source, counted: Counted, against: Sequence[str]) -> str:
+def require_random(source: Source, counted: Counted, against: Sequence[str]) -> str:
     """Return what the columns say about a programme, or raise if it was not random."""
-    mark = counted.coding.columns.explored
+    mark = counted.coding.columns.random_accepts
     same = "that everybody denied in a group had the same chance"
     if not against:
         return (
-            f"Test programme {mark!r}: {same} is untested; explored_against= (--explored-against) "
-            "names columns such as a score or a date to test it against."
+            f"Test programme {mark!r}: {same} is untested; random_accepts_against= "
+            "(--random-accepts-against) names columns such as a score or a date to test it against."
         )
     tests = {
         (column, group): rank_test(tally)
@@ -83,8 +83,8 @@ def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
     """Return, per group, how many accepted and other denied people have each value."""
     coding, columns = counted.coding, counted.coding.columns
     k = len(columns.groups)
-    marks = {row.explored for row in counted.rows if row.tested}
-    rows = source.count((*columns.groups, columns.decision, columns.explored or "", column))
+    marks = {row.random_accepts for row in counted.rows if row.random_accept}
+    rows = source.count((*columns.groups, columns.decision, columns.random_accepts or "", column))
     if len({row[-2] for row in rows}) > MOST_VALUES:
         raise BadData(
             f"column {column!r} has more than {MOST_VALUES:,} different values, too many to test a "
@@ -97,9 +97,9 @@ def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
     ]
     sizes = _sizes(column, {value for _, _, value, _ in denied})
     found: dict[str, dict[Any, Counter[bool]]] = {}
-    for group, tested, value, count in denied:
+    for group, marked, value, count in denied:
         own = found.setdefault(group, {})
-        own.setdefault(sizes[value], Counter())[tested] += count
+        own.setdefault(sizes[value], Counter())[marked] += count
     return {
         group: {size: (n[True], n[False]) for size, n in counts.items()}
         for group, counts in found.items()
