@@ -65,7 +65,7 @@ class Case:
     @property
     def bound(self) -> float:
         """The assisted lower bound over that of an audit that asks everybody it looks at."""
-        everybody = replace(self.assist, looks_per_label=1.0)
+        everybody = replace(self.assist, people_per_label=1.0)
         helped, uniform = (
             eq.lower_bound(self.world, self.question, eq.Costs(), assist=assist)
             for assist in (self.assist, everybody)

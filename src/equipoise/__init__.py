@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from equipoise.planning import (
         Affordable as Affordable,
         Forecast as Forecast,
-        Looking as Looking,
+        ScoreSavings as ScoreSavings,
         Plan as Plan,
         Rehearsal as Rehearsal,
         Scenario as Scenario,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from equipoise.display import Progress as Progress
     from equipoise.question import (
         Costs as Costs,
-        Look as Look,
+        ScoreRecord as ScoreRecord,
         Question as Question,
         Ticket as Ticket,
         Verdict as Verdict,
@@ -87,9 +87,9 @@ _NAMES = {
     "history": "History Past",
     "free_check": "Check check",
     "ledger": "Checkpoint LiveAudit Reply Status list_audits",
-    "planning": "Affordable Forecast Looking Plan Rehearsal Scenario Variation plan what_if",
+    "planning": "Affordable Forecast ScoreSavings Plan Rehearsal Scenario Variation plan what_if",
     "display": "Progress",
-    "question": "Costs Look Question Ticket Verdict Want",
+    "question": "Costs ScoreRecord Question Ticket Verdict Want",
     "report": "Report write_report",
     "simulation": "Simulation Summary run simulate",
     "worlds": "World",

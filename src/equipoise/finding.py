@@ -92,7 +92,7 @@ class Finding(JsonValue, Shown):
         Rate name -> group -> interval.
     cost, labels, features
         Money spent, labels requested of denied people, feature vectors requested of denied people.
-    looked
+    score_only
         Denied people who were looked at and not asked, by an audit that looks first.
     reason
         One sentence: why this verdict.
@@ -135,7 +135,7 @@ class Finding(JsonValue, Shown):
     cost: float = 0.0
     labels: int = 0
     features: int = 0
-    looked: int = 0
+    score_only: int = 0
     decided_by: Separation | None = None
     guaranteed: bool = True
     missing: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Finding(JsonValue, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; looks, and how money is written, are there where there is any."""
-        unsaid = {"looked": 0, "currency": "", "decimals": 0}
+        unsaid = {"score_only": 0, "currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
     def __str__(self) -> str:
@@ -240,8 +240,8 @@ class Finding(JsonValue, Shown):
         if self.currency or self.decimals:
             cost = money(self.cost, self.currency, self.decimals)
         more = f"{self.features:,} feature vectors"
-        if self.looked:
-            more = f"{self.looked:,} more people looked at"
+        if self.score_only:
+            more = f"{self.score_only:,} more people looked at"
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
         lines = [
             f"{self.verdict}: {self.reason}",

@@ -19,7 +19,7 @@ from equipoise.errors import (
 )
 from equipoise.rates import METRICS
 
-__all__ = ["Costs", "Look", "Question", "Ticket", "Verdict", "Want", "require_asked"]
+__all__ = ["Costs", "Question", "ScoreRecord", "Ticket", "Verdict", "Want", "require_asked"]
 
 LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
 
@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 class Want(StrEnum):
     """What an audit wants to know about one person.
 
-    OBSERVED: the person counts as seen, and nothing more is wanted; NOTHING: does not count.
+    SCORE_ONLY: the person counts as seen, and nothing more is wanted; NOTHING: does not count.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Want(StrEnum):
     """
 
     NOTHING = "NOTHING"
-    OBSERVED = "OBSERVED"
+    SCORE_ONLY = "SCORE_ONLY"
     FEATURES = "FEATURES"
     LABEL = "LABEL"
 
@@ -242,8 +242,8 @@ class Costs(JsonValue):
 
 
 @dataclass(frozen=True)
-class Look(JsonValue):
-    """What an audit saw of a person before it asked, and how it was decided whether to ask.
+class ScoreRecord(JsonValue):
+    """A person's score and price, and the draw that decided whether to ask for the label.
 
     Attributes
     ----------
@@ -258,8 +258,8 @@ class Look(JsonValue):
 
     Examples
     --------
-    >>> look = Look(0.7, "1", price=1.0, m=0.6, pi=0.25, low=-2.0, high=3.0, draw=0.3)
-    >>> look.asked
+    >>> record = ScoreRecord(0.7, "1", price=1.0, m=0.6, pi=0.25, low=-2.0, high=3.0, draw=0.3)
+    >>> record.asked
     False
     """
 
@@ -283,7 +283,8 @@ class Ticket(JsonValue):
     """What an audit answers when a person arrives.
 
     ``number`` is the person's place in request order; ``hold`` is the most that the request can
-    cost, reserved until the outcome is told; ``look`` what was seen before, where an audit looks.
+    cost, reserved until the outcome is told; ``score_record`` says how a score or a price decided
+    whether to ask.
 
     Examples
     --------
@@ -299,7 +300,7 @@ class Ticket(JsonValue):
     decision: int
     want: Want
     hold: float = 0.0
-    look: Look | None = None
+    score_record: ScoreRecord | None = None
 
     def __str__(self) -> str:
         return f"#{self.number} {self.group}: {self.want.lower()}"

@@ -43,7 +43,7 @@ def ledger(past: Path, tmp_path: Path) -> Path:
     [
         (("--assist", "--option", 'assist={"gate": 0.5}'), "leave out --assist, or"),
         (("--option", "assist={}", "--max-price", 900), "leave out --max-price, or"),
-        (("--looks-per-label", 3), "'--looks-per-label' is for audits that look"),
+        (("--people-per-label", 3), "'--people-per-label' is for audits that look"),
         (("--assist", "--max-price", 900, "--budget", 200), "a person's price may be 9.00 EUR"),
     ],
 )
@@ -76,7 +76,7 @@ def write_people(path: Path, first: int, many: int, dearest: int = 900) -> dict[
 
 def test_an_audit_that_looks_from_the_first_file_to_the_proof(ledger: Path, tmp_path: Path) -> None:
     results, told = tmp_path / "results.csv", tmp_path / "told.csv"
-    status, first, wants = {"finding": None}, 0, {"LABEL": 0, "OBSERVED": 0, "NOTHING": 0}
+    status, first, wants = {"finding": None}, 0, {"LABEL": 0, "SCORE_ONLY": 0, "NOTHING": 0}
     for many in (100, 150, 150, 200, 200):
         file = tmp_path / f"from-{first}.csv"
         outcomes = write_people(file, first, many)
@@ -97,10 +97,10 @@ def test_an_audit_that_looks_from_the_first_file_to_the_proof(ledger: Path, tmp_
         status = json.loads(equipoise("audit", "status", "loans", "-l", ledger, "--json").stdout)
         if status["finding"] is not None:
             break
-    assert wants["OBSERVED"] > 0
+    assert wants["SCORE_ONLY"] > 0
     assert status["finding"]["verdict"] == "UNFAIR"  # 0.15 against 0.65
     states = [group["states"] for group in status["groups"].values()]
-    assert sum(one.get("OBSERVED", 0) for one in states) == wants["OBSERVED"]
+    assert sum(one.get("SCORE_ONLY", 0) for one in states) == wants["SCORE_ONLY"]
     shown = equipoise("audit", "status", "loans", "-l", ledger).stdout
     assert "people looked at" in shown
     assert "per label" in shown
@@ -110,7 +110,7 @@ def test_an_audit_that_looks_from_the_first_file_to_the_proof(ledger: Path, tmp_
     out = tmp_path / "proof.jsonl"
     assert equipoise("audit", "export", "loans", "--to", out, "-l", ledger).returncode == 0
     looks = [line for line in out.read_text().splitlines() if '"version":"winter"' in line]
-    assert len(looks) == wants["OBSERVED"] + wants["LABEL"]
+    assert len(looks) == wants["SCORE_ONLY"] + wants["LABEL"]
 
 
 def test_a_price_beyond_the_declared_one_is_refused_by_line(ledger: Path, tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ Lived = tuple[str, LiveAudit, dict[str, int]]
 
 def test_people_are_looked_at_and_the_books_agree(lived: Lived) -> None:
     _, live, wants = lived
-    assert wants["OBSERVED"] > 20
+    assert wants["SCORE_ONLY"] > 20
     status = live.status()
-    assert status.states["OBSERVED"] == wants["OBSERVED"]
+    assert status.states["SCORE_ONLY"] == wants["SCORE_ONLY"]
     assert "people looked at" in str(status)
     live.verify()  # the chain, the books, every decision and the statistics anew
 
@@ -84,7 +84,7 @@ def test_an_export_shows_every_draw(lived: Lived, tmp_path: Path) -> None:
     target = tmp_path / "audit.jsonl"
     live.export(target)
     lines = target.read_bytes().splitlines(keepends=True)
-    assert verify(lines).states["OBSERVED"] > 20
+    assert verify(lines).states["SCORE_ONLY"] > 20
     for change in ("draw", "pi", "price", "range"):
         with pytest.raises(Broken):
             verify(forged(lines, change))
@@ -172,7 +172,7 @@ def test_a_verdict_for_want_of_money_lasts(tmp_path: Path) -> None:
 def test_a_changed_look_is_named(lived: Lived) -> None:
     live = lived[1]
     events = [json.loads(line) for line in live.lines()]
-    at = next(i for i, e in enumerate(events) if e["data"].get("want") == "OBSERVED")
+    at = next(i for i, e in enumerate(events) if e["data"].get("want") == "SCORE_ONLY")
     state = State(strict=True)
     events[at]["data"]["observation"]["m"] += 1e-6
     with pytest.raises(LedgerError, match=rf"event {at + 1} says .*: m is not the same"):
@@ -181,7 +181,7 @@ def test_a_changed_look_is_named(lived: Lived) -> None:
 
 def test_people_looked_at_can_be_listed(lived: Lived) -> None:
     live = lived[1]
-    assert len(live.people(states=("OBSERVED",))) == live.status().states["OBSERVED"] > 0
+    assert len(live.people(states=("SCORE_ONLY",))) == live.status().states["SCORE_ONLY"] > 0
 
 
 def test_a_ledger_s_draws_are_its_own(ledger: str) -> None:

@@ -109,7 +109,7 @@ def test_large_deep_and_garbled_bodies_are_refused(served: Served) -> None:
         body = {"past": PAST, "question": question, "audit": "rs", "options": {"tau": tau}}
         answer = served.as_("auditor").put("/v1/audits/tau", json=body)
         assert answer.status_code == (200 if tau is None else 422), answer.text
-    for name in ("looks_per_label", "gate", "max_price"):
+    for name in ("people_per_label", "gate", "max_price"):
         options = {"assist": {name: 10**4000}}
         body = {"past": PAST, "question": question, "options": options}
         assert served.as_("auditor").put("/v1/audits/a", json=body).status_code == 422

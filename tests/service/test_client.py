@@ -87,7 +87,7 @@ def test_an_audit_that_looks_takes_scores_and_prices(served: Served) -> None:
         assert not [r.problem for r in (*replies, *bank.tell_many(told)) if r.problem]
     seen = [e["data"]["observation"] for e in audit.events() if "observation" in e["data"]]
     assert {one["version"] for one in seen} == {"2026-11"}
-    assert audit.status().states["OBSERVED"] > 0
+    assert audit.status().states["SCORE_ONLY"] > 0
     assert audit.verify()["head"] == audit.checkpoint().hash
     with pytest.raises(InvalidInput, match="between 0 and the declared 'max_price', 300"):
         bank.ask("dear", "A", 0, price=301)

@@ -1,4 +1,4 @@
-"""Looking before asking: scores and prices decide who is asked, a draw keeps it honest."""
+"""Scores before labels: scores and prices decide who is asked, a draw keeps it honest."""
 
 from equipoise.assist.model import ScoreModel
 from equipoise.assist.options import Assist

@@ -19,7 +19,7 @@ class Assist(JsonValue):
 
     Parameters
     ----------
-    looks_per_label
+    people_per_label
         At most so many people are looked at per label: the price in calendar time.
     gate
         A group is assisted only while its projected cost is below this share of the uniform
@@ -33,14 +33,14 @@ class Assist(JsonValue):
 
     Examples
     --------
-    >>> Assist(max_price=20.0).looks_per_label
+    >>> Assist(max_price=20.0).people_per_label
     8.0
     >>> Assist(gate=1.5)
     Traceback (most recent call last):
     equipoise.errors.InvalidInput: 'gate' must be in (0, 1]; got 1.5
     """
 
-    looks_per_label: float = 8.0
+    people_per_label: float = 8.0
     gate: float = 0.85
     max_price: float | None = None
     seed: int | None = None
@@ -50,9 +50,9 @@ class Assist(JsonValue):
         for name, number in found.items():
             if number is not None:  # one of numpy's is stored as a plain one
                 object.__setattr__(self, name, number)
-        if not (found["looks_per_label"] or 0.0) >= 1.0:
+        if not (found["people_per_label"] or 0.0) >= 1.0:
             raise InvalidInput(
-                f"'looks_per_label' must be a number >= 1; got {self.looks_per_label!r}"
+                f"'people_per_label' must be a number >= 1; got {self.people_per_label!r}"
             )
         if not 0.0 < (found["gate"] or 0.0) <= 1.0:
             raise InvalidInput(f"'gate' must be in (0, 1]; got {self.gate!r}")

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assist.desk import Desk, Looked
 from equipoise.assist.options import Assist
+from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
 from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_kind
@@ -29,7 +29,7 @@ from equipoise.free_check import (
     simultaneous,
 )
 from equipoise.history.past import Past
-from equipoise.question import Costs, Look, Question, Ticket, Verdict, Want
+from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
 __all__ = ["AdaptiveAudit"]
 
@@ -108,10 +108,12 @@ class AdaptiveAudit(Audit):
         self.assist = assist
         # With prices of people: going on when money comes back would prefer the cheap.
         self.closes_for_good = assist is not None and assist.max_price is not None
-        self._desk: Desk | None = None
+        self._sampler: ScoreSampler | None = None
         if assist is not None:
             assist.require_label_cost(max(costs.of(group).label for group in self._groups))
-            self._desk = Desk(assist, [costs.of(group).feature for group in self._groups])
+            self._sampler = ScoreSampler(
+                assist, [costs.of(group).feature for group in self._groups]
+            )
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._weighing: Weighing | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
@@ -165,7 +167,7 @@ class AdaptiveAudit(Audit):
         number = self._numbers.get(ticket.number)
         if number is None or ticket.number in self._open:
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
-        if ticket.want is Want.OBSERVED:
+        if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
         outcome = binary("outcome", outcome)
         weighing, spending = self._evidence(), self._spending[ticket.group]
@@ -173,9 +175,9 @@ class AdaptiveAudit(Audit):
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
-        if self._desk is not None and ticket.look is not None:
-            index, score = self._index[ticket.group], _as_number(ticket.look.score)
-            self._desk.relearn(index, number, score, outcome)
+        if self._sampler is not None and ticket.score_record is not None:
+            index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
+            self._sampler.relearn(index, number, score, outcome)
         weighing.note(number, outcome)
         if not self._weighs_later:
             self._after_corrections()
@@ -243,7 +245,7 @@ class AdaptiveAudit(Audit):
         of people who turn out not to be asked are not read.
         """
         weighing = self._evidence()
-        if self._desk is None or self.assist is None:
+        if self._sampler is None or self.assist is None:
             asked, extra = np.ones(len(groups), dtype=bool), np.zeros(len(groups))
             taken = weighing.count_block(groups, outcomes)
         else:
@@ -254,11 +256,11 @@ class AdaptiveAudit(Audit):
                 self.assist.require_price(float(np.nanmax(prices)))
             labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
             prices = np.where(np.isnan(prices), labels, prices)
-            looked = self._desk.look_at_all(groups, scores, prices, draws)
-            asked, extra = looked.asked, prices - labels
+            records = self._sampler.sample_all(groups, scores, prices, draws)
+            asked, extra = records.asked, prices - labels
             outcomes = np.where(asked, outcomes, 0)
-            self._desk.learn_all(groups, weighing.next_number, looked, outcomes)
-            taken = weighing.count_block(groups, outcomes, looked.ends())
+            self._sampler.learn_all(groups, weighing.next_number, records, outcomes)
+            taken = weighing.count_block(groups, outcomes, records.ends())
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self._spending.items():
             mine = groups == self._index[group]
@@ -316,24 +318,24 @@ class AdaptiveAudit(Audit):
 
     def _book_request(self, ticket: Ticket) -> None:
         super()._book_request(ticket)
-        index, look = self._index[ticket.group], ticket.look
+        index, record = self._index[ticket.group], ticket.score_record
         observation = COIN
-        if self._desk is not None and look is not None:
-            looked = _looked(look)
-            if look.pi < 1.0:
-                observation = looked.observation()
-            self._desk.remember(index, looked)
+        if self._sampler is not None and record is not None:
+            records = _one_record(record)
+            if record.pi < 1.0:
+                observation = records.observation()
+            self._sampler.remember(index, records)
         self._numbers[ticket.number] = self._evidence().request(index, observation)
 
     def _take_in(self, answer: Answer) -> None:
         while self._order and self._order[0].number not in self._open:
             self._order.popleft()
         weighing, number = self._evidence(), self._numbers[answer.ticket.number]
-        look = answer.ticket.look
-        if self._desk is not None and look is not None and answer.outcome is not None:
-            index, score = self._index[answer.ticket.group], _as_number(look.score)
-            z = _looked(look).observation().at(answer.outcome)
-            self._desk.learn(index, number, score, answer.outcome, z)
+        record = answer.ticket.score_record
+        if self._sampler is not None and record is not None and answer.outcome is not None:
+            index, score = self._index[answer.ticket.group], _as_number(record.score)
+            z = _one_record(record).observation().at(answer.outcome)
+            self._sampler.learn(index, number, score, answer.outcome, z)
         weighing.note(number, OUT if answer.outcome is None else answer.outcome)
         if self._weighs_later:
             return
@@ -390,7 +392,7 @@ class AdaptiveAudit(Audit):
 
     # -- looking before asking ------------------------------------------------------------------
 
-    def _look(
+    def _score_record(
         self,
         group: str,
         number: int,
@@ -398,27 +400,29 @@ class AdaptiveAudit(Audit):
         price: float | None,
         version: str,
         draw: float | None,
-    ) -> Look | None:
-        if self._desk is None:
+    ) -> ScoreRecord | None:
+        if self._sampler is None:
             return None
         index = self._index[group]
         cost = self.costs.of(group).label if price is None else float(price)
         if draw is None:  # by the number, so that a replayed audit does not draw it again
             draw = np.random.default_rng([self._seed, number]).random()
         drawn = float(draw)
-        looked = self._desk.look(
+        records = self._sampler.sample(
             index, np.array([_as_number(score)]), np.array([cost]), np.array([drawn])
         )
         sizing = self._evidence().sizings[index]
         low, high = (0.0, 1.0) if sizing is None else (sizing.low, sizing.high)
         given = None if score is None else float(score)
-        m, pi = float(looked.m[0]), float(looked.pi[0])
-        return Look(given, version, cost, m, pi, low, high, drawn)
+        m, pi = float(records.m[0]), float(records.pi[0])
+        return ScoreRecord(given, version, cost, m, pi, low, high, drawn)
 
-    def _worst_cost(self, group: str, decision: int, want: Want, look: Look | None = None) -> float:
+    def _worst_cost(
+        self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
+    ) -> float:
         """Return the most that a request may cost; before anything is read, the largest price."""
-        cost = super()._worst_cost(group, decision, want, look)
-        if look is not None or want is not Want.LABEL or decision == 1:
+        cost = super()._worst_cost(group, decision, want, record)
+        if record is not None or want is not Want.LABEL or decision == 1:
             return cost
         most = None if self.assist is None else self.assist.max_price
         return cost if most is None else self.costs.of(group).feature + most
@@ -460,7 +464,7 @@ class AdaptiveAudit(Audit):
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._standing.is_reachable(group) for group in self._groups]),
-            sizer=self._desk,
+            sizer=self._sampler,
         )
 
     def _take_random_accepts(self) -> None:
@@ -509,7 +513,7 @@ class AdaptiveAudit(Audit):
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         return self._standing.report(
-            verdict, reason, missing, cost=self.cost, labels=self.labels, looked=self.features
+            verdict, reason, missing, cost=self.cost, labels=self.labels, score_only=self.features
         )
 
     @property
@@ -526,7 +530,9 @@ def _as_number(score: float | None) -> float:
     return np.nan if score is None else float(score)
 
 
-def _looked(look: Look) -> Looked:
+def _one_record(record: ScoreRecord) -> ScoreRecords:
     """Return one person as the desk knows people."""
-    score, price = np.array([_as_number(look.score)]), np.array([look.price])
-    return Looked(score, price, np.array([look.m]), np.array([look.pi]), np.array([look.asked]))
+    score, price = np.array([_as_number(record.score)]), np.array([record.price])
+    return ScoreRecords(
+        score, price, np.array([record.m]), np.array([record.pi]), np.array([record.asked])
+    )

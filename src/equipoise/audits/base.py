@@ -31,7 +31,7 @@ from equipoise.errors import (
 from equipoise.finding import Finding
 from equipoise.free_check import Check, check
 from equipoise.history.past import Past, require_past
-from equipoise.question import Costs, Look, Question, Ticket, Want, require_asked
+from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
 __all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
 
@@ -182,7 +182,7 @@ class Audit(ABC):
         draw: float | None = None,
         decided: Want | None = None,
         number: int | None = None,
-        look: Look | None = None,
+        score_record: ScoreRecord | None = None,
     ) -> Ticket:
         """Say what is wanted of the person who just arrived.
 
@@ -196,7 +196,7 @@ class Audit(ABC):
         draw
             A number of [0, 1) that nobody who gave score and price could foresee; the audit draws
             one itself if it is left out.
-        decided, number, look
+        decided, number, score_record
             For a replay: what was wanted then stands, under the number that it had, whatever the
             audit would want now.
         """
@@ -218,13 +218,13 @@ class Audit(ABC):
         if decided is not None:
             want = decided
         elif want is Want.LABEL and decision == 0:
-            look = self._look(group, number, score, price, version, draw)
-            want = Want.LABEL if look is None or look.asked else Want.OBSERVED
-        hold = self._worst_cost(group, decision, want, look)
-        ticket = Ticket(number, group, decision, want, hold, look)
+            score_record = self._score_record(group, number, score, price, version, draw)
+            want = Want.LABEL if score_record is None or score_record.asked else Want.SCORE_ONLY
+        hold = self._worst_cost(group, decision, want, score_record)
+        ticket = Ticket(number, group, decision, want, hold, score_record)
         self._issued = ticket.number + 1
         if want is not Want.NOTHING:
-            if want is not Want.OBSERVED:
+            if want is not Want.SCORE_ONLY:
                 self._order.append(ticket)
                 self._open[ticket.number] = ticket
             if decision == 0:
@@ -279,7 +279,7 @@ class Audit(ABC):
                     *(ticket.group, ticket.decision),
                     decided=ticket.want,
                     number=ticket.number,
-                    look=ticket.look,
+                    score_record=ticket.score_record,
                 )
             elif step.kind == "told":
                 self.tell(ticket, step.outcome, step.features)
@@ -426,17 +426,23 @@ class Audit(ABC):
 
     def _extra(self, ticket: Ticket) -> float:
         """Return what a failure of this person costs beyond the label price."""
-        return 0.0 if ticket.look is None else ticket.look.price - self.costs.of(ticket.group).label
+        return (
+            0.0
+            if ticket.score_record is None
+            else ticket.score_record.price - self.costs.of(ticket.group).label
+        )
 
-    def _worst_cost(self, group: str, decision: int, want: Want, look: Look | None = None) -> float:
+    def _worst_cost(
+        self, group: str, decision: int, want: Want, score_record: ScoreRecord | None = None
+    ) -> float:
         if decision == 1 or want is Want.NOTHING:
             return 0.0
         costs = self.costs.of(group)
         if want is not Want.LABEL:
             return costs.feature
-        return costs.worst if look is None else costs.feature + look.price
+        return costs.worst if score_record is None else costs.feature + score_record.price
 
-    def _look(
+    def _score_record(
         self,
         group: str,
         number: int,
@@ -444,8 +450,8 @@ class Audit(ABC):
         price: float | None,
         version: str,
         draw: float | None,
-    ) -> Look | None:
-        """Look at somebody whose label is welcome; None for audits that do not look."""
+    ) -> ScoreRecord | None:
+        """Record how somebody whose label is welcome is sampled; None for audits without scores."""
         return None
 
     def _give_up_if_broke(self) -> None:

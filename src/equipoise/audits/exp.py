@@ -26,7 +26,7 @@ from equipoise.mixture.feature_counts import FeatureCounts
 from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
 from equipoise.mixture.self_checks import ModelChecks
 from equipoise.mixture.weights import Weight
-from equipoise.question import Costs, Look, Question, Ticket, Want
+from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want
 from equipoise.worlds import CellWorld
 
 __all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
@@ -183,7 +183,7 @@ class ExpAudit(Audit):
         draw: float | None = None,
         decided: Want | None = None,
         number: int | None = None,
-        look: Look | None = None,
+        score_record: ScoreRecord | None = None,
     ) -> Ticket:
         """Say what is wanted of the person who just arrived."""
         stage = self.stage

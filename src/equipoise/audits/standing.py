@@ -62,7 +62,7 @@ class Standing:
         *,
         cost: float,
         labels: int,
-        looked: int,
+        score_only: int,
     ) -> Finding:
         """Return the finding; a contradiction of what is assumed comes before any verdict."""
         against = self.contradiction()
@@ -92,7 +92,7 @@ class Standing:
             rates=rates,
             cost=cost,
             labels=labels,
-            looked=looked,
+            score_only=score_only,
             decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=self._assumptions(),

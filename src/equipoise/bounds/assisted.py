@@ -51,7 +51,7 @@ def most_efficient(
     rates: Array,
     prices: Array,
     feature: float = 0.0,
-    looks_per_label: float = np.inf,
+    people_per_label: float = np.inf,
 ) -> Efficient:
     """Return the chances of asking that make unbiased evidence cheapest.
 
@@ -62,7 +62,7 @@ def most_efficient(
         average.
     feature
         What a look costs.
-    looks_per_label
+    people_per_label
         At most so many people are looked at per label.
 
     Examples
@@ -76,7 +76,7 @@ def most_efficient(
     mean = float(shares @ rates)
     coin, spread = mean * (1.0 - mean), rates * (1.0 - rates)
     between = float(shares @ (rates - mean) ** 2)
-    least = 1.0 / looks_per_label
+    least = 1.0 / people_per_label
 
     def measure(log_mu: float) -> Efficient:
         chances = _chances(np.exp(log_mu) * spread, prices, shares, least)
@@ -132,7 +132,7 @@ def efficient_looks(world: World, costs: Costs, assist: Assist) -> list[Efficien
                 np.bincount(strata, outcome) / people,
                 np.bincount(strata, paid) / people,
                 own.feature,
-                assist.looks_per_label,
+                assist.people_per_label,
             )
         )
     return out

@@ -51,7 +51,7 @@ class LowerBound(float):
     reference
         True in the gap zone (gamma < Delta <= gamma + epsilon), where both answers are right and
         the value is an asymptotic reference, not a bound.
-    looks_per_label
+    people_per_label
         People looked at per label, per group, in an audit that looks; empty otherwise.
 
     Examples
@@ -70,7 +70,7 @@ class LowerBound(float):
     budget: Mapping[str, float] = field(default_factory=dict)
     certificate: float = 0.0
     reference: bool = False
-    looks_per_label: Mapping[str, float] = field(default_factory=dict)
+    people_per_label: Mapping[str, float] = field(default_factory=dict)
 
     def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
         return super().__new__(cls, cost)
@@ -83,7 +83,7 @@ class LowerBound(float):
         kind = "at least"
         if self.reference:
             kind = "as an asymptotic reference (both answers are right)"
-        elif self.looks_per_label:
+        elif self.people_per_label:
             kind = "with help, for small differences, at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
         lines += [
@@ -167,7 +167,7 @@ def lower_bound(
     if looks is None:
         return least
     seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in looks), strict=True))
-    return replace(least, looks_per_label=seen)
+    return replace(least, people_per_label=seen)
 
 
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:

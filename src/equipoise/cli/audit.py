@@ -96,7 +96,7 @@ def new(
             help="With --assist: the most that one label may cost.", rich_help_panel=MONEY
         ),
     ] = None,
-    looks_per_label: Annotated[
+    people_per_label: Annotated[
         float | None,
         typer.Option(help="With --assist: at most so many people are looked at per label [8]."),
     ] = None,
@@ -130,7 +130,7 @@ def new(
         options=_with_assist(
             {n: _json_value(v) for n, v in pairs("--option", option)},
             assist,
-            {"--max-price": max_price, "--looks-per-label": looks_per_label},
+            {"--max-price": max_price, "--people-per-label": people_per_label},
         ),
         actor=actor,
     )
@@ -190,7 +190,7 @@ def _with_assist(
         flag = next(iter(said), "--assist")
         raise InvalidInput(
             f"'--option assist=...' says all about looking before asking: leave out {flag}, or "
-            "say it with --assist, --max-price and --looks-per-label"
+            "say it with --assist, --max-price and --people-per-label"
         )
     if said and not assist:
         raise InvalidInput(
@@ -198,7 +198,7 @@ def _with_assist(
         )
     if not assist:
         return options
-    looks = said.get("--looks-per-label", Assist.looks_per_label)
+    looks = said.get("--people-per-label", Assist.people_per_label)
     return options | {"assist": Assist(looks, max_price=given["--max-price"])}
 
 

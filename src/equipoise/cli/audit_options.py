@@ -18,7 +18,7 @@ __all__ = ["LIMITS", "MONEY", "pairs", "show", "show_reply"]
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
 
 STATES = {
-    "OBSERVED": "nothing to do (looked at, and not drawn to be asked)",
+    "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
     "EXECUTED": "overridden, the outcome is awaited",
     "REVEALED": "the outcome is noted",

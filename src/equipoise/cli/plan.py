@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equipoise.planning import Affordable, Looking, Plan, Rehearsal, Variation
+    from equipoise.planning import Affordable, Plan, Rehearsal, ScoreSavings, Variation
 
 __all__ = ["app", "cases_table", "forecasts_table", "show_plan"]
 
@@ -61,7 +61,7 @@ def plan(
             help="Also say whether this score helps an audit that looks before it asks.",
         ),
     ] = None,
-    looks_per_label: Annotated[
+    people_per_label: Annotated[
         float, typer.Option(help="With --score: at most so many people are looked at per label.")
     ] = 8.0,
     what_if: Annotated[
@@ -100,7 +100,7 @@ def plan(
             arrivals_per_day=arrivals,
             delay_days=delay,
             audits=audits,
-            assist=None if score is None else Assist(looks_per_label=looks_per_label),
+            assist=None if score is None else Assist(people_per_label=people_per_label),
             n_jobs=-1,
             progress=progress,
         )
@@ -138,8 +138,8 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
         to.print(cases_table(made))
     if made.affordable is not None:
         to.print(_budget_table(made.affordable))
-    if made.looking is not None:
-        _show_looking(to, made.looking)
+    if made.score_savings is not None:
+        _show_score_savings(to, made.score_savings)
     if variations:
         to.print(_variations_table(variations))
     to.print(forecasts_table(made))
@@ -219,7 +219,7 @@ def forecasts_table(made: Plan) -> Table:
     return table
 
 
-def _show_looking(to: Console, seen: Looking) -> None:
+def _show_score_savings(to: Console, seen: ScoreSavings) -> None:
     from rich.text import Text
 
     to.print(Text(f"if {seen.scenario}: {seen}; about {seen.people:,.0f} people must arrive"))

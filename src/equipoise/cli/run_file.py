@@ -27,7 +27,7 @@ SHOWN = 5  # refused rows named on the screen
 WANTED = {
     "LABEL": "outcome wanted: override the denial, if there was one, and tell it",
     "FEATURES": "features wanted",
-    "OBSERVED": "looked at, nothing wanted",
+    "SCORE_ONLY": "looked at, nothing wanted",
     "NOTHING": "nothing wanted",
 }
 RESULT_COLUMNS = ("line", "person", "want", "hold", "state", "why", "repeated", "problem")

@@ -18,22 +18,22 @@ from equipoise.audits.base import Audit, Step, as_corrected
 from equipoise.errors import LedgerError
 from equipoise.finding import Finding
 from equipoise.ledger.settings import Settings, build
-from equipoise.question import Costs, Look, Ticket, Want
+from equipoise.question import Costs, ScoreRecord, Ticket, Want
 
 __all__ = [
     "EvidencePoint",
     "FeaturesGone",
     "FeaturesOf",
     "Memory",
-    "from_observation",
+    "from_score_event",
     "hold_of",
-    "to_observation",
+    "to_score_event",
 ]
 
 FeaturesOf = Callable[[int], Sequence[float] | None]
 
 ASKED, TOLD, WITHDRAWN, CORRECTED = range(4)
-WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL, Want.OBSERVED)
+WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL, Want.SCORE_ONLY)
 UNTOLD = -1
 
 
@@ -67,8 +67,8 @@ class Memory:
         self.cap = settings.budget
         self._audit: Audit | None = None
         self._groups = {group: i for i, group in enumerate(settings.groups)}
-        self._looks = {
-            row[1]: from_observation(row[5]) for row in self.log if row[0] == ASKED and row[5:]
+        self._score_records = {
+            row[1]: from_score_event(row[5]) for row in self.log if row[0] == ASKED and row[5:]
         }
 
     @property
@@ -97,7 +97,9 @@ class Memory:
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
         steps, audit = list(self._steps()), build(self.settings, self.cap)
-        if not self._looks:  # what was staked after a look stands, so corrections come in order
+        if (
+            not self._score_records
+        ):  # what was staked after a look stands, so corrections come in order
             steps = as_corrected(steps)
         answered = sum(step.kind != "asked" for step in steps)
         every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
@@ -109,9 +111,9 @@ class Memory:
                 found.append(_look(audit, answers))
         return tuple(found)
 
-    def look_of(self, request: int) -> Look | None:
+    def score_record_of(self, request: int) -> ScoreRecord | None:
         """Return what was seen of a person before anything was asked."""
-        return self._looks.get(request)
+        return self._score_records.get(request)
 
     # -- what happens -----------------------------------------------------------------------------
 
@@ -119,9 +121,9 @@ class Memory:
         """Enter a request; ``by_audit`` if the audit object has just made it."""
         group, want = self._groups[ticket.group], WANTS.index(ticket.want)
         row: list[Any] = [ASKED, ticket.number, group, ticket.decision, want]
-        if ticket.look is not None:
-            self._looks[ticket.number] = ticket.look
-            row.append(to_observation(ticket.look))
+        if ticket.score_record is not None:
+            self._score_records[ticket.number] = ticket.score_record
+            row.append(to_score_event(ticket.score_record))
         self.log.append(row)
         if self._audit is not None and not by_audit:
             self._audit.replay([Step("asked", ticket)])
@@ -167,9 +169,9 @@ class Memory:
         for kind, number, value, *more in self.log:
             if kind == ASKED:
                 group, decision, want = groups[value], more[0], WANTS[more[1]]
-                look = self._looks.get(number)
-                hold = hold_of(costs.of(group), decision, want, look)
-                tickets[number] = ticket = Ticket(number, group, decision, want, hold, look)
+                record = self._score_records.get(number)
+                hold = hold_of(costs.of(group), decision, want, record)
+                tickets[number] = ticket = Ticket(number, group, decision, want, hold, record)
                 yield Step("asked", ticket)
             elif kind == TOLD:
                 vector = _array(self._features(more[0])) if more[0] else None
@@ -187,35 +189,35 @@ class Memory:
         return found
 
 
-def to_observation(look: Look) -> dict[str, Any]:
-    """Return a look as an event holds it: money whole, the draw as a number of 53 bits."""
+def to_score_event(record: ScoreRecord) -> dict[str, Any]:
+    """Return a score record as an event holds it: money whole, the draw as a number of 53 bits."""
     return {
-        "score": look.score,
-        "version": look.version,
-        "price": int(look.price),
-        "m": look.m,
-        "pi": look.pi,
-        "range": [look.low, look.high],
-        "draw": int(look.draw * 2**53),
+        "score": record.score,
+        "version": record.version,
+        "price": int(record.price),
+        "m": record.m,
+        "pi": record.pi,
+        "range": [record.low, record.high],
+        "draw": int(record.draw * 2**53),
     }
 
 
-def from_observation(data: Mapping[str, Any]) -> Look:
-    """Return the look that an event holds."""
+def from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
+    """Return the score record that an event holds."""
     low, high = data["range"]
-    return Look(
+    return ScoreRecord(
         *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
         draw=data["draw"] / 2**53,
     )
 
 
-def hold_of(costs: Costs, decision: int, want: Want, look: Look | None) -> float:
+def hold_of(costs: Costs, decision: int, want: Want, record: ScoreRecord | None) -> float:
     """Return the most that a request can cost."""
     if decision == 1 or want is Want.NOTHING:
         return 0.0
     if want is not Want.LABEL:
         return float(costs.feature)
-    return float(costs.worst if look is None else costs.feature + look.price)
+    return float(costs.worst if record is None else costs.feature + record.price)
 
 
 def _array(vector: Sequence[float] | None) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:

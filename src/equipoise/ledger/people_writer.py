@@ -10,7 +10,7 @@ from equipoise.assist.options import require_seen
 from equipoise.errors import Conflict, ProtocolError, UnknownName
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Reply
-from equipoise.ledger.memory import to_observation
+from equipoise.ledger.memory import to_score_event
 from equipoise.ledger.pen import NotReady, Pen, facts_of, reply_about
 from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.verify import FIRST_STATES, draw, draw_of_look, keyed
@@ -61,7 +61,7 @@ class PeopleWriter(Pen):
             request=data["request"],
             place=data.get("place"),
             hold=data["hold"],
-            paid=data["hold"] if want is Want.OBSERVED else 0,
+            paid=data["hold"] if want is Want.SCORE_ONLY else 0,
             overrun=0,
             outcome=None,
             asked=self.head.time,
@@ -100,8 +100,8 @@ class PeopleWriter(Pen):
             draw=self._draw_of_look(data["person"], name),
             number=state.requests,
         )
-        if ticket.look is not None:
-            data["observation"] = to_observation(ticket.look)
+        if ticket.score_record is not None:
+            data["observation"] = to_score_event(ticket.score_record)
         if ticket.want is not Want.NOTHING:
             return ticket, ""
         if audit.finding is not before:
@@ -128,7 +128,7 @@ class PeopleWriter(Pen):
             raise ProtocolError(f"features of person {row.person!r} were asked for, not an outcome")
         if row.outcome is not None:
             return self._told_again(row, outcome)
-        if row.state in ("SKIPPED", "OBSERVED", "WITHDRAWN"):
+        if row.state in ("SKIPPED", "SCORE_ONLY", "WITHDRAWN"):
             # Nobody asked, so it costs nothing and statistics of the denied never see it.
             self._append("noted", {**facts_of(row), "outcome": outcome})
         else:
@@ -173,7 +173,7 @@ class PeopleWriter(Pen):
 
     def _execute(self, command: do.Execute) -> Reply:
         row = self._row(command.person)
-        if row.want in (Want.NOTHING, Want.OBSERVED) or row.state == "WITHDRAWN":
+        if row.want in (Want.NOTHING, Want.SCORE_ONLY) or row.state == "WITHDRAWN":
             raise ProtocolError(f"nothing to carry out for {row.person!r}: {row.state}")
         if row.executed:
             return reply_about(row, repeated=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.errors import LedgerError
-from equipoise.ledger.memory import FeaturesGone, FeaturesOf, from_observation, hold_of
+from equipoise.ledger.memory import FeaturesGone, FeaturesOf, from_score_event, hold_of
 from equipoise.ledger.standing import Data, Event, Standing
 from equipoise.ledger.verify import FIRST_STATES, OPEN, digest
-from equipoise.question import Look, Ticket, Want
+from equipoise.question import ScoreRecord, Ticket, Want
 
 __all__ = ["State", "replay"]
 
@@ -77,7 +77,7 @@ class State(Standing):
         self._consult(data, ticket)
         state = FIRST_STATES.get(want, "RESERVED")
         tally.states[state] += 1
-        if state == "OBSERVED":
+        if state == "SCORE_ONLY":
             tally.spent += data["hold"]
             self.spent += data["hold"]
         if state != "RESERVED":
@@ -91,8 +91,8 @@ class State(Standing):
         if data["request"] is None:
             return
         seen = data.get("observation")
-        look = None if seen is None else from_observation(seen)
-        recorded = _ticket(data, data["hold"], look)
+        record = None if seen is None else from_score_event(seen)
+        recorded = _ticket(data, data["hold"], record)
         made = ticket is not None
         if not made and self._strict:
             made = True
@@ -224,10 +224,10 @@ class State(Standing):
 
     def _settle(self, data: Data, state: str) -> Ticket:
         """Move money and state; return the request."""
-        look = None if data["request"] is None else self.memory.look_of(data["request"])
+        record = None if data["request"] is None else self.memory.score_record_of(data["request"])
         costs, want = self.settings.costs.of(data["group"]), _WANTS[data["want"]]
         tally = self.groups[data["group"]]
-        hold = int(hold_of(costs, data["decision"], want, look))
+        hold = int(hold_of(costs, data["decision"], want, record))
         if data["was"] in OPEN:
             tally.reserved -= hold
             self.reserved -= hold
@@ -238,17 +238,17 @@ class State(Standing):
         self.spent += data["cost"] - paid
         self.overrun += data["overrun"] - overrun
         self._move(data["group"], data["was"], state)
-        return _ticket(data, hold, look)
+        return _ticket(data, hold, record)
 
     def _ask_again(self, recorded: Ticket) -> Ticket:
         """Let the audit decide anew, with what was seen then."""
-        look, assist = recorded.look, self.settings.assist
+        record, assist = recorded.score_record, self.settings.assist
         return self.memory.audit.ask(
             *(recorded.group, recorded.decision),
-            score=None if look is None else look.score,
-            price=None if look is None or not (assist and assist.max_price) else look.price,
-            version="" if look is None else look.version,
-            draw=None if look is None else look.draw,
+            score=None if record is None else record.score,
+            price=None if record is None or not (assist and assist.max_price) else record.price,
+            version="" if record is None else record.version,
+            draw=None if record is None else record.draw,
             number=self.requests,
         )
 
@@ -300,17 +300,17 @@ def replay(events: Iterable[str], state: State) -> State:
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
 
 
-def _ticket(data: Data, hold: int, look: Look | None) -> Ticket:
+def _ticket(data: Data, hold: int, record: ScoreRecord | None) -> Ticket:
     want = _WANTS[data["want"]]
-    return Ticket(data["request"], data["group"], data["decision"], want, float(hold), look)
+    return Ticket(data["request"], data["group"], data["decision"], want, float(hold), record)
 
 
 def _difference(ticket: Ticket, recorded: Ticket) -> str:
     """Say in what two decisions differ; computed numbers may do so in their last digits."""
-    one, other = ticket.look, recorded.look
-    if replace(ticket, look=None) != replace(recorded, look=None) or (one is None) != (
-        other is None
-    ):
+    one, other = ticket.score_record, recorded.score_record
+    if replace(ticket, score_record=None) != replace(recorded, score_record=None) or (
+        one is None
+    ) != (other is None):
         return "what was wanted"
     for name in () if one is None else ("score", "version", "price", "draw"):
         if getattr(one, name) != getattr(other, name):

@@ -134,7 +134,7 @@ class Status(JsonValue, Shown):
             f"  people      {self.people:,} ({states or 'none'})",
             f"  money       {held}",
         ]
-        if unasked := self.states.get("OBSERVED", 0):
+        if unasked := self.states.get("SCORE_ONLY", 0):
             looked = sum(g.looked_at for g in self.groups.values())
             each = looked / max(looked - unasked, 1)
             everybody = f"{looked:,} people looked at"

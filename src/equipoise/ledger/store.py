@@ -28,7 +28,7 @@ IN_ONE_QUERY = 500
 HEAD, HEAD_VALUES = ", ".join(columns(Head)), attrgetter(*columns(Head))
 PERSON, PERSON_VALUES = ", ".join(columns(PersonRow)), attrgetter(*columns(PersonRow))
 STATES = (
-    *("SKIPPED", "OBSERVED", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED"),
+    *("SKIPPED", "SCORE_ONLY", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED"),
     *("WITHDRAWN", "OVERDUE", "WRITTEN_OFF"),
 )
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it

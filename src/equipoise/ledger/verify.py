@@ -48,7 +48,7 @@ GENESIS = "0" * 64  # what the first event names as the hash before it
 OPEN = ("RESERVED", "EXECUTED", "OVERDUE")  # states in which money is held
 APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed")
 OBSERVATION = ("score", "version", "price", "m", "pi", "range", "draw")  # seen before asking
-FIRST_STATES = {"NOTHING": "SKIPPED", "OBSERVED": "OBSERVED"}  # everybody else is RESERVED
+FIRST_STATES = {"NOTHING": "SKIPPED", "SCORE_ONLY": "SCORE_ONLY"}  # everybody else is RESERVED
 REASONS = (
     *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
     *("not_wanted", "paused"),
@@ -397,7 +397,7 @@ class Books:
             Person(
                 *(data["who"], group, decision, want, state, why, data["request"]),
                 *(data.get("place"), data["hold"], event["time"], data.get("drawn")),
-                paid=data["hold"] if state == "OBSERVED" else 0,
+                paid=data["hold"] if state == "SCORE_ONLY" else 0,
                 look=None if look is None else look["draw"],
             )
         )
@@ -456,7 +456,7 @@ class Books:
         self._settle(person, "DESCRIBED", person.hold, data)
 
     def _noted(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "SKIPPED", "OBSERVED", "WITHDRAWN")
+        person = self._person(data, "SKIPPED", "SCORE_ONLY", "WITHDRAWN")
         if person.outcome is not None:
             raise ValueError("an outcome is noted twice")
         person.outcome = _binary(data["outcome"])
@@ -472,7 +472,7 @@ class Books:
         self._settle(person, "WRITTEN_OFF", person.hold, data)
 
     def _corrected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "OBSERVED", "WITHDRAWN")
+        person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "SCORE_ONLY", "WITHDRAWN")
         if person.outcome is None or data["outcome"] == person.outcome:
             raise ValueError("a correction must change an outcome that is known")
         person.outcome = _binary(data["outcome"])
@@ -593,7 +593,7 @@ class Books:
         return person.hold if outcome == 0 else self._costs(person.group)["feature"]
 
     def _worst(self, group: str, decision: int, want: str, look: Mapping[str, Any] | None) -> int:
-        if want not in ("NOTHING", "OBSERVED", "FEATURES", "LABEL"):
+        if want not in ("NOTHING", "SCORE_ONLY", "FEATURES", "LABEL"):
             raise ValueError(f"unknown request {want!r}")
         if decision == 1 or want == "NOTHING":
             return 0
@@ -604,7 +604,7 @@ class Books:
     def _check_look(self, want: str, look: Mapping[str, Any] | None) -> None:
         """Check that somebody was asked by the number drawn, at a price that was declared."""
         assist = self._settings["options"].get("assist")
-        if (look is not None) != (assist is not None and want in ("OBSERVED", "LABEL")):
+        if (look is not None) != (assist is not None and want in ("SCORE_ONLY", "LABEL")):
             raise ValueError("only an audit that looks before it asks observes, and it always does")
         if look is None:
             return
@@ -617,7 +617,7 @@ class Books:
             raise ValueError("a guess, a chance or a draw is none")
         if not low - 1e-9 <= m - m / pi <= m + (1 - m) / pi <= high + 1e-9:
             raise ValueError("the observation leaves the range that was declared")
-        self._require("want", want, "LABEL" if look["draw"] < pi * 2**53 else "OBSERVED")
+        self._require("want", want, "LABEL" if look["draw"] < pi * 2**53 else "SCORE_ONLY")
 
     def _costs(self, group: str) -> dict[str, int]:
         costs: dict[str, Any] = self._settings["costs"]

@@ -23,8 +23,8 @@ from equipoise.history.past import Past, require_past
 from equipoise.planning.adaptive_forecast import usual_case
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.forecast import Forecast
-from equipoise.planning.looking import Looking, rehearse_looking, require_scores
 from equipoise.planning.rehearsal import CAP, Quantile, Rehearsal
+from equipoise.planning.score_savings import ScoreSavings, rehearse_scores, require_scores
 from equipoise.question import Costs, Question, Verdict, require_asked
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Plan(JsonValue, Shown):
         the reader.
     affordable
         What the budget buys, if one was given.
-    looking
+    score_savings
         What looking at scores first would save, if ``assist`` was given.
 
     Examples
@@ -76,7 +76,7 @@ class Plan(JsonValue, Shown):
     arrivals_per_day: float | None = None
     delay_days: float = 0.0
     affordable: Affordable | None = None
-    looking: Looking | None = None
+    score_savings: ScoreSavings | None = None
 
     @property
     def cases(self) -> tuple[Rehearsal, ...]:
@@ -103,8 +103,8 @@ class Plan(JsonValue, Shown):
                 f"if {seen.scenario.name}: {seen.scenario.expect}; cost {spread}; "
                 f"about {seen.people:,.0f} people must arrive"
             )
-        if self.looking is not None:
-            lines.append(f"if {self.looking.scenario}: {self.looking}")
+        if self.score_savings is not None:
+            lines.append(f"if {self.score_savings.scenario}: {self.score_savings}")
         for row in self.rows:
             lines += [f"{row.audit}: {row.guess}; {row.guarantees}"]
             lines += [f"  missing   {line}" for line in row.missing]
@@ -244,7 +244,7 @@ def plan(
         delay_days=delay_days,
     )
     if assist is not None and planned.cases and planned.cases[0].audits:
-        looking = rehearse_looking(
+        score_savings = rehearse_scores(
             history,
             question,
             costs,
@@ -253,7 +253,11 @@ def plan(
             audits=audits,
             n_jobs=n_jobs,
         )
-        planned = replace(planned, looking=looking, notes=(*planned.notes, *_looked(looking)))
+        planned = replace(
+            planned,
+            score_savings=score_savings,
+            notes=(*planned.notes, *_score_note(score_savings)),
+        )
     if budget is None or not planned.cases or not planned.cases[0].audits:
         return planned
     cases = tuple(seen.scenario for seen in planned.cases)
@@ -312,8 +316,8 @@ def _rests_on(rows: list[Forecast]) -> tuple[str, ...]:
     )
 
 
-def _looked(looking: Looking) -> tuple[str, ...]:
-    if not looking.extrapolated:
+def _score_note(score_savings: ScoreSavings) -> tuple[str, ...]:
+    if not score_savings.extrapolated:
         return ()
     return (
         "what the score says of the denied is an extrapolation from the approved; the audit learns "

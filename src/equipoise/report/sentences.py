@@ -94,7 +94,7 @@ def looking(report: Report) -> str:
     if report.assist is None:
         return ""
     looked = sum(group.looked for group in report.groups)
-    asked = looked - report.status.states.get("OBSERVED", 0)
+    asked = looked - report.status.states.get("SCORE_ONLY", 0)
     each = f", {looked / asked:.1f} people per label" if asked else ""
     people = "person was" if looked == 1 else "people were"
     said = (

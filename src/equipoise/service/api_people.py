@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1/audits/{audit}", responses=problems(), tags=["peo
 
 Reply = models.FullReply | models.WriterReply
 State = Literal[
-    "SKIPPED", "OBSERVED", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED",
+    "SKIPPED", "SCORE_ONLY", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED",
     "WITHDRAWN", "OVERDUE", "WRITTEN_OFF",
 ]  # fmt: skip
 

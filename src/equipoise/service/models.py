@@ -98,7 +98,7 @@ class WriterReply(Model):
 
     person: str
     state: str
-    want: Literal["NOTHING", "OBSERVED", "FEATURES", "LABEL"]
+    want: Literal["NOTHING", "SCORE_ONLY", "FEATURES", "LABEL"]
     repeated: bool
 
 

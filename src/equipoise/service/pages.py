@@ -31,7 +31,7 @@ router = APIRouter(include_in_schema=False)
 PER_PAGE = 50
 WANTED = {
     "NOTHING": "Nothing is wanted of this person.",
-    "OBSERVED": "This person counts as seen; nothing more is wanted.",
+    "SCORE_ONLY": "This person counts as seen; nothing more is wanted.",
     "LABEL": "The outcome is wanted: override the refusal, and tell it when it is known.",
     "FEATURES": "The features are wanted.",
 }

@@ -68,7 +68,7 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
         funnel=(
             ("arrived", status.people, ""),
             *looked,
-            ("asked for", wanted - states.get("OBSERVED", 0), ""),
+            ("asked for", wanted - states.get("SCORE_ONLY", 0), ""),
             ("carried out or answered", sum(states.get(s, 0) for s in (*settled, "EXECUTED")), ""),
             ("outcome known", sum(states.get(s, 0) for s in settled), "REVEALED"),
             ("refused", states.get("WITHDRAWN", 0), "WITHDRAWN"),

@@ -111,7 +111,7 @@ class InBlocks:
         denied: Floats,
         r: Floats,
         rng: np.random.Generator,
-        looks: Sequence[Looks] = (),
+        looks: Sequence[ScoredPeople] = (),
     ) -> None:
         self._looks = looks
         self._audit = audit
@@ -125,7 +125,7 @@ class InBlocks:
         cells = CellWorld(world.cells, world.r)
         order = [cells.groups.index(group) for group in audit.cells.groups]
         r = np.array([world.r[group] for group in audit.cells.groups])
-        looks = [Looks.of(world, g) for g in audit.cells.groups] if audit.assist else []
+        looks = [ScoredPeople.of(world, g) for g in audit.cells.groups] if audit.assist else []
         return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng, looks)
 
     @property
@@ -154,7 +154,7 @@ class InBlocks:
 
 
 @dataclass(frozen=True)
-class Looks:
+class ScoredPeople:
     """The denied of one group: outcomes, scores and prices, NaN where there is none."""
 
     outcome: Floats

@@ -77,8 +77,8 @@ def test_an_audit_records_what_it_was_told() -> None:
     versions = []
     for row, outcome in zip(*people(300, 2, slope=3.0), strict=True):
         ticket = audit.ask("AB"[len(versions) % 2], 0, **model.look(row))
-        if ticket.look is not None:
-            versions.append(ticket.look.version)
+        if ticket.score_record is not None:
+            versions.append(ticket.score_record.version)
         if ticket.want is Want.LABEL:
             audit.tell(ticket, int(outcome))
             model.tell(row, int(outcome))

@@ -80,7 +80,7 @@ def test_people_are_looked_at_and_some_are_asked() -> None:
     wants = [step.ticket.want for step in log if step.kind == "asked"]
     labels, looks = wants.count(Want.LABEL), len(wants)
     assert (audit.labels, audit.features, audit.pending) == (labels, looks - labels, 0)
-    assert wants.count(Want.OBSERVED) > labels / 2
+    assert wants.count(Want.SCORE_ONLY) > labels / 2
     failures = sum(step.outcome == 0 for step in log if step.kind == "told")
     assert audit.cost == pytest.approx(0.01 * looks + failures)
     assert audit.finding is not None
@@ -134,7 +134,7 @@ def test_where_labels_are_free_everybody_is_asked(
     for _ in range(200):
         group, seen, outcome = stream.next()
         ticket = audit.ask(group, 0, price=price, **seen)
-        assert ticket.want is not Want.OBSERVED
+        assert ticket.want is not Want.SCORE_ONLY
         if ticket.want is Want.LABEL:
             audit.tell(ticket, outcome)
     assert audit.labels > 100
@@ -144,8 +144,8 @@ def test_a_finding_calls_looks_looks() -> None:
     audit = start(assist=Assist(seed=1))
     told(audit, 1, most=300)
     found = audit.so_far()
-    assert (found.looked, found.features) == (audit.features, 0)
-    assert f"labels and {found.looked} more people looked at" in str(found)
+    assert (found.score_only, found.features) == (audit.features, 0)
+    assert f"labels and {found.score_only} more people looked at" in str(found)
 
 
 def test_a_score_without_help_is_refused() -> None:
@@ -232,7 +232,7 @@ def test_the_same_person_s_price_and_score_never_change_what_is_staked() -> None
 
 def test_somebody_who_was_not_asked_cannot_be_told_or_corrected() -> None:
     audit = start(assist=Assist())
-    seen = next(s.ticket for s in told(audit, 3, most=400) if s.ticket.want is Want.OBSERVED)
+    seen = next(s.ticket for s in told(audit, 3, most=400) if s.ticket.want is Want.SCORE_ONLY)
     for tell in (audit.tell, audit.correct):
         with pytest.raises(ProtocolError):
             tell(seen, 1)
@@ -291,8 +291,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert Assist.from_json(assist.to_json()) == assist
     assert {type(value) for value in vars(assist).values()} == {int, float}
     ticket = start(assist=assist).ask("A", 0, score=np.float32(0.5), price=np.float32(2.5))  # type: ignore[arg-type]
-    assert ticket.look is not None
-    assert (ticket.look.score, ticket.look.price) == (0.5, 2.5)
+    assert ticket.score_record is not None
+    assert (ticket.score_record.score, ticket.score_record.price) == (0.5, 2.5)
     assert Costs(label=np.float32(2.0)).label == 2.0  # type: ignore[arg-type]
     for bad in (
         {"max_price": np.bool_(True)},

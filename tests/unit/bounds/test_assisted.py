@@ -74,9 +74,9 @@ def test_a_useless_score_saves_nothing_and_a_good_one_much() -> None:
         plain = eq.lower_bound(world, question, eq.Costs())
         helped = eq.lower_bound(world, question, eq.Costs(), assist=looking)
         assert least * plain <= helped <= most * plain
-        assert max(helped.looks_per_label.values()) <= looking.looks_per_label + 1e-9
+        assert max(helped.people_per_label.values()) <= looking.people_per_label + 1e-9
     assert "with help" in str(helped)
-    assert not plain.looks_per_label
+    assert not plain.people_per_label
 
 
 def priced(price: np.ndarray | float) -> TableWorld:
@@ -91,7 +91,7 @@ def test_a_bound_without_help_pays_the_same_prices() -> None:
     for free in (eq.Costs(), eq.Costs(label=0.0)):
         assert eq.lower_bound(priced(7.0), question, free) == pytest.approx(plain)
     world = priced(np.random.default_rng(1).uniform(0.0, 10.0, len(scored(2.5))))
-    everybody = eq.Assist(looks_per_label=1.0, max_price=10.0)
+    everybody = eq.Assist(people_per_label=1.0, max_price=10.0)
     looking = eq.lower_bound(world, question, eq.Costs(), assist=everybody)
     assert eq.lower_bound(world, question, eq.Costs()) == pytest.approx(looking)
     none = eq.lower_bound(priced(np.nan), question, eq.Costs(label=7.0))

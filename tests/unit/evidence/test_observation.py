@@ -20,7 +20,7 @@ from tests.unit.evidence.states import NEVER, Setup, random_setup, setups, stair
 
 
 @dataclass(frozen=True)
-class Design:
+class SamplingRule:
     """Three guesses between two ends, chances of asking of at least a floor."""
 
     least: float
@@ -51,7 +51,7 @@ class RandomSizer:
 
     groups: int
     seed: int
-    designs: list[Design | None] = field(default_factory=list)
+    designs: list[SamplingRule | None] = field(default_factory=list)
 
     def sizings(self) -> list[Sizing | None]:
         rng = np.random.default_rng(self.seed)
@@ -60,9 +60,9 @@ class RandomSizer:
         return [None if d is None else d.sizing(rng) for d in self.designs]
 
 
-def random_design(rng: np.random.Generator) -> Design:
+def random_design(rng: np.random.Generator) -> SamplingRule:
     least, most = np.sort(rng.uniform(size=2))
-    return Design(float(least), float(most), float(rng.uniform(0.05, 0.9)))
+    return SamplingRule(float(least), float(most), float(rng.uniform(0.05, 0.9)))
 
 
 def started(setup: Setup, level: float) -> tuple[Weighing, RandomSizer]:
@@ -278,7 +278,7 @@ def test_an_interval_from_observations_covers_the_mean() -> None:
     """It ever misses in at most a share ``level`` of the runs: looked at after every 50 people."""
     runs, level, missed = 25, 0.2, 0
     rng = np.random.default_rng(4)
-    design = Design(0.1, 0.4, 0.2)
+    design = SamplingRule(0.1, 0.4, 0.2)
     sizing = Sizing(0.3, 0.6, 0.3, 0.4 * (1 - 5.0), 0.1 + 0.9 * 5.0, 1.0, 0.5)
     for _ in range(runs):
         people = [design.draw(rng) for _ in range(300)]
@@ -296,7 +296,7 @@ def test_an_interval_from_observations_covers_the_mean() -> None:
 def test_unknown_observations_only_widen_an_interval() -> None:
     rng = np.random.default_rng(0)
     sizing = Sizing(0.3, 0.6, 0.3, -1.6, 4.6, 1.0, 0.5)
-    people = [Design(0.1, 0.4, 0.2).draw(rng) for _ in range(400)]
+    people = [SamplingRule(0.1, 0.4, 0.2).draw(rng) for _ in range(400)]
     low, high = np.array([p.ends for p in people]).T
     open_ends = rng.random(400) < 0.02
     known = np.where(rng.random(400) < 0.3, high, low)

@@ -7,7 +7,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.planning.looking import _rates
+from equipoise.planning.score_savings import _rates
 
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
 
@@ -49,13 +49,13 @@ def test_a_plan_says_whether_a_score_helps_and_what_that_rests_on() -> None:
     question = eq.Question("false_omission_parity", gamma=0.05, epsilon=0.15)
     history = eq.History.read(rows(slope=3.0), **COLUMNS, score="score")
     made = eq.plan(history, question, eq.Costs(), audits=2, assist=eq.Assist())
-    assert made.looking is not None
-    assert made.looking.extrapolated
-    assert made.looking.at_best < 0.6
-    assert made.looking.looks_per_label > 1.5
+    assert made.score_savings is not None
+    assert made.score_savings.extrapolated
+    assert made.score_savings.at_best < 0.6
+    assert made.score_savings.people_per_label > 1.5
     assert "people are looked at per label" in str(made)
     assert any("extrapolation" in note for note in made.notes)
-    assert eq.Plan.from_dict(made.to_dict()).looking == made.looking
+    assert eq.Plan.from_dict(made.to_dict()).score_savings == made.score_savings
 
 
 def test_a_score_of_noise_saves_nothing() -> None:

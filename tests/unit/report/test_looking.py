@@ -43,11 +43,11 @@ def looked() -> tuple[LiveAudit, str]:
     return live, last
 
 
-Looked = tuple[LiveAudit, str]
+Sampled = tuple[LiveAudit, str]
 
 
 @pytest.fixture(scope="module")
-def report(looked: Looked) -> Report:
+def report(looked: Sampled) -> Report:
     live, _ = looked
     return Report.of(live, evidence=())  # how it grew takes long and is not asked here
 
@@ -57,7 +57,7 @@ def true_positive_rate(r: float) -> float:
 
 
 def test_estimates_are_the_observations_means_not_shares_of_those_asked(
-    looked: Looked, report: Report
+    looked: Sampled, report: Report
 ) -> None:
     live, _ = looked
     raw = {g.group: g.good / g.labelled for g in report.groups}
@@ -78,7 +78,7 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
     status = report.status
     everybody = sum(group.looked for group in report.groups)
     assert everybody == status.people - status.states["SKIPPED"]
-    asked = everybody - status.states["OBSERVED"]
+    asked = everybody - status.states["SCORE_ONLY"]
     for page in (to_html(report), to_markdown(report)):
         assert f"{everybody} people were looked at and {asked} asked" in page
         assert "prices of their own, up to 400.00 EUR" in page
@@ -88,13 +88,13 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
     assert Report.from_json(report.to_json()).to_json() == report.to_json()
 
 
-def test_looked_at_is_not_asked_for(looked: Looked) -> None:
+def test_looked_at_is_not_asked_for(looked: Sampled) -> None:
     live, _ = looked
     funnel = {words: number for words, number, _ in panels_of(live, live.status()).funnel}
     assert funnel["asked for"] == funnel["outcome known"] + 1 < funnel["looked at"]
 
 
-def test_the_outcome_that_is_out_brings_one_end_of_what_was_said(looked: Looked) -> None:
+def test_the_outcome_that_is_out_brings_one_end_of_what_was_said(looked: Sampled) -> None:
     live, last = looked
     before, row = live.good_shares(), live.person(last)
     assert row is not None

@@ -29,10 +29,10 @@ from equipoise.planning.adaptive_forecast import rehearsals
 from equipoise.planning.rehearsal import CAP, arrivals
 from equipoise.planning.scenarios import Scenario
 from equipoise.question import Costs, Question
-from equipoise.simulation.loop import InBlocks, Looks, let_come
+from equipoise.simulation.loop import InBlocks, ScoredPeople, let_come
 from equipoise.simulation.spread import spread
 
-__all__ = ["Looking", "rehearse_looking", "require_scores"]
+__all__ = ["ScoreSavings", "rehearse_scores", "require_scores"]
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ PEOPLE = 4_000  # denied people of a group that a rehearsal draws from
 
 
 @dataclass(frozen=True)
-class Looking(JsonValue):
+class ScoreSavings(JsonValue):
     """What looking before asking would cost, in one case.
 
     Attributes
@@ -57,14 +57,14 @@ class Looking(JsonValue):
     at_best
         What the ratio could be if it were known from the start what the score says: the
         efficiency bound of :func:`equipoise.bounds.most_efficient`.
-    looks_per_label
+    people_per_label
         People looked at per label: the price in calendar time.
     people
         How many people have to arrive, about, approved ones included.
 
     Examples
     --------
-    >>> seen = Looking("as you say", {"A": "40 labels"}, False, 0.6, 0.1, 0.5, 5.2, 900)
+    >>> seen = ScoreSavings("as you say", {"A": "40 labels"}, False, 0.6, 0.1, 0.5, 5.2, 900)
     >>> print(str(seen).partition(";")[0])
     looking first costs 0.60 (± 0.10) times as much (at best 0.50)
     """
@@ -75,15 +75,15 @@ class Looking(JsonValue):
     ratio: float
     error: float
     at_best: float
-    looks_per_label: float
+    people_per_label: float
     people: float
 
     def __str__(self) -> str:
-        if self.looks_per_label < 1.05:
+        if self.people_per_label < 1.05:
             return "looking first changes hardly anything: the score is left alone"
         return (
             f"looking first costs {self.ratio:.2f} (± {self.error:.2f}) times as much (at best "
-            f"{self.at_best:.2f}); {self.looks_per_label:.1f} people are looked at per label"
+            f"{self.at_best:.2f}); {self.people_per_label:.1f} people are looked at per label"
         )
 
 
@@ -96,7 +96,7 @@ def require_scores(history: Past, assist: Assist) -> Mapping[str, Scores]:
     return scores
 
 
-def rehearse_looking(
+def rehearse_scores(
     history: Past,
     question: Question,
     costs: Costs,
@@ -106,7 +106,7 @@ def rehearse_looking(
     audits: int | None = None,
     n_jobs: int | None = None,
     progress: Progress = silent,
-) -> Looking:
+) -> ScoreSavings:
     """Rehearse a case with help and without, the same luck for both."""
     from joblib import delayed
 
@@ -129,14 +129,14 @@ def rehearse_looking(
     ratio = helped.mean() / max(uniform.mean(), 1e-300)
     apart = (helped - ratio * uniform).std(ddof=1)
     spent = np.mean([pair[1].labels for pair in trials], axis=0)
-    return Looking(
+    return ScoreSavings(
         scenario=case.name,
         rests_on={group: told[group][2] for group in cells},
         extrapolated=any(EXTRAPOLATED in told[group][2] for group in cells),
         ratio=float(ratio),
         error=float(apart / max(uniform.mean(), 1e-300) / np.sqrt(len(trials))),
         at_best=_at_best([told[group][1] for group in cells], spent, costs, cells, assist),
-        looks_per_label=float(seen.sum() / max(labels.sum(), 1.0)),
+        people_per_label=float(seen.sum() / max(labels.sum(), 1.0)),
         people=arrivals(cells, np.median(seen, axis=0)),
     )
 
@@ -153,7 +153,7 @@ class _Trial:
 def _pair(
     audits: Sequence[AdaptiveAudit],
     case: Scenario,
-    looks: Sequence[Looks],
+    looks: Sequence[ScoredPeople],
     seed: np.random.SeedSequence,
 ) -> list[_Trial]:
     """Rehearse an audit with help and one without."""
@@ -162,7 +162,7 @@ def _pair(
         copy = deepcopy(audit, {id(audit.history): audit.history})
         r = np.array([case.r[group] for group in audit.cells])
         denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
-        per_label = 1.0 if audit.assist is None else audit.assist.looks_per_label
+        per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
         people = () if audit.assist is None else looks
         crowd = InBlocks(copy, denied, r, np.random.default_rng(seed), people)
         let_come(crowd, int(CAP * per_label))
@@ -182,7 +182,7 @@ def _at_best(
         strata = np.array([part.mean() for part in np.array_split(np.sort(own), min(20, len(own)))])
         shares = np.full(len(strata), 1.0 / len(strata))
         best = most_efficient(
-            shares, strata, price.label * (1.0 - strata), price.feature, assist.looks_per_label
+            shares, strata, price.label * (1.0 - strata), price.feature, assist.people_per_label
         )
         least += n * best.price
         whole += n * price.expected(float(strata.mean()))
@@ -217,7 +217,7 @@ def _rates_at(odds: Array, r: float) -> Array:
     return at(high)
 
 
-def _people(scores: Array, rates: Array, rng: np.random.Generator) -> Looks:
+def _people(scores: Array, rates: Array, rng: np.random.Generator) -> ScoredPeople:
     rows = rng.integers(len(scores), size=max(PEOPLE, len(scores)))
     outcome = (rng.random(len(rows)) < rates[rows]).astype(np.float64)
-    return Looks(outcome, scores[rows], np.full(len(rows), np.nan))
+    return ScoredPeople(outcome, scores[rows], np.full(len(rows), np.nan))

@@ -17,7 +17,7 @@ from equipoise.assist.calibration import Strata
 from equipoise.assist.options import Assist
 from equipoise.evidence.observation import Sizing
 
-__all__ = ["Design", "make_design"]
+__all__ = ["SamplingRule", "make_rule"]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _KAPPAS = np.geomspace(0.02, 3.0, 30)
 
 
 @dataclass(frozen=True)
-class Design:
+class SamplingRule:
     """One group's rule: guess and chance by score and price, and the bets' sizes that go with it.
 
     Whatever score and price come, a chance is at least ``least`` of the stratum and so an
@@ -47,7 +47,7 @@ class Design:
         return m, np.clip(_chance(self.kappa, m, prices), self.least[stratum], 1.0)
 
 
-def make_design(
+def make_rule(
     strata: Strata,
     seen: Array,
     prices: Array,
@@ -56,7 +56,7 @@ def make_design(
     *,
     was_on: bool,
     inflation: float,
-) -> Design | None:
+) -> SamplingRule | None:
     """Return the design for a group, None where it would not be worth while.
 
     Parameters
@@ -83,7 +83,7 @@ def make_design(
     chances = np.maximum(chances, floors[:, None])
     variances = (r * (1.0 - r) / chances).mean(axis=1) + r.var()
     costs = feature + (chances * prices * (1.0 - r)).mean(axis=1)
-    allowed = chances.mean(axis=1) >= 1.0 / assist.looks_per_label
+    allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
     product = np.where(allowed, variances * costs, np.inf)
     best = int(product.argmin())
     ratio = product[best] * inflation / max(coin * uniform, 1e-300)
@@ -103,7 +103,7 @@ def make_design(
         price=float(costs[best]) * wide / coin,
         asked=float(chance.mean()),
     )
-    return Design(strata, kappa, least, sizing, variance)
+    return SamplingRule(strata, kappa, least, sizing, variance)
 
 
 def _chance(kappa: float | Array, rates: Array, prices: Array) -> Array:

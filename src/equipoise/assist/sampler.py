@@ -1,4 +1,4 @@
-"""The desk where people are looked at: what it has seen, and whom it would ask.
+"""Per group: the score's calibration and the sampling rule that follows for the next person.
 
 Everything it says about a person to come follows from people settled before. So the sizes of bets
 are fixed before the next score is read.
@@ -13,24 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist.calibration import calibrate
-from equipoise.assist.design import Design, make_design
 from equipoise.assist.options import Assist
+from equipoise.assist.rule import SamplingRule, make_rule
 from equipoise.evidence.observation import Observation, Sizing
 
-__all__ = ["Desk", "Looked"]
+__all__ = ["ScoreRecords", "ScoreSampler"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
-RECENT = 1_000  # people whose scores and prices a design goes by
+RECENT = 1_000  # people whose scores and prices a rule goes by
 FADE = 0.9  # of what was seen of the observations' width is kept at a plan
 ENOUGH = 50  # observations before their width is judged
 EXCESS = 1.5  # standard errors that a width must be beyond
 
 
 @dataclass(frozen=True)
-class Looked:
+class ScoreRecords:
     """People as they were looked at: guesses, chances, and who is asked."""
 
     scores: Array
@@ -56,7 +56,7 @@ class _Group:
     scores: list[float] = field(default_factory=list)  # of everybody looked at
     prices: list[float] = field(default_factory=list)
     labels: dict[int, tuple[float, int]] = field(default_factory=dict)  # score, outcome
-    design: Design | None = None
+    rule: SamplingRule | None = None
     width: Array = field(default_factory=lambda: np.zeros(3))  # sums of 1, d, d^2
 
     def seen(self) -> tuple[Array, Array]:
@@ -74,15 +74,15 @@ class _Group:
         return float(np.clip(mean - EXCESS * error, 1.0, 4.0))
 
 
-class Desk:
-    """Looks at people of all groups; see :class:`~equipoise.evidence.observation.Sizer`.
+class ScoreSampler:
+    """Samples people by score and price, a rule per group; a Sizer of the evidence.
 
     Parameters
     ----------
     assist
         What it is told.
     feature_costs
-        What a look costs, per group.
+        What a score costs, per group.
     """
 
     def __init__(self, assist: Assist, feature_costs: Sequence[float]) -> None:
@@ -91,49 +91,49 @@ class Desk:
         self._groups = [_Group() for _ in self._features]
 
     @property
-    def designs(self) -> list[Design | None]:
+    def rules(self) -> list[SamplingRule | None]:
         """The rules in force, per group; None: everybody is asked."""
-        return [group.design for group in self._groups]
+        return [group.rule for group in self._groups]
 
-    def look(self, group: int, scores: Array, prices: Array, draws: Array) -> Looked:
+    def sample(self, group: int, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
         """Return whom of a group's people to ask; nothing is remembered yet."""
-        design = self._groups[group].design
-        if design is None:
+        rule = self._groups[group].rule
+        if rule is None:
             m, pi = np.zeros_like(prices), np.ones_like(prices)
         else:
-            m, pi = design.rule(scores, prices)
-        return Looked(scores, prices, m, pi, draws < pi)
+            m, pi = rule.rule(scores, prices)
+        return ScoreRecords(scores, prices, m, pi, draws < pi)
 
-    def remember(self, group: int, looked: Looked) -> None:
+    def remember(self, group: int, records: ScoreRecords) -> None:
         """Note people who were looked at."""
         own = self._groups[group]
-        own.scores.extend(looked.scores.tolist())
-        own.prices.extend(looked.prices.tolist())
-        self._measure(group, looked.m[~looked.asked])
+        own.scores.extend(records.scores.tolist())
+        own.prices.extend(records.prices.tolist())
+        self._measure(group, records.m[~records.asked])
 
     def learn(self, group: int, number: int, score: float, outcome: int, z: float) -> None:
         """Take in a label."""
         self._groups[group].labels[number] = (score, outcome)
         self._measure(group, np.array([z]))
 
-    def look_at_all(self, groups: Ints, scores: Array, prices: Array, draws: Array) -> Looked:
-        """Look at people of several groups at once."""
+    def sample_all(self, groups: Ints, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
+        """Sample people of several groups at once."""
         m, pi = np.zeros(len(groups)), np.ones(len(groups))
         for group in range(len(self._groups)):
             own = groups == group
-            looked = self.look(group, scores[own], prices[own], draws[own])
-            m[own], pi[own] = looked.m, looked.pi
-        return Looked(scores, prices, m, pi, draws < pi)
+            records = self.sample(group, scores[own], prices[own], draws[own])
+            m[own], pi[own] = records.m, records.pi
+        return ScoreRecords(scores, prices, m, pi, draws < pi)
 
-    def learn_all(self, groups: Ints, number: int, looked: Looked, outcomes: Ints) -> None:
+    def learn_all(self, groups: Ints, number: int, records: ScoreRecords, outcomes: Ints) -> None:
         """Remember people and take in their labels, the first having this request's number."""
-        z = np.where(outcomes == 1, looked.ends()[:, 1], looked.ends()[:, 0])
+        z = np.where(outcomes == 1, records.ends()[:, 1], records.ends()[:, 0])
         for group, known in enumerate(self._groups):
             own = groups == group
-            known.scores.extend(looked.scores[own].tolist())
-            known.prices.extend(looked.prices[own].tolist())
-            told = np.flatnonzero(own & looked.asked)
-            labels = zip(looked.scores[told].tolist(), outcomes[told].tolist(), strict=True)
+            known.scores.extend(records.scores[own].tolist())
+            known.prices.extend(records.prices[own].tolist())
+            told = np.flatnonzero(own & records.asked)
+            labels = zip(records.scores[told].tolist(), outcomes[told].tolist(), strict=True)
             known.labels.update(zip((told + number).tolist(), labels, strict=True))
             self._measure(group, z[own])
 
@@ -148,18 +148,18 @@ class Desk:
             rows = list(own.labels.values())
             scores, outcomes = np.array(rows, dtype=np.float64).reshape(-1, 2).T
             strata = calibrate(seen, scores, outcomes)
-            was_on, own_design = own.design is not None, None
+            was_on, own_rule = own.rule is not None, None
             if strata is not None:
                 wide = own.inflation()
-                own_design = make_design(
+                own_rule = make_rule(
                     *(strata, seen, prices, feature, self._assist), was_on=was_on, inflation=wide
                 )
-            own.design = own_design
+            own.rule = own_rule
             own.width *= FADE
-        return [None if own.design is None else own.design.sizing for own in self._groups]
+        return [None if own.rule is None else own.rule.sizing for own in self._groups]
 
     def _measure(self, group: int, z: Array) -> None:
         own = self._groups[group]
-        if own.design is not None and len(z):
-            d = (z - own.design.sizing.mean) ** 2 / own.design.variance
+        if own.rule is not None and len(z):
+            d = (z - own.rule.sizing.mean) ** 2 / own.rule.variance
             own.width += len(z), d.sum(), (d * d).sum()
