@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> Table:
 def _sweep() -> Callable[[], float]:
     import equipoise as eq
 
-    world, costs = eq.data.adult_world().as_cells, eq.Costs()
+    world, costs = eq.data.adult_world(), eq.Costs()
     question = eq.Question(gamma=0.0, delta=0.01)
 
     def task() -> float:
@@ -52,7 +52,7 @@ def _sweep() -> Callable[[], float]:
 def _one_audit(epsilon: float) -> Callable[[], str]:
     import equipoise as eq
 
-    world = eq.data.adult_world().as_cells
+    world = eq.data.adult_world()
     question = eq.Question(gamma=0.05, epsilon=epsilon)
 
     def task() -> str:
@@ -66,7 +66,7 @@ def _person_by_person() -> Callable[[], str]:
     import equipoise as eq
     from equipoise.simulation import run as walk
 
-    world = eq.data.adult_world().as_cells
+    world = eq.data.adult_world()
 
     def task() -> str:
         audit = eq.RSAudit(world.past(), eq.Question(), eq.Costs(), tau=1000)

@@ -51,17 +51,16 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def _instances(only: list[str] | None) -> Iterator[tuple[str, object]]:
-    from equipoise.data import adult_world, fico_lender
-    from equipoise.data.tables import LAW_SCHOOL
     from equipoise.paper.classifiers import classify, decide, read_people
     from equipoise.paper.synthetic_world import find_world
+    from equipoise.worlds.data import LAW_SCHOOL, adult_world, fico_lender
 
     def law() -> object:
         people = read_people("law")
         return classify(people, decide(people, "all_LR")).as_cells
 
     makers = {
-        "adult": lambda: adult_world().as_cells,
+        "adult": lambda: adult_world(),
         "law": law if os.environ.get(LAW_SCHOOL) else None,
         "fico-2": lambda: fico_lender(groups=("White", "Black")).world,
         "fico-4": lambda: fico_lender().world,
@@ -125,7 +124,7 @@ def oracle_tau(world, question, seed: int) -> int:  # type: ignore[no-untyped-de
     By bisection on a logarithmic scale: the error falls in tau but for chance.
     """
     import equipoise as eq
-    from equipoise.bounds import paper_tau
+    from equipoise.audits.tau_precision import paper_tau
 
     def errs(tau: int) -> bool:
         sim = eq.simulate(

@@ -16,10 +16,10 @@ from scipy.stats import norm
 import equipoise as eq
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.data.classifier_worlds import FEATURES
 from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import TableWorld
 from study._resumed import Run, collect, made_by, mean
+from study.adult_cells import FEATURES
 from study.bank import LAW_SCHOOL, TOLERANCES
 
 Array = NDArray[np.float64]

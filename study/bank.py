@@ -36,10 +36,10 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.bounds import LowerBound
-from equipoise.data.classifier_worlds import FEATURES
 from equipoise.free_check import free_verdict
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld, TableWorld
+from study.adult_cells import FEATURES
 
 DELTA = 0.05
 FEWEST, MOST = 50.0, 5000.0

@@ -15,7 +15,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.bounds import can_answer, rs_expectation
+from equipoise.audits.tau_precision import can_answer
+from equipoise.bounds import rs_expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation

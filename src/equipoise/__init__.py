@@ -12,7 +12,7 @@ from equipoise._version import __version__ as __version__
 from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
-    from equipoise import bounds as bounds, data as data, mixture as mixture, worlds as worlds
+    from equipoise import bounds as bounds, mixture as mixture, worlds as worlds
     from equipoise.assist import Assist as Assist, ScoreModel as ScoreModel
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         run as run,
         simulate as simulate,
     )
-    from equipoise.worlds import World as World
+    from equipoise.worlds import World as World, data as data
 
 _NAMES = {
     "assist": "Assist ScoreModel",
@@ -96,14 +96,15 @@ _NAMES = {
 }
 _HOMES = {name: f"equipoise.{home}" for home, names in _NAMES.items() for name in names.split()}
 _HOMES |= {name: home for home, _, name in (one.audit.partition(":") for one in _AUDITS.values())}
-_MODULES = ("bounds", "data", "mixture", "worlds")
+_MODULES = {name: f"equipoise.{name}" for name in ("bounds", "mixture", "worlds")}
+_MODULES["data"] = "equipoise.worlds.data"
 
 __all__ = sorted([*_HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"equipoise.{name}")
+        return import_module(_MODULES[name])
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value

@@ -22,9 +22,9 @@ def test_it_compares_audits_on_the_embedded_lender() -> None:
 
 
 def test_its_json_says_the_same_as_the_library() -> None:
-    arguments = ("--world", "lower-bound-unfair", "--gamma", "0", "--tau", "300", "--seed", "5")
+    arguments = ("--world", "adult", "--gamma", "0", "--tau", "300", "--seed", "5")
     done = equipoise("simulate", "rs", *arguments, "--reuse-labels", "--repeats", "30", "--json")
-    _, world = eq.worlds.lower_bound_pair(0.05)
+    world = eq.data.adult_world()
     question = eq.Question(gamma=0.0)
     sim = eq.simulate(
         "rs", world, question, eq.Costs(), repeats=30, seed=5, tau=300, reuse_labels=True
@@ -35,14 +35,15 @@ def test_its_json_says_the_same_as_the_library() -> None:
 
 def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     arguments = (
-        *("--world", "lower-bound-unfair", "--gamma", "0", "--epsilon", "0.12", "--repeats", "2"),
+        *("--world", "adult", "--metric", "equal_opportunity", "--epsilon", "0.2"),
+        *("--gamma", "0.1", "--repeats", "2"),
         *("--history-size", "100000", "--delay", "30,3"),
     )
     done = equipoise("simulate", "--audit", "adaptive", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    _, world = eq.worlds.lower_bound_pair(0.12)
-    question = eq.Question(gamma=0.0, epsilon=0.12)
+    world = eq.data.adult_world()
+    question = eq.Question("equal_opportunity", gamma=0.1, epsilon=0.2)
     sim = eq.simulate(
         *("adaptive", world, question, eq.Costs()),
         repeats=2,
@@ -72,13 +73,12 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("rss",), "error: unknown audit 'rss'. Did you mean 'rs'?"),
-        (("--world", "ficoo"), "error: '--world' must be one of fico, adult, lower-bound-fair"),
+        (("--world", "ficoo"), "error: '--world' must be one of fico, adult, or a file"),
         (
             ("adaptive", "--delay", "20"),
             "error: '--delay' must be two whole numbers of arrivals, as in 200,20; got '20'",
         ),
         (("--tau", "0"), "error: 'tau' must be a whole number of at least 1, below 2**53; got 0"),
-        (("-w", "lower-bound-fair", "--epsilon", "0.3"), "error: 'epsilon' must be in (0, 0.125)"),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(arguments: tuple[str, ...], message: str) -> None:

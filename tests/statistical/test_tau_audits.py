@@ -13,11 +13,12 @@ from scipy import stats
 
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs import RSAudit
-from equipoise.bounds import baseline_expectation, paper_tau, rs_expectation
+from equipoise.audits.tau_precision import paper_tau
+from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.question import Costs, Question
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation, simulate
-from equipoise.worlds import CellWorld, lower_bound_pair
+from equipoise.worlds import CellWorld
 from tests.profiles import quick
 
 ALARM = 1e-4

@@ -15,8 +15,8 @@ from equipoise.audits.phase_spending import PhaseBooks
 from equipoise.audits.rate_findings import inconclusive
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
+from equipoise.audits.tau_precision import level_of, outcomes_of
 from equipoise.bounds import lower_bound, rs_expectation
-from equipoise.bounds.tau_precision import level_of, outcomes_of
 from equipoise.errors import BadData, InvalidInput, UnknownName, refuse_gaps
 from equipoise.finding import Finding
 from equipoise.free_check import check

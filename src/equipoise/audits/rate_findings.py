@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.base import Audit
-from equipoise.bounds.tau_precision import RATE_OF_OUTCOME, outcomes_of
+from equipoise.audits.tau_precision import RATE_OF_OUTCOME, outcomes_of
 from equipoise.comparison import GapScale
 from equipoise.finding import Finding, Interval
 from equipoise.question import Question, Verdict

@@ -18,8 +18,7 @@ import numpy as np
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.audits.rate_findings import finding_from_rates, inconclusive, rate_intervals
-from equipoise.bounds import paper_epsilon, paper_tau, relative_error
-from equipoise.bounds.tau_precision import outcomes_of
+from equipoise.audits.tau_precision import outcomes_of, paper_epsilon, paper_tau, relative_error
 from equipoise.errors import InvalidInput, refuse_gaps
 from equipoise.finding import Finding
 from equipoise.free_check import check

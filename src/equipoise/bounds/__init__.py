@@ -5,21 +5,16 @@ from equipoise.bounds.expected import baseline_expectation, rs_expectation
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.paper_bounds import baseline_bound, exp_bound, family_bound, rs_bound
 from equipoise.bounds.price import Price
-from equipoise.bounds.tau_precision import can_answer, paper_epsilon, paper_tau, relative_error
 
 __all__ = [
     "LowerBound",
     "Price",
     "baseline_bound",
     "baseline_expectation",
-    "can_answer",
     "exp_bound",
     "family_bound",
     "lower_bound",
     "most_efficient",
-    "paper_epsilon",
-    "paper_tau",
-    "relative_error",
     "rs_bound",
     "rs_expectation",
 ]

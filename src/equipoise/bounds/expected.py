@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from equipoise.audits.tau_precision import outcomes_of, paper_tau
 from equipoise.bounds.price import Array, Price, per_arrival, shares_of_outcomes
-from equipoise.bounds.tau_precision import outcomes_of, paper_tau
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 

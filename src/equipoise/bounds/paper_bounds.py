@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from equipoise.audits.tau_precision import level_of, outcomes_of
 from equipoise.bounds.price import Price, per_arrival, shares_of_outcomes
-from equipoise.bounds.tau_precision import level_of, outcomes_of
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

@@ -71,10 +71,10 @@ def _live_through(progress: Progress) -> Story:
     from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.rs import RSAudit
     from equipoise.bounds import lower_bound
-    from equipoise.data import fico_lender
     from equipoise.free_check import check
     from equipoise.planning import plan
     from equipoise.simulation import run, simulate
+    from equipoise.worlds.data import fico_lender
 
     lender = fico_lender(threshold=30)
     history, world = lender.history(), lender.world

@@ -82,8 +82,7 @@ def paper(
 
 def _law_school(path: Path | None) -> Path | None:
     """Return the Law School file if there is one to be had, checked."""
-    from equipoise.data import law_school
-    from equipoise.data.tables import LAW_SCHOOL
+    from equipoise.worlds.data import LAW_SCHOOL, law_school
 
     named = path if path is not None else os.environ.get(LAW_SCHOOL)
     if not named:

@@ -29,7 +29,7 @@ __all__ = ["app", "find_world", "runs_table"]
 
 app = typer.Typer(add_completion=False)
 
-WORLDS = ("fico", "adult", "lower-bound-fair", "lower-bound-unfair")
+WORLDS = ("fico", "adult")
 WORLD, RUNS = "World", "Runs"
 
 Audits = Annotated[
@@ -131,7 +131,7 @@ def simulate(
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
     with working("Making the world …"):
-        place = find_world(world, group, decision, outcome, positive, question.epsilon)
+        place = find_world(world, group, decision, outcome, positive)
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
@@ -170,11 +170,10 @@ def find_world(
     decision: str | None,
     outcome: str | None,
     positive: Sequence[str] | None,
-    epsilon: float,
 ) -> World:
     """Return a world by its name, or read it from files."""
     if len(world) == 1 and world[0] in WORLDS:
-        return _built_in(world[0], epsilon)
+        return _built_in(world[0])
     if not group or not decision or not outcome:
         raise InvalidInput(
             f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
@@ -191,19 +190,10 @@ def find_world(
     )
 
 
-def _built_in(name: str, epsilon: float) -> World:
-    if name == "fico":
-        from equipoise.data import fico_lender
+def _built_in(name: str) -> World:
+    from equipoise.worlds.data import adult_world, fico_lender
 
-        return fico_lender().world
-    if name == "adult":
-        from equipoise.data import adult_world
-
-        return adult_world()
-    from equipoise.worlds import lower_bound_pair
-
-    fair, unfair = lower_bound_pair(epsilon)
-    return fair if name.endswith("-fair") else unfair
+    return fico_lender().world if name == "fico" else adult_world()
 
 
 def _options(audits: Sequence[str], given: Mapping[str, object]) -> dict[str, dict[str, object]]:

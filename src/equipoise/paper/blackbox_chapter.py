@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from equipoise.bounds import paper_epsilon
+from equipoise.audits.tau_precision import paper_epsilon
 from equipoise.paper.blackbox import (
     NAME,
     QUESTION,

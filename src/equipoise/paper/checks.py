@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from equipoise.bounds import (
-    baseline_expectation,
-    family_bound,
-    paper_epsilon,
-    paper_tau,
-    rs_expectation,
-)
-from equipoise.data import adult, adult_world
+from equipoise.audits.tau_precision import paper_epsilon, paper_tau
+from equipoise.bounds import baseline_expectation, family_bound, rs_expectation
 from equipoise.errors import MissingExtra
 from equipoise.mixture import (
     Curvature,
@@ -38,6 +32,7 @@ from equipoise.paper.synthetic_world import VARIANCE, distance, find_world
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
+from equipoise.worlds.data import adult, adult_world
 
 __all__ = ["CHECKS", "Values"]
 
@@ -61,7 +56,7 @@ def threshold() -> Values:
 
 def restart() -> Values:
     """Compute how much of the Baseline's cost comes from restarting its stream."""
-    world = adult_world().as_cells
+    world = adult_world()
     rs, rs_kept = (
         rs_expectation(world, QUESTION, Costs(), tau=1000, reuse_labels=keep).cost
         for keep in (False, True)

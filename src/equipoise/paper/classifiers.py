@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.data import adult, encode, law_school
 from equipoise.errors import MissingExtra, UnknownName
 from equipoise.worlds import TableWorld
+from equipoise.worlds.data import adult, encode, law_school
 
 __all__ = ["CLASSIFIERS", "COMPLETE", "DATASETS", "People", "classify", "decide", "read_people"]
 

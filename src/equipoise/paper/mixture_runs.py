@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.bounds import paper_tau
+from equipoise.audits.tau_precision import paper_tau
 from equipoise.mixture.exp_branches import ExpConstants
 from equipoise.mixture.model import MixtureModel
 from equipoise.paper.kept_work import Result, of_kind

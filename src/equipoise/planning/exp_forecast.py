@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from equipoise.bounds import Price, can_answer, exp_bound, rs_expectation
+from equipoise.audits.tau_precision import can_answer, level_of
+from equipoise.bounds import Price, exp_bound, rs_expectation
 from equipoise.bounds.price import per_arrival, shares_of_outcomes
-from equipoise.bounds.tau_precision import level_of
 from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past

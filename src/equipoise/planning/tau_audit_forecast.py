@@ -7,16 +7,8 @@ from collections.abc import Callable
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import TauAudit, rows_missing
-from equipoise.bounds import (
-    Price,
-    baseline_bound,
-    baseline_expectation,
-    can_answer,
-    paper_tau,
-    rs_bound,
-    rs_expectation,
-)
-from equipoise.bounds.tau_precision import outcomes_of
+from equipoise.audits.tau_precision import can_answer, outcomes_of, paper_tau
+from equipoise.bounds import Price, baseline_bound, baseline_expectation, rs_bound, rs_expectation
 from equipoise.display import Progress, silent
 from equipoise.history.past import Past
 from equipoise.planning.forecast import Forecast

@@ -38,7 +38,7 @@ def demonstration(settings: ServiceSettings) -> Iterator[None]:
 
 
 def _live(ledger: str, stop: threading.Event) -> None:
-    from equipoise.data import fico_lender
+    from equipoise.worlds.data import fico_lender
 
     lender = fico_lender()
     question = Question("equal_opportunity", gamma=0.05, epsilon=0.05)

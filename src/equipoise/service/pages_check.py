@@ -210,7 +210,7 @@ def _require_table(upload: Upload) -> None:
 
 
 def _example() -> Cells:
-    from equipoise.data import fico_lender
+    from equipoise.worlds.data import fico_lender
 
     return fico_lender().history().cells
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from equipoise.worlds.base import People, Person, World
 from equipoise.worlds.cells import CellWorld
 from equipoise.worlds.counted_world import read_world
-from equipoise.worlds.proof_worlds import lower_bound_pair
 from equipoise.worlds.table import TableWorld
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ __all__ = [
     "Person",
     "TableWorld",
     "World",
-    "lower_bound_pair",
     "read_world",
 ]
 

@@ -48,7 +48,7 @@ def audited(world: CellWorld, question: Question = QUESTION, **options: object) 
 
 @pytest.mark.parametrize("unlimited", [True, False], ids=["unlimited past", "finite past"])
 def test_a_decision_by_group_alone_is_unfair_for_free_on_adult(unlimited: bool) -> None:
-    from equipoise.data import adult
+    from equipoise.worlds.data import adult
 
     rows = adult().aggregate("sex, income, count(*)", "sex, income").fetchall()
     people = {(sex, income): float(count) for sex, income, count in rows}
@@ -79,7 +79,7 @@ def test_a_decision_by_group_alone_is_unfair_for_free_on_adult(unlimited: bool) 
 
 @pytest.mark.parametrize("unlimited", [True, False], ids=["unlimited past", "finite past"])
 def test_a_lender_who_approves_nearly_everyone_is_fair_for_free(unlimited: bool) -> None:
-    from equipoise.data import fico_lender
+    from equipoise.worlds.data import fico_lender
 
     lender = fico_lender(2.0)
     past = lender.world.past() if unlimited else lender.history()

@@ -11,7 +11,7 @@ from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rate_findings import compare_rates, rate_intervals
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, TauAudit
-from equipoise.bounds import can_answer, paper_tau
+from equipoise.audits.tau_precision import can_answer, paper_tau
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.history import History

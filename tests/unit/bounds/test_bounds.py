@@ -4,21 +4,20 @@ import math
 
 import pytest
 
+from equipoise.audits.tau_precision import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (
     Price,
     baseline_bound,
     baseline_expectation,
     exp_bound,
     family_bound,
-    paper_epsilon,
-    paper_tau,
-    relative_error,
     rs_bound,
     rs_expectation,
 )
 from equipoise.errors import InvalidInput
+from equipoise.paper.proof_worlds import lower_bound_pair
 from equipoise.question import Costs, Question
-from equipoise.worlds import CellWorld, lower_bound_pair
+from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares(
     {"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)}, shares={"A": 0.75, "B": 0.25}

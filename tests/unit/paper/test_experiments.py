@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from equipoise.bounds import baseline_expectation, rs_expectation
-from equipoise.data import fico_lender
 from equipoise.mixture import ContinuousPoisson
 from equipoise.paper import Settings, bounds_chapter, families, synthetic, synthetic_chapter
 from equipoise.paper.chapter import words_of
@@ -27,6 +26,7 @@ from equipoise.paper.synthetic_chapter import tell as tell_synthetic
 from equipoise.paper.synthetic_world import find_world
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
+from equipoise.worlds.data import fico_lender
 
 ALARM = 1e-5
 QUESTION = Question(gamma=0.0, delta=0.01)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.worlds import CellWorld, lower_bound_pair
+from equipoise.paper.proof_worlds import lower_bound_pair
+from equipoise.worlds import CellWorld
 
 COUNTS = {
     "A": dict(zip(("approved_positive", "approved_negative"), (30, 10), strict=True))

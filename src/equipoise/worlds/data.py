@@ -1,12 +1,14 @@
-"""A lender whose every outcome is known: credit scores by race and a cut-off."""
+"""Data to try things on: a lender whose every outcome is known, and tables of the literature."""
 
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +16,16 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
-from equipoise.worlds import CellWorld
+from equipoise.worlds.cells import COUNT_NAMES, CellWorld
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-__all__ = ["Lender", "fico_lender"]
+__all__ = ["Lender", "adult", "adult_world", "encode", "fico_lender", "law_school"]
 
 Array = NDArray[np.float64]
+
+LAW_SCHOOL = "EQUIPOISE_LAW_SCHOOL"
 
 
 def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) -> Lender:
@@ -82,7 +86,7 @@ class Lender:
 
     Examples
     --------
-    >>> from equipoise.data import fico_lender
+    >>> from equipoise.worlds.data import fico_lender
     >>> lender = fico_lender(groups=["White", "Black"])
     >>> lender.world.groups
     ('White', 'Black')
@@ -144,11 +148,113 @@ class Lender:
         return History.read(self.past(seed), group="race", decision="approved", outcome="repaid")
 
 
+def adult() -> DuckDBPyRelation:
+    """Return the UCI Adult census table, 48,842 rows by 16 columns.
+
+    ``income`` is ``>50K`` or ``<=50K``, ``part`` tells the original training rows from the test
+    rows, an unknown value is ``?``. It is a DuckDB relation: ``.df()``, ``.pl()`` and
+    ``.to_arrow_table()`` turn it into other tables.
+
+    Becker, B. and Kohavi, R. (1996), UCI Machine Learning Repository, CC BY 4.0.
+
+    Examples
+    --------
+    >>> adult().aggregate("income, count(*)", "income").order("income").fetchall()
+    [('<=50K', 37155), ('>50K', 11687)]
+    """
+    import duckdb
+
+    return duckdb.connect().read_parquet(str(files("equipoise.worlds") / "adult" / "adult.parquet"))
+
+
+def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
+    """Return the Law School admission table (20,798 rows by 12 columns), which is not shipped.
+
+    Parameters
+    ----------
+    path
+        The file ``law_school_clean.csv``; what the environment variable ``EQUIPOISE_LAW_SCHOOL``
+        names if left out.
+
+    Examples
+    --------
+    >>> law_school("no-such-file.csv")
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
+    """
+    import duckdb
+
+    place = path if path is not None else os.environ.get(LAW_SCHOOL)
+    if place is None:
+        raise InvalidInput(
+            "the Law School table is not shipped, its licence being unclear: pass 'path' or set "
+            f"{LAW_SCHOOL} to your copy of law_school_clean.csv"
+        )
+    if not Path(place).is_file():
+        raise InvalidInput(f"the Law School table: no file {os.fspath(place)!r}")
+    try:
+        table = duckdb.connect().read_csv(os.fspath(place), header=True)
+    except duckdb.Error as error:
+        raise InvalidInput(f"the Law School table: {str(error).splitlines()[0]}") from None
+    for column in ("race", "pass_bar"):
+        if column not in table.columns:
+            raise UnknownName("column of the Law School table", column, table.columns)
+    return table
+
+
+def encode(table: DuckDBPyRelation, columns: Sequence[str]) -> Array:
+    """Return columns as features for a classifier, a row per person.
+
+    Numbers are brought to mean 0 and variance 1, every word of a text column becomes an indicator.
+
+    Examples
+    --------
+    >>> encode(adult(), ["age", "sex"]).shape
+    (48842, 3)
+    """
+    for column in columns:
+        if column not in table.columns:
+            raise UnknownName("column", column, table.columns)
+    quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+    values = table.project(", ".join(quoted)).fetchnumpy()
+    return np.column_stack([part for c in columns for part in _features(values[c])])
+
+
+def adult_world(group: str = "sex") -> CellWorld:
+    """Return Adult with a logistic regression as the decision-maker.
+
+    It approves whom it expects to earn more than 50K; trained on the table's training part with
+    every column but sex, it decided over the whole table. The outcome is earning more than 50K.
+    What it decided is shipped as counts (``tools/adult_cells.py`` makes them).
+
+    Parameters
+    ----------
+    group
+        The column of groups: ``sex`` or ``race``.
+
+    Examples
+    --------
+    >>> adult_world().groups
+    ('Female', 'Male')
+    """
+    rows = list(csv.DictReader(_text("adult/decided.csv").splitlines()))
+    columns = sorted({row["column"] for row in rows})
+    if group not in columns:
+        raise UnknownName("column of groups", group, columns)
+    return CellWorld.from_counts(
+        {
+            row["group"]: {name: int(row[name]) for name in COUNT_NAMES}
+            for row in rows
+            if row["column"] == group
+        }
+    )
+
+
 @cache
 def _applicants() -> Mapping[str, Applicants]:
-    groups, cumulative = _numbers("transrisk_cdf_by_race_ssa.csv")
-    _, bad = _numbers("transrisk_performance_by_race_ssa.csv")
-    totals = next(csv.DictReader(_text("totals.csv").splitlines()))
+    groups, cumulative = _numbers("fico/transrisk_cdf_by_race_ssa.csv")
+    _, bad = _numbers("fico/transrisk_performance_by_race_ssa.csv")
+    totals = next(csv.DictReader(_text("fico/totals.csv").splitlines()))
     made = {}
     for at, group in enumerate(groups, start=1):
         people = np.diff(cumulative[:, at], prepend=0.0) / 100.0 * int(totals[group])
@@ -163,4 +269,11 @@ def _numbers(name: str) -> tuple[list[str], Array]:
 
 
 def _text(name: str) -> str:
-    return (files("equipoise.data") / "fico" / name).read_text(encoding="utf-8")
+    return files("equipoise.worlds").joinpath(name).read_text(encoding="utf-8")
+
+
+def _features(column: NDArray[np.generic]) -> list[Array]:
+    if column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        return [(numbers - numbers.mean()) / (numbers.std() or 1.0)]
+    return [(column == word).astype(np.float64) for word in np.unique(column.astype(str))]
