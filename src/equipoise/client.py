@@ -117,8 +117,6 @@ class RemoteAudit:
         made = cls(url, name, token=token, patience=patience)
         names = ("metric", "gamma", "epsilon", "delta", "compare")
         asked = {n: getattr(question, n) for n in names}
-        if question.assume is not None:
-            asked["assume"] = question.assume.to_dict()
         groups = {g: {"feature": c.feature, "label": c.label} for g, c in costs.groups.items()}
         body = {
             "past": history.cells.to_dict(),

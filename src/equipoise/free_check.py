@@ -7,7 +7,7 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assume import Assume
+from equipoise.assume import Assume, Box, assumed_limits, contradiction, within
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
-from equipoise.errors import BadData, UnknownName, few_of, refuse_gaps
+from equipoise.errors import BadData, few_of, refuse_gaps, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
 from equipoise.question import Question, Verdict, require_asked
@@ -28,7 +28,6 @@ from equipoise.rates import (
     Band,
     Bands,
     Curve,
-    band_from_counts,
     bands_from_cells,
     clopper_pearson,
     difference,
@@ -42,22 +41,17 @@ __all__ = [
     "ASSUMES_EXACT",
     "ASSUMES_LIKE_KNOWN",
     "ASSUMES_RANDOM_ACCEPTS",
-    "Box",
     "Check",
     "JointGap",
-    "assumed_limits",
     "assumptions_of",
     "bands_from_past",
     "bounds_of_a_piece",
     "check",
-    "contradiction",
     "difference_bounds",
     "free_interval",
     "free_verdict",
-    "lines_of",
     "rate_intervals",
     "simultaneous",
-    "within",
 ]
 
 Array = NDArray[np.float64]
@@ -197,76 +191,6 @@ def _halves(low: Array, middle: Array, high: Array, live: Flags) -> tuple[Array,
     )
 
 
-Box = Mapping[str, tuple[float, float]]
-"""Group -> the least and the largest r."""
-
-
-def assumed_limits(cells: Cells, assume: Assume | None, alpha: float | None) -> Box | None:
-    """Return the limits of every group's r; None where nothing is assumed.
-
-    That the denied do no better than the approved bounds r by the precision, of which a finite past
-    gives an upper bound, missed with probability at most ``alpha`` per group (None: the counts are
-    the population). A least r above a largest one is left as it is: a contradiction.
-
-    Examples
-    --------
-    >>> from equipoise.cells import GroupCells
-    >>> cells = Cells({"A": GroupCells(20, 20, 60), "B": GroupCells(0, 0, 5)})
-    >>> assumed_limits(cells, Assume(denied_no_better=True, r_at_least={"B": 0.2}), None)
-    {'A': (0.0, 0.5), 'B': (0.2, 1.0)}
-    """
-    if not assume:
-        return None
-    for name, word in (("r_at_most", "at-most"), ("r_at_least", "at-least")):
-        for group in getattr(assume, name):
-            if group not in cells:
-                raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
-    limits = {}
-    for group, counts in cells.items():
-        most = assume.r_at_most.get(group, 1.0)
-        if assume.denied_no_better:
-            most = min(most, band_from_counts(RATES["precision"], counts, alpha).high.at(0.0))
-        limits[group] = (assume.r_at_least.get(group, 0.0), most)
-    return limits
-
-
-def within(boxes: Box, limits: Box | None) -> dict[str, tuple[float, float]]:
-    """Return what boxes and limits have in common; the boxes alone where they contradict."""
-    if limits is None or contradiction(boxes, limits):
-        return dict(boxes)
-    return {
-        group: (max(low, limits[group][0]), min(high, limits[group][1]))
-        for group, (low, high) in boxes.items()
-    }
-
-
-def contradiction(boxes: Box, limits: Box | None) -> str | None:
-    """Return which group's r cannot be as assumed; None if every one can.
-
-    Examples
-    --------
-    >>> contradiction({"A": (0.5, 0.7)}, {"A": (0.0, 0.4)})
-    'what is assumed does not hold for A: of its denied at least 0.500 would do well, assumed are at
-    most 0.400'
-    """
-    for group, (low, high) in boxes.items():
-        least, most = (0.0, 1.0) if limits is None else limits[group]
-        start = f"what is assumed does not hold for {group}: "
-        if least > most:
-            return f"{start}at least {least:.3f} and at most {most:.3f} of its denied would do well"
-        if low > most:
-            return (
-                f"{start}of its denied at least {low:.3f} would do well, assumed are at most "
-                f"{most:.3f}"
-            )
-        if high < least:
-            return (
-                f"{start}of its denied at most {high:.3f} would do well, assumed are at least "
-                f"{least:.3f}"
-            )
-    return None
-
-
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
 )
@@ -357,12 +281,18 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
 
 
 @refuse_gaps
-def check(history: Past, question: Question) -> Check:
+def check(history: Past, question: Question, *, assume: Assume | None = None) -> Check:
     """Return what past data alone say about the question, at no cost.
 
     The reported interval holds with probability at least ``1 - delta`` whatever the population
     (exact Clopper-Pearson sets, simultaneous over groups and rates); the verdict is wrong with at
     most the question's error probability.
+
+    Parameters
+    ----------
+    assume
+        What may be taken for granted of the denied; nothing if None. The answer holds under it, and
+        is INCONCLUSIVE where past data contradict it.
 
     Examples
     --------
@@ -378,13 +308,17 @@ def check(history: Past, question: Question) -> Check:
     """
     require_past(history)
     require_asked(question)
+    if assume is not None:
+        require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     cells = history.cells
-    bands, boxes, limits = _bands(history, question)
+    bands, boxes, limits = _bands(history, question, assume)
     against = contradiction(boxes, limits)
     boxes = within(boxes, limits)
     lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
     verdict = (
-        Verdict.INCONCLUSIVE if against else free_verdict(history, question, 1.0, use_labels=True)
+        Verdict.INCONCLUSIVE
+        if against
+        else free_verdict(history, question, 1.0, use_labels=True, assume=assume)
     )
     rates = rate_intervals(bands, boxes)
     return Check(
@@ -392,13 +326,14 @@ def check(history: Past, question: Question) -> Check:
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=against or _reason(verdict, lower, upper, question, _has_random_accepts(cells)),
+        reason=against
+        or _reason(verdict, lower, upper, question, assume, _has_random_accepts(cells)),
         rates=rates,
         decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
         missing=_missing(verdict, cells, question, bands),
-        assumptions=(*assumptions_of(history), *lines_of(question)),
+        assumptions=(*assumptions_of(history), *_lines_of(assume)),
         warnings=(against,) if against else (),
-        unlimited=Interval(*_unlimited(history, question)),
+        unlimited=Interval(*_unlimited(history, question, assume)),
         approved_only=_naive(
             {
                 g: GroupCells(c.approved_positive, c.approved_negative, 0)
@@ -411,9 +346,9 @@ def check(history: Past, question: Question) -> Check:
     )
 
 
-def _unlimited(history: Past, question: Question) -> tuple[float, float]:
+def _unlimited(history: Past, question: Question, assume: Assume | None) -> tuple[float, float]:
     """Return the interval for Delta if the past's shares were the population's."""
-    limits = assumed_limits(history.cells, question.assume, None)
+    limits = assumed_limits(history.cells, assume, None)
     return difference_bounds(
         bands_from_past(history, question.metric, None),
         within(dict.fromkeys(history.cells, (0.0, 1.0)), limits),
@@ -432,19 +367,23 @@ def assumptions_of(history: Past) -> tuple[str, ...]:
     )
 
 
-def lines_of(question: Question) -> tuple[str, ...]:
-    """Return what a question takes for granted."""
-    return () if question.assume is None else tuple(f"{x} (granted)" for x in question.assume.lines)
+def _lines_of(assume: Assume | None) -> tuple[str, ...]:
+    return () if assume is None else tuple(f"{x} (granted)" for x in assume.lines)
 
 
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
     """Return the interval for Delta that :func:`check` reports if nothing is assumed."""
-    bands, boxes, _ = _bands(history, replace(question, assume=None))
+    bands, boxes, _ = _bands(history, question, None)
     return difference_bounds(bands, boxes, compare=question.comparison)
 
 
 def free_verdict(
-    history: Past, question: Question, share: float, *, use_labels: bool = False
+    history: Past,
+    question: Question,
+    share: float,
+    *,
+    use_labels: bool = False,
+    assume: Assume | None = None,
 ) -> Verdict:
     """Return the verdict that follows from past data, using ``share`` of each error level.
 
@@ -454,15 +393,20 @@ def free_verdict(
     test programme bound every r as well: two more bounds for FAIR, two per group for UNFAIR. If the
     denied are no better than the approved, two more precisions for FAIR, all of them for UNFAIR.
     """
-    return _free_verdict(history.cells, history.exact, question, share, use_labels)
+    return _free_verdict(history.cells, history.exact, question, share, use_labels, assume)
 
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
 def _free_verdict(
-    cells: Cells, exact: bool, question: Question, share: float, use_labels: bool
+    cells: Cells,
+    exact: bool,
+    question: Question,
+    share: float,
+    use_labels: bool,
+    assume: Assume | None,
 ) -> Verdict:
     metric, compare = question.metric, question.comparison
-    random_accepts, assume = use_labels and _has_random_accepts(cells), question.assume
+    random_accepts = use_labels and _has_random_accepts(cells)
     contradictory = False
 
     def known(alpha: float) -> tuple[Bands, Box]:
@@ -577,9 +521,11 @@ def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> fl
     )
 
 
-def _bands(history: Past, question: Question) -> tuple[Bands, Box, Box | None]:
+def _bands(
+    history: Past, question: Question, assume: Assume | None
+) -> tuple[Bands, Box, Box | None]:
     """Return the rates' bands, where labels put every r, and where it is assumed to be."""
-    cells, metric, assume = history.cells, question.metric, question.assume
+    cells, metric = history.cells, question.metric
     random_accepts = _has_random_accepts(cells)
     alpha = simultaneous(question.delta, cells, metric, labels=random_accepts, assume=assume)
     boxes = label_boxes(cells, alpha) if random_accepts else dict.fromkeys(cells, (0.0, 1.0))
@@ -603,7 +549,7 @@ def simultaneous(
     return level / (per_group * len(cells))
 
 
-def bounds_of_a_piece(assume: Assume | None, labels: bool = False) -> int:
+def bounds_of_a_piece(assume: Assume | None = None, labels: bool = False) -> int:
     """Return how many bounds of past data a truth that is unfair by one rate and pair needs."""
     return 2 * (1 + labels + _by_precision(assume))
 
@@ -623,9 +569,14 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
 
 
 def _reason(
-    verdict: Verdict, lower: float, upper: float, question: Question, random_accepts: bool
+    verdict: Verdict,
+    lower: float,
+    upper: float,
+    question: Question,
+    assume: Assume | None,
+    random_accepts: bool,
 ) -> str:
-    whatever = "under what is assumed" if question.assume else "whatever the denied would have done"
+    whatever = "under what is assumed" if assume else "whatever the denied would have done"
     if random_accepts and verdict is not Verdict.INCONCLUSIVE:
         bound = (
             f"at most {question.threshold:g}"

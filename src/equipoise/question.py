@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Literal
 
 from equipoise._json import JsonValue
-from equipoise.assume import Assume
 from equipoise.comparison import GapScale
 from equipoise.errors import (
     InvalidInput,
@@ -82,9 +81,6 @@ class Question(JsonValue):
         ``"difference"`` or ``"ratio"``; ``gamma + epsilon`` must be below 1 for a ratio. Where a
         rate is 0 in every group, the ratio is FAIR, but no number of labels tells it from one
         that is 0 in one group only: FAIR is out of reach, and C* infinite.
-    assume
-        What may be taken for granted of the denied; nothing if None. The free check, the adaptive
-        audit and C* use it, and their answers hold under it.
 
     Examples
     --------
@@ -103,11 +99,8 @@ class Question(JsonValue):
     delta_wrong_fair: float | None = None
     delta_wrong_unfair: float | None = None
     compare: Literal["difference", "ratio"] = "difference"
-    assume: Assume | None = None
 
     def __post_init__(self) -> None:
-        if self.assume is not None and not isinstance(self.assume, Assume):
-            raise InvalidInput(f"'assume' must be an Assume, or None; got {self.assume!r}")
         if not isinstance(self.metric, str) or self.metric not in METRICS:
             raise UnknownName("metric", self.metric, METRICS)
         require_non_negative("gamma", self.gamma)
@@ -179,7 +172,6 @@ class Question(JsonValue):
         return (
             f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta ({gap}) <= {self.gamma:g}, "
             f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
-            + (f"; assuming that {self.assume}" if self.assume else "")
         )
 
 

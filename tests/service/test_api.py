@@ -8,7 +8,6 @@ import json
 import pytest
 from study.serving import PAST, WORLD, Served
 
-from equipoise.assume import Assume
 from equipoise.errors import UnknownName
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask
@@ -112,26 +111,15 @@ def test_a_second_person_must_approve(served: Served) -> None:
     assert {"auditor of all", "approver of all"} <= set(actors)
 
 
-def test_what_is_granted_is_asked_and_shown(served: Served) -> None:
-    granted = {"denied_no_better": True, "r_at_most": {"B": 0.4}, "r_at_least": {}}
-    question = {"gamma": 0.1, "epsilon": 0.2, "assume": granted}
-    served.create("granted", question=question, audit="adaptive", options={})
-    served.create("granted", question=question, audit="adaptive", options={})  # found begun
-    auditor = served.as_("auditor")
-    finding = auditor.get("/v1/audits/granted/finding").json()["so_far"]
-    assert "at most 0.4 of the denied of B would do well (granted)" in finding["assumptions"]
-    wrong = {**question, "assume": {"r_at_most": {"nobody": 0.4}}}
-    body = {"past": PAST, "question": wrong}
-    assert kind(auditor.put("/v1/audits/wrong", json=body)) == "invalid-input"
+def test_what_is_granted_is_checked_and_shown(served: Served) -> None:
     browser = log_in(served)
     form = {"cells": json.dumps(PAST), "no_better": "1", "limits": "at-most:B=0.4\n",
             "form_key": form_key(browser.get("/check").text)}  # fmt: skip
     shown = browser.post("/check", data=form).text
     assert "if the denied of every group would do no better than its approved; at most 0.4" in shown
-    assert browser.post("/audits", data={**form, "name": "by page"}).status_code == 303
-    live = LiveAudit.open(served.settings.ledger, "by page")
-    assert live.settings.question.assume == Assume(True, {"B": 0.4})
-    live.close_ledger()
+    wrong = browser.post("/check", data={**form, "limits": "at-most:nobody=0.4"})
+    assert wrong.status_code == 422
+    assert "unknown group" in wrong.text
 
 
 def test_decisions_about_an_audit(served: Served) -> None:

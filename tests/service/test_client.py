@@ -16,7 +16,6 @@ from study.postgres import in_memory
 from study.serving import WORLD, Served, serving
 
 from equipoise.assist import Assist
-from equipoise.assume import Assume
 from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit
@@ -34,8 +33,7 @@ def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
 def test_an_audit_from_beginning_to_end(served: Served) -> None:
     served.as_("auditor")
     token = served.tokens["auditor of all"]
-    granted = Assume(denied_no_better=True, r_at_most={"B": 0.9})
-    question = Question(gamma=0.1, epsilon=0.2, delta=0.1, assume=granted)
+    question = Question(gamma=0.1, epsilon=0.2, delta=0.1)
     audit = RemoteAudit.create(
         served.url, "remote é/1", WORLD.past(4000, 0), question,
         Costs(feature=5, label=100, groups={"B": Costs(10, 200)}), token=token, budget=100_000,

@@ -21,8 +21,6 @@ from equipoise.evidence.weighing import Weighing
 from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 from equipoise.finding import Finding
 from equipoise.free_check import (
-    Box,
-    assumed_limits,
     bands_from_past,
     bounds_of_a_piece,
     free_verdict,
@@ -98,11 +96,8 @@ class AdaptiveAudit(Audit):
         self._concluded: str | None = None
         self._weighs_later = False  # in a replay
         strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
-        alpha = simultaneous(
-            self._free_share / 2.0 * strictest, self.cells, question.metric, assume=question.assume
-        )
+        alpha = simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric)
         self._bands = bands_from_past(history, question.metric, alpha)
-        self._limits = self._assumed(alpha)
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
@@ -118,17 +113,12 @@ class AdaptiveAudit(Audit):
         self._weighing: Weighing | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
-        self._next_doubt = 20.0 if self._may_blur or question.assume else np.inf
+        self._next_doubt = 20.0 if self._may_blur else np.inf
         free = free_verdict(history, question, self._free_share / 2.0)
-        if self._standing.contradiction() is not None:
-            self._finding = self._report(Verdict.INCONCLUSIVE, "")
-        elif free is not Verdict.INCONCLUSIVE:
-            whatever = (
-                "under what is assumed"
-                if question.assume
-                else "whatever the denied would have done"
+        if free is not Verdict.INCONCLUSIVE:
+            self._finding = self._report(
+                free, "the past data alone decide, whatever the denied would have done"
             )
-            self._finding = self._report(free, f"the past data alone decide, {whatever}")
         elif not self._labels_help():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
@@ -349,12 +339,7 @@ class AdaptiveAudit(Audit):
     def _after_corrections(self) -> None:
         weighing = self._evidence()
         verdict = weighing.weigh()
-        if verdict is not None and self._standing.doubted() is not None:
-            weighing.hold()
-            verdict = None
         self._finding = None if verdict is None else self._decided(verdict)
-        if self._finding is None and self._standing.contradiction() is not None:
-            self._finding = self._report(Verdict.INCONCLUSIVE, "")
         if self._finding is None and self._concluded is not None:
             self._finding = self._conclude(self._concluded)
         if self._finding is None:
@@ -363,15 +348,9 @@ class AdaptiveAudit(Audit):
     def _after_labels(self) -> Finding | None:
         weighing = self._evidence()
         if weighing.verdict is not None:
-            if self._standing.doubted() is None:
-                return self._decided(weighing.verdict)
-            weighing.hold()
-            if self._standing.contradiction() is not None:
-                return self._report(Verdict.INCONCLUSIVE, "")
-        elif weighing.told.sum() >= self._next_doubt or self._finding is not None:
+            return self._decided(weighing.verdict)
+        if weighing.told.sum() >= self._next_doubt or self._finding is not None:
             self._next_doubt = max(self._next_doubt, DOUBT * weighing.told.sum())
-            if self._standing.contradiction() is not None:
-                return self._report(Verdict.INCONCLUSIVE, "")
             if self._may_blur and weighing.is_hopeless(
                 *np.array(list(self._standing.boxes().values())).T
             ):
@@ -428,11 +407,6 @@ class AdaptiveAudit(Audit):
         return cost if most is None else self.costs.of(group).feature + most
 
     def _conclude(self, why: str) -> Finding:
-        doubted = self._standing.doubted()
-        if doubted is not None:
-            missing = f"more labels of {doubted}, until it is clear whether what is assumed holds"
-            why = f"{why}, and the labels of {doubted} speak against what is assumed"
-            return self._report(Verdict.INCONCLUSIVE, why, missing=(missing,))
         return self._report(
             Verdict.INCONCLUSIVE, why, missing=self._standing.what_is_missing(len(self._open))
         )
@@ -442,11 +416,7 @@ class AdaptiveAudit(Audit):
     def _start(self) -> Weighing:
         question, share = self.question, self._free_share
         per_group = [self.costs.of(group) for group in self._groups]
-        alpha = share / 2.0 * question.level_wrong_fair / bounds_of_a_piece(question.assume)
-        limits = [
-            None if each is None else [each[group] for group in self._groups]
-            for each in (self._assumed(alpha), self._limits)
-        ]
+        alpha = share / 2.0 * question.level_wrong_fair / bounds_of_a_piece()
         wrong = WrongAnswers.of(
             bands_from_past(self.history, question.metric, alpha),
             self._bands,
@@ -457,7 +427,6 @@ class AdaptiveAudit(Audit):
                 wrong_unfair=question.level_wrong_unfair * (1.0 - share / 2.0 - INTERVAL_SHARE),
             ),
             compare=question.comparison,
-            limits=(limits[0], limits[1]),
         )
         return Weighing(
             wrong,
@@ -507,8 +476,6 @@ class AdaptiveAudit(Audit):
             if verdict is Verdict.FAIR
             else f"every population with a {noun} of at most {self.question.gamma:g} is refuted"
         )
-        if self.question.assume:
-            reason += ", of those that what is assumed allows"
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
@@ -518,12 +485,7 @@ class AdaptiveAudit(Audit):
 
     @property
     def _standing(self) -> Standing:
-        return Standing(self.history, self.question, self._bands, self._limits, self._weighing)
-
-    def _assumed(self, alpha: float) -> Box | None:
-        return assumed_limits(
-            self.cells, self.question.assume, None if self.history.exact else alpha
-        )
+        return Standing(self.history, self.question, self._bands, self._weighing)
 
 
 def _as_number(score: float | None) -> float:

@@ -11,15 +11,7 @@ from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.weighing import Weighing
 from equipoise.finding import Finding, Interval, separation
-from equipoise.free_check import (
-    Box,
-    assumptions_of,
-    contradiction,
-    difference_bounds,
-    lines_of,
-    rate_intervals,
-    within,
-)
+from equipoise.free_check import assumptions_of, difference_bounds, rate_intervals
 from equipoise.history.past import Past
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Bands, Curve
@@ -33,7 +25,7 @@ TOO_FEW = 10  # labels of a group from which nothing is foretold
 
 @dataclass(frozen=True)
 class Standing:
-    """The past data, the question, what is assumed, and the evidence so far.
+    """The past data, the question, and the evidence so far.
 
     ``weighing`` is None where no label is needed.
     """
@@ -41,7 +33,6 @@ class Standing:
     history: Past
     question: Question
     bands: Bands
-    limits: Box | None
     weighing: Weighing | None
 
     @property
@@ -64,14 +55,7 @@ class Standing:
         labels: int,
         score_only: int,
     ) -> Finding:
-        """Return the finding; a contradiction of what is assumed comes before any verdict."""
-        against = self.contradiction()
-        if against is not None:
-            verdict, reason, missing = (
-                Verdict.INCONCLUSIVE,
-                against,
-                ("another assumption, or none",),
-            )
+        """Return the finding."""
         boxes = self.boxes()
         lower, upper = difference_bounds(
             self.bands, boxes, compare=self.question.comparison, tolerance=1e-4
@@ -96,47 +80,14 @@ class Standing:
             decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=self._assumptions(),
-            warnings=() if against is None else (against,),
         )
 
-    def contradiction(self) -> str | None:
-        """Return what labels or past data say against the assumption.
-
-        The truth lies in all intervals and all limits but with a probability that is accounted for,
-        so a false alarm is one of the cases in which verdict and intervals may be wrong.
-        """
-        return None if self.limits is None else contradiction(self._labelled(), self.limits)
-
-    def doubted(self) -> str | None:
-        """Return a group whose labels speak against the assumption, however little.
-
-        A verdict waits for as long as that, so that an alarm may come first where the assumption is
-        plainly broken; a few labels often do not show it. To wait is always allowed.
-        """
-        if self.limits is None:
-            return None
-        weighing = self.weighing
-        seen = list(self._labelled(level=1.0).items())
-        if weighing is not None and weighing.takes_coins_only:  # also those behind one that is out
-            told = zip(self.groups, weighing.ones.tolist(), weighing.zeros.tolist(), strict=True)
-            seen += [(group, anytime_interval(x, y, 0.0, 1.0)) for group, x, y in told if x + y]
-        for group, (low, high) in seen:
-            least, most = self.limits[group]
-            if low > most or high < least:
-                return group
-        return None
-
     def boxes(self) -> dict[str, tuple[float, float]]:
-        """Return where each group's r lies, by its labels and by what is assumed."""
-        return within(self._labelled(), self.limits)
-
-    def _labelled(self, level: float | None = None) -> dict[str, tuple[float, float]]:
         """Return where labels put each group's r: nowhere in particular before its first one."""
         if self.weighing is None:
             return dict.fromkeys(self.groups, (0.0, 1.0))
-        if level is None:
-            strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
-            level = INTERVAL_SHARE * strictest / len(self.groups)
+        strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
+        level = INTERVAL_SHARE * strictest / len(self.groups)
         counted = [self.weighing.counted_of(i) for i in range(len(self.groups))]
         return {
             group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
@@ -235,4 +186,4 @@ class Standing:
         return self.cells.total * shrink**2
 
     def _assumptions(self) -> tuple[str, ...]:
-        return (*assumptions_of(self.history), ASSUMES_STREAM, *lines_of(self.question))
+        return (*assumptions_of(self.history), ASSUMES_STREAM)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from equipoise.comparison import GapScale
 from equipoise.rates import Curve
 
-__all__ = ["Alternatives", "Cover", "FairSet", "RateOfGroups", "UnfairSet", "Within"]
+__all__ = ["Alternatives", "Cover", "FairSet", "RateOfGroups", "UnfairSet"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -158,24 +158,6 @@ class FairSet:
             from_, to = rate.between(low, high)
             start, end = np.maximum(start, from_), np.minimum(end, to)
         return start, end
-
-
-@dataclass(frozen=True)
-class Within:
-    """The unknowns of a set that lie between limits, one pair per group."""
-
-    whole: Alternatives
-    low: Array
-    high: Array
-
-    def start(self) -> Cover:
-        """Return cells that cover the set."""
-        return self.whole.start()
-
-    def boxes(self, cells: Cover) -> tuple[Array, Array]:
-        """Return the ends of every group's ``lam``."""
-        start, end = self.whole.boxes(cells)
-        return np.maximum(start, self.low), np.minimum(end, self.high)
 
 
 def _grid(pieces: int, dimensions: int, steps: int, top: float) -> Cover:

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet, Within
+from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet
 from equipoise.bounds.assisted import efficient_looks
 from equipoise.bounds.label_costs import costs_nothing, mean_costs
 from equipoise.bounds.maximin import Maximin, maximin
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
-from equipoise.free_check import assumed_limits
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS
 from equipoise.worlds import World
@@ -149,7 +148,6 @@ def lower_bound(
     if looks is not None:
         prices = np.array([one.price for one in looks])
     rates = _rates(world.cells, question.metric)
-    limits = assumed_limits(world.cells, question.assume, None)
     bounds = []
     for verdict in sorted(right):
         wrong: Alternatives = (
@@ -157,8 +155,6 @@ def lower_bound(
             if verdict is Verdict.FAIR
             else FairSet(rates, question.gamma, question.comparison)
         )
-        if limits is not None:
-            wrong = Within(wrong, *np.array([limits[group] for group in world.cells]).T)
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)
         bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)

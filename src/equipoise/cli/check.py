@@ -25,6 +25,18 @@ __all__ = ["answers_table", "app", "show_check", "show_checks"]
 
 app = typer.Typer(add_completion=False)
 
+Assumptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What may be taken for granted; may be repeated: denied-no-better (than the approved "
+        "of their group), at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do "
+        "well).",
+        rich_help_panel="Question",
+        show_default=False,
+    ),
+]
+
 
 @app.command()
 @with_options(read=past_decisions, questions=questions_asked)
@@ -35,6 +47,7 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="Write a page with pictures: a file ending in .html."),
     ] = None,
+    assume: Assumptions = None,
     json: Json = False,
 ) -> None:
     """Say what past decisions alone establish, for free.
@@ -42,9 +55,11 @@ def check(
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
     history = read()
+    from equipoise.assume import Assume
     from equipoise.free_check import check as check_free
 
-    findings = [check_free(history, question) for question in questions]
+    granted = Assume.parse(assume) if assume else None
+    findings = [check_free(history, question, assume=granted) for question in questions]
     if report is not None:
         from equipoise.report import write_check
 

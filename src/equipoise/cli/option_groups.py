@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from equipoise.assume import Assume
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
@@ -120,17 +119,6 @@ Comparing = Annotated[
         rich_help_panel=QUESTION,
     ),
 ]
-Assumed = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="WHAT",
-        help="What may be taken for granted; may be repeated: denied-no-better (than the approved "
-        "of their group), at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do "
-        "well).",
-        rich_help_panel=QUESTION,
-        show_default=False,
-    ),
-]
 
 
 def question_asked(
@@ -139,7 +127,6 @@ def question_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
-    assume: Assumed = None,
 ) -> Question:
     """Return the question that is asked."""
     if metric == "all":
@@ -147,8 +134,7 @@ def question_asked(
             "'--metric all' is for check, which is free; give the one metric to be decided: "
             f"{', '.join(METRICS)}"
         )
-    granted = Assume.parse(assume) if assume else None
-    return Question(metric, gamma, epsilon, delta, compare=compare, assume=granted)
+    return Question(metric, gamma, epsilon, delta, compare=compare)
 
 
 def questions_asked(
@@ -157,11 +143,10 @@ def questions_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
-    assume: Assumed = None,
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
-    return tuple(question_asked(name, gamma, epsilon, delta, compare, assume) for name in names)
+    return tuple(question_asked(name, gamma, epsilon, delta, compare) for name in names)
 
 
 def prices(

@@ -9,7 +9,7 @@ from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.display import Progress, silent
-from equipoise.free_check import bands_from_past, free_verdict, lines_of
+from equipoise.free_check import bands_from_past, free_verdict
 from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.planning.estimate import estimate
@@ -77,10 +77,7 @@ def _forecast(
         most=most,
         guarantees=f"wrong with probability at most {level:g}, whatever the population "
         "(guarantees.md in the documentation)",
-        assumes=(
-            "everybody comes from one population, past and present, independently",
-            *lines_of(question),
-        ),
+        assumes=("everybody comes from one population, past and present, independently",),
         missing=missing,
         cases=cases,
     )

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
-from equipoise.free_check import Box, assumed_limits
 from equipoise.planning.guessing import MANY, guess_r
 from equipoise.question import Question
 from equipoise.rates import METRICS
@@ -67,7 +66,7 @@ class Scenario(JsonValue):
 def scenarios(
     cells: Cells, question: Question, denied_rate: Mapping[str, float] | None = None
 ) -> tuple[Scenario, ...]:
-    """Return the cases of a plan, those that past data and what is assumed allow.
+    """Return the cases of a plan, those that past data allow.
 
     Parameters
     ----------
@@ -96,15 +95,11 @@ def scenarios(
             raise UnknownName("group in 'denied_rate'", group, cells.groups)
         require_in_unit(f"denied_rate[{group!r}]", rate)
     approved = guess_r(cells)
-    limits = assumed_limits(cells.alike, question.assume, None) or dict.fromkeys(cells, (0.0, 1.0))
 
     def at(ratio: float) -> dict[str, float]:
-        return {
-            group: known.get(group, min(max(ratio * rate, limits[group][0]), limits[group][1]))
-            for group, rate in approved.items()
-        }
+        return {group: known.get(group, ratio * rate) for group, rate in approved.items()}
 
-    space = _Unknowns(cells.alike, question, frozenset(known), limits)
+    space = _Unknowns(cells.alike, question, frozenset(known))
     found = [
         space.scenario(f"the denied succeed {ratio:.0%} as often as the approved", at(ratio))
         for ratio in RATIOS
@@ -126,10 +121,8 @@ def scenarios(
 class _Unknowns:
     """All that the denied could be, and Delta as a function of it."""
 
-    def __init__(
-        self, cells: Cells, question: Question, fixed: frozenset[str], limits: Box
-    ) -> None:
-        self._question, self._limits = question, limits
+    def __init__(self, cells: Cells, question: Question, fixed: frozenset[str]) -> None:
+        self._question = question
         self._free = [g for g, c in cells.items() if g not in fixed and c.denied > 0]
         CellWorld(cells, dict.fromkeys(cells, 0.0)).rates(question.metric)  # or says what is wrong
         self._curves = [
@@ -171,7 +164,7 @@ class _Unknowns:
         for _ in range(4):
             before = best
             for group in self._free:
-                for value in np.clip(np.linspace(0.005, 0.995, grid), *self._limits[group]):
+                for value in np.linspace(0.005, 0.995, grid):
                     there = {**r, group: float(value)}
                     if (now := sign * self.difference(there)) < best:
                         r, best = there, now

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from equipoise._json import plain
-from equipoise.assume import Assume
 from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history import History
@@ -173,8 +172,6 @@ def create_audit(desk: Desk, name: str, given: models.NewAudit, actor: str) -> A
     costs = data.pop("costs")
     groups = {group: Costs(**own) for group, own in costs.pop("groups").items()}
     cells, question = Cells.from_dict(data.pop("past")), data.pop("question")
-    if question["assume"] is not None:
-        question["assume"] = Assume(**question["assume"])
     arguments = {
         "history": History.from_cells(cells),
         "question": Question(**question),

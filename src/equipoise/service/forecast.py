@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 
 from equipoise._json import plain
-from equipoise.assume import Assume
 from equipoise.bounds import lower_bound
-from equipoise.free_check import assumed_limits
 from equipoise.history.past import Past
 from equipoise.ledger import LiveAudit
 from equipoise.planning import plan
@@ -47,7 +45,7 @@ def forecast(
 def forecast_of(live: LiveAudit, *, rehearse: int = 0) -> dict[str, object]:
     """Return what an audit is expected to cost in all, with what it observed of the denied."""
     settings = live.settings
-    r = assumed(settings.past, USUAL, settings.question.assume)
+    r = assumed(settings.past, USUAL)
     observed = live.good_shares()
     r |= {group: one.estimate for group, one in observed.items() if one.estimate is not None}
     made = forecast(settings.past, settings.question, settings.costs, r)
@@ -57,17 +55,9 @@ def forecast_of(live: LiveAudit, *, rehearse: int = 0) -> dict[str, object]:
     return made
 
 
-def assumed(past: Past, ratio: float, granted: Assume | None = None) -> dict[str, float]:
-    """Return each group's r if the denied succeed ``ratio`` times as often as the approved.
-
-    Where that is beyond what the question takes for granted, the nearest that is not.
-    """
-    limits = assumed_limits(past.cells, granted, None) or {}
-    found = {}
-    for group, rate in guess_r(past.cells).items():
-        least, most = limits.get(group, (0.0, 1.0))
-        found[group] = min(max(ratio * rate, least), most)
-    return found
+def assumed(past: Past, ratio: float) -> dict[str, float]:
+    """Return each group's r if the denied succeed ``ratio`` times as often as the approved."""
+    return {group: ratio * rate for group, rate in guess_r(past.cells).items()}
 
 
 def _priced(least: float, groups: int, r: Mapping[str, float]) -> dict[str, object]:

@@ -181,14 +181,6 @@ class GroupCounts(Model):
     approved_unknown: Count = 0.0
 
 
-class AssumeModel(Model):
-    """What is granted about the denied; see ``equipoise.Assume``."""
-
-    denied_no_better: Annotated[bool, Field(strict=True)] = False
-    r_at_most: dict[Name, Share] = {}
-    r_at_least: dict[Name, Share] = {}
-
-
 class QuestionModel(Model):
     """What is asked; see ``equipoise.Question``."""
 
@@ -197,7 +189,6 @@ class QuestionModel(Model):
     epsilon: Unit = 0.05
     delta: Unit = 0.05
     compare: Literal["difference", "ratio"] = "difference"
-    assume: AssumeModel | None = None
 
 
 class Prices(Model):

@@ -58,6 +58,7 @@ class Asked:
     costs: Costs
     ratio: float
     source: str
+    assume: Assume | None = None
     limits: str = ""
 
     @property
@@ -124,8 +125,8 @@ def _require_reader(request: Request) -> Caller:
 
 def _answers(asked: Asked, *, rehearse: bool) -> dict[str, Any]:
     past = History.from_cells(asked.cells)
-    free: Check = check(past, asked.question)
-    r = assumed(past, asked.ratio, asked.question.assume)
+    free: Check = check(past, asked.question, assume=asked.assume)
+    r = assumed(past, asked.ratio)
     made = None
     if rehearse:
         made = plan(past, asked.question, asked.costs, denied_rate=r, audits=REHEARSALS)
@@ -146,13 +147,12 @@ def _asked(form: Fields, cells: Cells, source: str) -> Asked:
         _number(form, "gamma", 0.05),
         _number(form, "epsilon", 0.05),
         _number(form, "delta", 0.05),
-        assume=granted or None,
     )
     costs = Costs(_number(form, "feature", 0.0), _number(form, "label", 1.0))
     ratio = _number(form, "ratio", USUAL)
     if not 0.0 <= ratio <= 1.0:
         raise InvalidInput(f"'ratio' must be in [0, 1]; got {ratio!r}")
-    return Asked(cells, question, costs, ratio, source, "\n".join(limits))
+    return Asked(cells, question, costs, ratio, source, granted or None, "\n".join(limits))
 
 
 def _number(form: Fields, name: str, default: float) -> float:
@@ -226,8 +226,6 @@ def _new_audit(form: Fields, asked: Asked) -> models.NewAudit:
     if budget and not re.fullmatch(r"[0-9]{1,19}", budget):
         raise InvalidInput(f"'budget' must be whole minor units, or nothing; got {budget[:40]!r}")
     question = {n: getattr(asked.question, n) for n in models.QuestionModel.model_fields}
-    if asked.question.assume is not None:
-        question["assume"] = asked.question.assume.to_dict()
     return models.NewAudit(
         past={g: models.GroupCounts(**c) for g, c in asked.cells.to_dict().items()},
         question=models.QuestionModel(**question),
