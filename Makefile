@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study docs comparison wheel clean
+.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study paper docs comparison wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ matrix: $(READY)  ## Run heavy integrations: Spark (needs Java), PostgreSQL, Das
 
 study: test-full  ## Run the long statistical studies and every test at full size (hours)
 	$(BIN)/python -m study
+
+paper: $(READY)  ## Reproduce the paper's experiments in results/ (minutes)
+	$(BIN)/python -m paper
 
 docs: $(VENV)/.docs  ## Build the site in build/site, notebooks and tutorials run, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site

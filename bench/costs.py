@@ -51,8 +51,9 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def _instances(only: list[str] | None) -> Iterator[tuple[str, object]]:
-    from equipoise.paper.classifiers import classify, decide, read_people
-    from equipoise.paper.synthetic_world import find_world
+    from paper.classifiers import classify, decide, read_people
+    from paper.synthetic_world import find_world
+
     from equipoise.worlds.data import LAW_SCHOOL, adult_world, fico_lender
 
     def law() -> object:

@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
-__all__ = ["equipoise", "in_a_shell", "python"]
+__all__ = ["equipoise", "in_a_shell", "python", "run_module"]
 
 BIN = Path(sys.executable).parent
 
@@ -41,6 +41,11 @@ def equipoise(*arguments: object, columns: int = 80) -> Done:
 def in_a_shell(*arguments: object, columns: int = 80) -> Done:
     """Run the installed ``equipoise`` as a program of its own."""
     return _run([str(BIN / "equipoise"), *map(str, arguments)], columns)
+
+
+def run_module(name: str, *arguments: object) -> Done:
+    """Run ``python -m`` with a package that stands beside this one."""
+    return _run([sys.executable, "-m", name, *map(str, arguments)], 80)
 
 
 def python(code: str) -> Done:

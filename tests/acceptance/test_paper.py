@@ -1,4 +1,4 @@
-"""``equipoise paper``."""
+"""``python -m paper``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.acceptance.shell import equipoise
+from tests.acceptance.shell import run_module
 
 
 def test_one_command_writes_everything_and_a_second_run_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EQUIPOISE_LAW_SCHOOL", raising=False)
-    command = ("paper", "--quick", "--only", "blackbox", "--only", "families", "--n-jobs", "1")
-    done = equipoise(*command, "--out", tmp_path, "--docs", tmp_path / "docs")
+    command = ("--quick", "--only", "blackbox", "--only", "families", "--n-jobs", "1")
+    done = run_module("paper", *command, "--out", tmp_path, "--docs", tmp_path / "docs")
     assert (done.returncode, done.stderr) == (0, "")
     assert "0 kept from before" in done.stdout
     assert "Law School was left out" in done.stdout
@@ -40,9 +40,9 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
     for name in ("blackbox-adult", "blackbox-ratios"):
         assert f"](paper/{name}.svg)" in docs
         assert (tmp_path / "docs" / "paper" / f"{name}.svg").is_file()
-    assert "`equipoise paper --only blackbox --quick`" in docs
+    assert "`python -m paper --only blackbox --quick`" in docs
 
-    again = json.loads(equipoise(*command, "--out", tmp_path, "--json").stdout)
+    again = json.loads(run_module("paper", *command, "--out", tmp_path, "--json").stdout)
     assert again["kept_from_before"] == again["parts"] == 6
     assert len(again["left_out"]) == 1
     assert (tmp_path / "paper.html").read_text() == page
@@ -59,7 +59,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
 def test_bad_input_is_one_line_and_code_two(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = equipoise("paper", "--out", tmp_path, *arguments)
+    done = run_module("paper", "--out", tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith(message)
     assert len(done.stderr.strip().splitlines()) == 1

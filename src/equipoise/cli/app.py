@@ -18,7 +18,6 @@ COMMANDS = {
     "check": "equipoise.cli.check",
     "plan": "equipoise.cli.plan",
     "simulate": "equipoise.cli.simulate",
-    "paper": "equipoise.cli.paper",
     "audit": "equipoise.cli.audit",
     "serve": "equipoise.cli.serve",
     "token": "equipoise.cli.token",

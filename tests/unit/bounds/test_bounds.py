@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from paper.proof_worlds import lower_bound_pair
 
 from equipoise.audits.tau_precision import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (
@@ -15,7 +16,6 @@ from equipoise.bounds import (
     rs_expectation,
 )
 from equipoise.errors import InvalidInput
-from equipoise.paper.proof_worlds import lower_bound_pair
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 

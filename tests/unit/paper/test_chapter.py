@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-
-from equipoise.paper import EXPERIMENTS
-from equipoise.paper.chapter import Table, number, words_of
-from equipoise.paper.checks import CHECKS
-from equipoise.paper.kept_work import Result
+from paper import EXPERIMENTS
+from paper.chapter import Table, number, words_of
+from paper.checks import CHECKS
+from paper.kept_work import Result
 
 
 @dataclass(frozen=True)

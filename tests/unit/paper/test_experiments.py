@@ -6,24 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paper import Settings, bounds_chapter, families, synthetic, synthetic_chapter
+from paper.chapter import words_of
+from paper.classifiers import classify, decide, read_people
+from paper.embedded import run_all
+from paper.embedded_chapter import Row
+from paper.embedded_chapter import tell as tell_embedded
+from paper.kept_work import of_kind
+from paper.label_phases import run_phases
+from paper.mixture_runs import AdaptiveRuns, AuditRun, Constants
+from paper.notes import run_check
+from paper.style import to_svg
+from paper.synthetic_chapter import correctness
+from paper.synthetic_chapter import tell as tell_synthetic
+from paper.synthetic_world import find_world
 from scipy import stats
 
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.mixture import ContinuousPoisson
-from equipoise.paper import Settings, bounds_chapter, families, synthetic, synthetic_chapter
-from equipoise.paper.chapter import words_of
-from equipoise.paper.classifiers import classify, decide, read_people
-from equipoise.paper.embedded import run_all
-from equipoise.paper.embedded_chapter import Row
-from equipoise.paper.embedded_chapter import tell as tell_embedded
-from equipoise.paper.kept_work import of_kind
-from equipoise.paper.label_phases import run_phases
-from equipoise.paper.mixture_runs import AdaptiveRuns, AuditRun, Constants
-from equipoise.paper.notes import run_check
-from equipoise.paper.style import to_svg
-from equipoise.paper.synthetic_chapter import correctness
-from equipoise.paper.synthetic_chapter import tell as tell_synthetic
-from equipoise.paper.synthetic_world import find_world
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds.data import fico_lender

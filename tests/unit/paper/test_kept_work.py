@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from equipoise.paper import kept_work as module
-from equipoise.paper.kept_work import Done, Part, Result, code_of, do_parts, of_kind
+from paper import kept_work as module
+from paper.kept_work import Done, Part, Result, code_of, do_parts, of_kind
 
 
 @dataclass(frozen=True)

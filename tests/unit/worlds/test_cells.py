@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from paper.proof_worlds import lower_bound_pair
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.paper.proof_worlds import lower_bound_pair
 from equipoise.worlds import CellWorld
 
 COUNTS = {

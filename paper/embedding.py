@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from equipoise.errors import MissingExtra
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.mixture.model import MixtureModel, fit_model
-from equipoise.paper.classifiers import read_people
 from equipoise.worlds import TableWorld
+from paper.classifiers import read_people
 
 __all__ = ["Embedded", "embed_adult"]
 

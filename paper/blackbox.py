@@ -11,14 +11,14 @@ import numpy as np
 
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.free_check import free_verdict
-from equipoise.paper.classifiers import CLASSIFIERS, classify, decide, read_people
-from equipoise.paper.dataset_tables import Column, CompleteRows, compare_rows, describe_columns
-from equipoise.paper.kept_work import Part, Result
-from equipoise.paper.label_phases import run_phases
-from equipoise.paper.settings import Settings
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
+from paper.classifiers import CLASSIFIERS, classify, decide, read_people
+from paper.dataset_tables import Column, CompleteRows, compare_rows, describe_columns
+from paper.kept_work import Part, Result
+from paper.label_phases import run_phases
+from paper.settings import Settings
 
 __all__ = [
     "NAME",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.checks import CHECKS, Values
-from equipoise.paper.kept_work import Part, Result, of_kind
-from equipoise.paper.settings import Settings
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.checks import CHECKS, Values
+from paper.kept_work import Part, Result, of_kind
+from paper.settings import Settings
 
 __all__ = ["Measured", "Note", "notes", "parts", "run_check", "tell"]
 
@@ -30,7 +30,7 @@ class Note(Result):
     Attributes
     ----------
     check
-        The function of :mod:`equipoise.paper.checks` that measures it, if it is measured here.
+        The function of :mod:`paper.checks` that measures it, if it is measured here.
     measured
         What was measured, in words; before that, their frame.
     command
@@ -43,7 +43,7 @@ class Note(Result):
     holds: str
     check: str | None = None
     measured: str | None = None
-    command: str = "equipoise paper --only notes"
+    command: str = "python -m paper --only notes"
 
 
 def parts(settings: Settings) -> list[Part]:

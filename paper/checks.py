@@ -19,20 +19,20 @@ from equipoise.mixture import (
     fit_truncated,
     trunc_est_constants,
 )
-from equipoise.paper.classifiers import classify, decide, read_people
-from equipoise.paper.kept_work import Value
-from equipoise.paper.mixture_runs import DELTA
-from equipoise.paper.synthetic import (
+from equipoise.question import Costs, Question
+from equipoise.simulation import simulate
+from equipoise.worlds import CellWorld
+from equipoise.worlds.data import adult, adult_world
+from paper.classifiers import classify, decide, read_people
+from paper.kept_work import Value
+from paper.mixture_runs import DELTA
+from paper.synthetic import (
     NEEDED_FEATURES,
     PROOF_FEATURES,
     Expected,
     break_even,
 )
-from equipoise.paper.synthetic_world import VARIANCE, distance, find_world
-from equipoise.question import Costs, Question
-from equipoise.simulation import simulate
-from equipoise.worlds import CellWorld
-from equipoise.worlds.data import adult, adult_world
+from paper.synthetic_world import VARIANCE, distance, find_world
 
 __all__ = ["CHECKS", "Values"]
 

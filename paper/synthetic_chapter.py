@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.bounds import lower_bound
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.mixture_pictures import Line, Pair, draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
-from equipoise.paper.settings import Settings
-from equipoise.paper.synthetic import (
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+from equipoise.worlds.mixture import MixtureWorld
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.kept_work import Result, of_kind
+from paper.mixture_pictures import Line, Pair, draw_costs, draw_estimates
+from paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
+from paper.settings import Settings
+from paper.synthetic import (
     COST_PAIRS,
     EPSILONS,
     NAME,
@@ -24,10 +27,7 @@ from equipoise.paper.synthetic import (
     break_even,
     past_rows,
 )
-from equipoise.paper.synthetic_world import distance, find_world
-from equipoise.question import Costs, Question
-from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixtureWorld
+from paper.synthetic_world import distance, find_world
 
 __all__ = ["correctness", "tell"]
 

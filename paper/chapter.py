@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from equipoise.paper.kept_work import Result, Value
+from paper.kept_work import Result, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +98,7 @@ def words_of(name: str) -> Mapping[str, Any]:
 
     They are kept apart from the code, in ``words/NAME.toml``.
     """
-    text = (files("equipoise.paper") / "words" / f"{name}.toml").read_text(encoding="utf-8")
+    text = (files("paper") / "words" / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

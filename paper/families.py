@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.kept_work import Part, Result, of_kind
-from equipoise.paper.settings import Settings
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.kept_work import Part, Result, of_kind
+from paper.settings import Settings
 
 __all__ = ["Checked", "check_rows", "parts", "tell"]
 

@@ -22,7 +22,7 @@ __all__ = ["Done", "Part", "Result", "Value", "do_parts", "of_kind"]
 Value: TypeAlias = str | float | int | bool | None
 
 # What no result depends on: how things are shown, and audits of real people.
-ABOVE = ("cli", "ledger", "paper", "planning", "report", "service")
+ABOVE = ("cli", "ledger", "planning", "report", "service")
 SHOWN = ("chapter", "settings", "style")
 
 
@@ -52,7 +52,7 @@ class Part:
 
     def key(self) -> str:
         """Return what the result depends on, in short: the arguments and the code."""
-        name = self.run.__module__.removeprefix("equipoise.paper.")
+        name = self.run.__module__.removeprefix("paper.")
         text = json.dumps([self.run.__qualname__, self.arguments], sort_keys=True)
         return hashlib.sha256((core_version() + code_of(name) + text).encode()).hexdigest()[:16]
 
@@ -92,7 +92,7 @@ def code_of(name: str) -> str:
         if here in seen or here in SHOWN or here.endswith("_pictures"):
             continue
         seen[here] = (folder / f"{here}.py").read_text(encoding="utf-8")
-        open_names += re.findall(r"^from equipoise\.paper\.(\w+) import", seen[here], re.MULTILINE)
+        open_names += re.findall(r"^from paper\.(\w+) import", seen[here], re.MULTILINE)
     return "".join(seen[key] for key in sorted(seen))
 
 

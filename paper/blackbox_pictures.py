@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.paper.blackbox import QUESTION, Adaptive, Audited, Means, Ratio, Run, Truth
-from equipoise.paper.classifiers import CLASSIFIERS
-from equipoise.paper.kept_work import of_kind
-from equipoise.paper.style import AUDITS, TRUTH, band, legend_below, new_figure
+from paper.blackbox import QUESTION, Adaptive, Audited, Means, Ratio, Run, Truth
+from paper.classifiers import CLASSIFIERS
+from paper.kept_work import of_kind
+from paper.style import AUDITS, TRUTH, band, legend_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

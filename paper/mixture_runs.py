@@ -11,11 +11,11 @@ import numpy as np
 from equipoise.audits.tau_precision import paper_tau
 from equipoise.mixture.exp_branches import ExpConstants
 from equipoise.mixture.model import MixtureModel
-from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.label_phases import run_phases
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, World
+from paper.kept_work import Result, of_kind
+from paper.label_phases import run_phases
 
 __all__ = [
     "DELTA",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.mixture_runs import AdaptiveRuns, runs_of
-from equipoise.paper.style import AUDITS, TRUTH, band, legend_below, new_figure
+from paper.kept_work import Result, of_kind
+from paper.mixture_runs import AdaptiveRuns, runs_of
+from paper.style import AUDITS, TRUTH, band, legend_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from equipoise.audits.tau_precision import paper_epsilon
-from equipoise.paper.blackbox import (
+from equipoise.question import Question
+from paper.blackbox import (
     NAME,
     QUESTION,
     SEEDS,
@@ -20,12 +21,11 @@ from equipoise.paper.blackbox import (
     Run,
     Truth,
 )
-from equipoise.paper.blackbox_pictures import TITLES, draw_dataset, draw_ratios
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.dataset_tables import Column, CompleteRows
-from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.settings import Settings
-from equipoise.question import Question
+from paper.blackbox_pictures import TITLES, draw_dataset, draw_ratios
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.dataset_tables import Column, CompleteRows
+from paper.kept_work import Result, of_kind
+from paper.settings import Settings
 
 __all__ = ["tell"]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.embedded import (
+from equipoise.question import Question
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.embedded import (
     COST_PAIRS,
     GAMMA_EPSILON,
     NAME,
@@ -17,11 +18,10 @@ from equipoise.paper.embedded import (
     Network,
     Problem,
 )
-from equipoise.paper.kept_work import Result, of_kind
-from equipoise.paper.mixture_pictures import draw_costs, draw_estimates
-from equipoise.paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
-from equipoise.paper.settings import Settings
-from equipoise.question import Question
+from paper.kept_work import Result, of_kind
+from paper.mixture_pictures import draw_costs, draw_estimates
+from paper.mixture_runs import DELTA, AdaptiveRuns, AuditRun, runs_of
+from paper.settings import Settings
 
 __all__ = ["tell"]
 

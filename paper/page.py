@@ -8,8 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from equipoise import __version__
-from equipoise.paper.experiments import Edition
-from equipoise.paper.notes import notes
+from paper.experiments import Edition
+from paper.notes import notes
 
 __all__ = ["write_docs", "write_results"]
 
@@ -41,7 +41,7 @@ def write_docs(edition: Edition, folder: Path) -> list[Path]:
 
 def _render(template: str, edition: Edition, *, autoescape: bool = False, folder: str = "") -> str:
     environment = Environment(
-        loader=PackageLoader("equipoise.paper", "templates"),
+        loader=PackageLoader("paper", "templates"),
         autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -57,8 +57,8 @@ def _render(template: str, edition: Edition, *, autoescape: bool = False, folder
         # Made by matplotlib from numbers and our own words.
         pictures={name: Markup(svg) for name, svg in edition.pictures.items()},
         notes=notes(edition.results["notes"]) if "notes" in edition.results else [],
-        command=lambda name: f"equipoise paper --only {name}{flags}",
-        whole=f"equipoise paper{flags}",
+        command=lambda name: f"python -m paper --only {name}{flags}",
+        whole=f"python -m paper{flags}",
         folder=folder,
         version=__version__,
     )

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from equipoise.display import Progress, silent
 from equipoise.errors import UnknownName
-from equipoise.paper.chapter import Chapter
-from equipoise.paper.kept_work import Part, Result, do_parts
-from equipoise.paper.settings import Settings
-from equipoise.paper.style import to_svg
+from paper.chapter import Chapter
+from paper.kept_work import Part, Result, do_parts
+from paper.settings import Settings
+from paper.style import to_svg
 
 __all__ = ["EXPERIMENTS", "Edition", "run_paper", "work_of"]
 
 EXPERIMENTS = {
-    "blackbox": ("equipoise.paper.blackbox", "equipoise.paper.blackbox_chapter"),
-    "synthetic": ("equipoise.paper.synthetic", "equipoise.paper.synthetic_chapter"),
-    "embedded": ("equipoise.paper.embedded", "equipoise.paper.embedded_chapter"),
-    "theorems": ("equipoise.paper.bounds_chapter", "equipoise.paper.bounds_chapter"),
-    "families": ("equipoise.paper.families", "equipoise.paper.families"),
-    "notes": ("equipoise.paper.notes", "equipoise.paper.notes"),
+    "blackbox": ("paper.blackbox", "paper.blackbox_chapter"),
+    "synthetic": ("paper.synthetic", "paper.synthetic_chapter"),
+    "embedded": ("paper.embedded", "paper.embedded_chapter"),
+    "theorems": ("paper.bounds_chapter", "paper.bounds_chapter"),
+    "families": ("paper.families", "paper.families"),
+    "notes": ("paper.notes", "paper.notes"),
 }
 """Name -> the modules with its ``parts`` and with its ``tell``, in the order of the page."""
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.audits.exp import ExpAudit
-from equipoise.paper.embedding import embed_adult
-from equipoise.paper.kept_work import Part, Result
-from equipoise.paper.mixture_runs import (
+from equipoise.question import Costs, Question
+from paper.embedding import embed_adult
+from paper.kept_work import Part, Result
+from paper.mixture_runs import (
     DELTA,
     AdaptiveRuns,
     AuditRun,
     run_adaptive,
     run_published,
 )
-from equipoise.paper.settings import Settings
-from equipoise.question import Costs, Question
+from paper.settings import Settings
 
 __all__ = [
     "COST_PAIRS",

@@ -1,4 +1,4 @@
-"""``equipoise paper``: reproduce every experiment of the paper."""
+"""``python -m paper``: reproduce every experiment of the paper."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import bar, console, print_json, working
+from equipoise.cli.console import bar, console, fail, print_json, working
 from equipoise.cli.options import Json
+from equipoise.errors import EquipoiseError
 
 if TYPE_CHECKING:
-    from equipoise.paper import Edition
+    from paper import Edition
 
-__all__ = ["app"]
+__all__ = ["app", "main"]
 
 app = typer.Typer(add_completion=False)
 
@@ -49,11 +50,11 @@ def paper(
 
     What is there from an earlier run and still holds is not run again.
 
-    Example: equipoise paper --only blackbox --quick
+    Example: python -m paper --only blackbox --quick
     """
     with working("Setting out …"):
-        from equipoise.paper import Settings, run_paper
-        from equipoise.paper.page import write_docs, write_results
+        from paper import Settings, run_paper
+        from paper.page import write_docs, write_results
 
         settings = Settings(quick, seed, _law_school(law_school))
     with bar("experiments") as progress:
@@ -110,3 +111,18 @@ def _show(edition: Edition, out: Path) -> None:
         f"{edition.wall:,.0f} s now.\nPage: {out / 'paper.html'}",
         markup=False,
     )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; bad input is one line and code 2."""
+    try:
+        app(arguments, prog_name="python -m paper", standalone_mode=False)
+    except EquipoiseError as error:
+        try:
+            fail(str(error))
+        except typer.Exit as end:
+            raise SystemExit(end.exit_code) from error
+
+
+if __name__ == "__main__":
+    main()

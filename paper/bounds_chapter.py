@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.bounds import baseline_bound, exp_bound, family_bound, lower_bound, rs_bound
-from equipoise.paper.chapter import Chapter, make_chapter, words_of
-from equipoise.paper.kept_work import Part, Result, of_kind
-from equipoise.paper.proof_worlds import lower_bound_pair
-from equipoise.paper.settings import Settings
-from equipoise.paper.style import AUDITS, legend_below, new_figure
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld, MixtureWorld
+from paper.chapter import Chapter, make_chapter, words_of
+from paper.kept_work import Part, Result, of_kind
+from paper.proof_worlds import lower_bound_pair
+from paper.settings import Settings
+from paper.style import AUDITS, legend_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,11 @@ import numpy as np
 
 from equipoise.bounds import rs_expectation
 from equipoise.mixture.model import MixtureModel, fit_model
-from equipoise.paper.kept_work import Part, Result
-from equipoise.paper.mixture_runs import (
+from equipoise.question import Costs, Question
+from equipoise.worlds import CellWorld
+from equipoise.worlds.mixture import MixturePast, MixtureWorld
+from paper.kept_work import Part, Result
+from paper.mixture_runs import (
     DELTA,
     AdaptiveRuns,
     AuditRun,
@@ -18,11 +21,8 @@ from equipoise.paper.mixture_runs import (
     run_exp,
     run_published,
 )
-from equipoise.paper.settings import Settings
-from equipoise.paper.synthetic_world import find_world
-from equipoise.question import Costs, Question
-from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixturePast, MixtureWorld
+from paper.settings import Settings
+from paper.synthetic_world import find_world
 
 __all__ = [
     "COST_PAIRS",

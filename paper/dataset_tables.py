@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.bounds import baseline_expectation, rs_expectation
-from equipoise.paper.classifiers import COMPLETE, classify, decide, read_people
-from equipoise.paper.kept_work import Result
 from equipoise.question import Costs, Question
 from equipoise.worlds.data import adult, law_school
+from paper.classifiers import COMPLETE, classify, decide, read_people
+from paper.kept_work import Result
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
