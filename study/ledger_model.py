@@ -272,7 +272,7 @@ class LedgerMachine(RuleBasedStateMachine):
     # -- helpers ----------------------------------------------------------------------------------
 
     def _do(self, who: int, command: do.Command) -> Any:
-        return self._through_crashes(lambda: self.programs[who]._one(command))
+        return self._through_crashes(lambda: self.programs[who].do(command))
 
     def _through_crashes(self, call: Callable[[], Any]) -> Any:
         """Call; after a crash, call again as a program would."""

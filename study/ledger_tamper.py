@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from equipoise.assist import Assist
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.connection import Connection, connect
@@ -21,14 +22,12 @@ from equipoise.ledger.store import Store
 from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixtureWorld
 from study import _attacks
 from study.ledger_kill import place
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
-FEATURED = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.3})
 ROUND = 250  # changes of one database
-TABLES = ("audits", "events", "people", "snapshots", "features", "ledger_schema")
+TABLES = ("audits", "events", "people", "snapshots", "ledger_schema")
 WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000000Z", "{}")
 
 
@@ -82,23 +81,22 @@ def small_audit(ledger: str, people: int, **more: Any) -> LiveAudit:
     return live
 
 
-def with_features(ledger: str, people: int) -> LiveAudit:
-    """Return an audit that keeps feature vectors."""
+def with_scores(ledger: str, people: int) -> LiveAudit:
+    """Return an audit that looks at scores before it asks."""
     live = LiveAudit.create(
         ledger,
-        "featured",
-        FEATURED.past(3000, 0),
-        Question("equal_opportunity", gamma=0.1, epsilon=0.2, delta=0.1),
-        Costs(feature=5, label=100),
-        audit="exp",
-        options={"tau": 5, "coarse_tau": 2, "features": 60, "weights": "map"},
+        "scored",
+        WORLD.past(None, 0),
+        Question("false_omission_parity", gamma=0.05, epsilon=0.1),
+        Costs(feature=1, label=100),
+        options={"assist": Assist(max_price=400)},
     )
-    for i, person in enumerate(FEATURED.draw(people, 1)):
-        reply = live.ask(f"p{i}", person.group, person.decision)
+    rng = random.Random(0)
+    for i, person in enumerate(WORLD.draw(people, 1)):
+        score, price = rng.gauss(3.0 * person.outcome, 1.0), rng.randint(50, 400)
+        reply = live.ask(f"p{i}", person.group, person.decision, score=score, price=price)
         if reply.want is Want.LABEL:
             live.tell(reply.person, person.outcome)
-        elif reply.want is Want.FEATURES:
-            live.tell(reply.person, features=person.features)
     return live
 
 
@@ -141,7 +139,7 @@ def tamper_with_tables(ledger: str, count: int, seed: int) -> tuple[int, list[st
     """
     before, driver.SNAPSHOT_EVERY = driver.SNAPSHOT_EVERY, 20
     try:
-        lives = [small_audit(ledger, 25), with_features(ledger, 60)]
+        lives = [small_audit(ledger, 25), with_scores(ledger, 60)]
     finally:
         driver.SNAPSHOT_EVERY = before
     heads = [(live.checkpoint().seq, live.checkpoint().hash) for live in lives]
@@ -171,7 +169,7 @@ def _targets(store: Store) -> list[tuple[str, str]]:
             cursor = connection.run(f"SELECT * FROM {table}")
             found += [(table, column[0]) for column in cursor.description]
             cursor.fetchall()
-            if table in ("audits", "events", "people", "features"):
+            if table in ("audits", "events", "people"):
                 found.append((table, "a row is gone"))
             if table in ("people", "events"):
                 found.append((table, "a row is doubled"))
@@ -309,7 +307,7 @@ def _another(old: Any, rng: random.Random) -> Any:
 
 def _is_noticed(ledger: str, heads: list[tuple[int, str]]) -> bool:
     """Whether one of the audits no longer opens or verifies."""
-    for name, head in zip(("tampered", "featured"), heads, strict=True):
+    for name, head in zip(("tampered", "scored"), heads, strict=True):
         try:
             live = LiveAudit.open(ledger, name)
         except (LedgerError, ValueError):

@@ -27,7 +27,7 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.history.past import Past
-from equipoise.ledger import Checkpoint, Reply, Status, inputs
+from equipoise.ledger import Checkpoint, Reply, Status
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.question import Costs, Question, Want
@@ -165,11 +165,9 @@ class RemoteAudit:
         rows = (do.made(do.Ask, row, "person, group, decision") for row in people)
         return self._many("/people", "people", rows)
 
-    def tell(
-        self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
-    ) -> Reply:
-        """Bring an outcome (or features, where those were wanted), in any order, at any time."""
-        return self._one("/outcome", do.Tell(person, outcome, inputs.vector(person, features)))
+    def tell(self, person: str, outcome: int) -> Reply:
+        """Bring an outcome, in any order, at any time."""
+        return self._one("/outcome", do.Tell(person, outcome))
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
@@ -197,7 +195,7 @@ class RemoteAudit:
         return self._about(person, "/correction", {"outcome": outcome, "why": why})
 
     def erase(self, person: str) -> Reply:
-        """Forget a person: pseudonym, key and features are gone, chain and money stay provable."""
+        """Forget a person: pseudonym, and key are gone, chain and money stay provable."""
         return _reply(self._call("DELETE", f"/people/{_part(person)}"))
 
     # -- the audit --------------------------------------------------------------------------------
@@ -354,6 +352,7 @@ def _part(name: str) -> str:
 def _apart(command: Command) -> tuple[str, dict[str, Any]]:
     """Return whom a command is about, and what it says of them."""
     said = {field.name: getattr(command, field.name) for field in fields(command)}
+    del said["command"]
     return said.pop("person"), {k: v for k, v in said.items() if v is not None and v != ""}
 
 

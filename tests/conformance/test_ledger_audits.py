@@ -8,24 +8,17 @@ from typing import Any
 
 import pytest
 
-from equipoise.errors import ProtocolError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.commands import Correct, Tell
+from equipoise.ledger.commands import Correct
 from equipoise.ledger.export import verify_export
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixtureWorld
 
 CELLS = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
-LAWS = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.3})
-OVERLAPPING = MixtureWorld.synthetic(separation=0.5, approval={"0": 0.5, "1": 0.3})
-SMALL_EXP = {"tau": 15, "coarse_tau": 15, "features": 60}
 CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "adaptive": ("adaptive", CELLS, {}),
     "rs": ("rs", CELLS, {"tau": 20}),
     "baseline": ("baseline", CELLS, {"tau": 20}),
-    "exp, features": ("exp", LAWS, {**SMALL_EXP, "weights": "map"}),
-    "exp, fall-back": ("exp", OVERLAPPING, SMALL_EXP),
 }
 
 
@@ -38,13 +31,6 @@ def begin(ledger: str, case: str, **more: Any) -> LiveAudit:
     )
 
 
-def tell(live: LiveAudit, person: str, want: Want, outcome: int, features: Any) -> None:
-    if want is Want.LABEL:
-        live.tell(person, outcome)
-    else:
-        live.tell(person, features=features)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_an_audit_survives_delays_and_restarts(
     ledger: str, case: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -53,16 +39,16 @@ def test_an_audit_survives_delays_and_restarts(
     live = begin(ledger, case, max_in_flight=30)
     world = CASES[case][1]
     rng = random.Random(0)
-    waiting: list[tuple[str, Want, int, Any]] = []
+    waiting: list[tuple[str, int]] = []
     for number, person in enumerate(world.draw(400, 1)):
         if number % 130 == 129:
             live.close_ledger()
             live = LiveAudit.open(ledger, case)
         reply = live.ask(f"p{number}", person.group, person.decision)
         if reply.want is not Want.NOTHING:
-            waiting.append((reply.person, reply.want, person.outcome, person.features))
+            waiting.append((reply.person, person.outcome))
         while len(waiting) > 20 or (waiting and rng.random() < 0.5):
-            tell(live, *waiting.pop(rng.randrange(len(waiting))))
+            live.tell(*waiting.pop(rng.randrange(len(waiting))))
         if reply.why == "decided":
             break
     live.verify()
@@ -70,7 +56,7 @@ def test_an_audit_survives_delays_and_restarts(
     checkpoint = live.export(tmp_path / "export.jsonl")
     summary, repeated = verify_export(tmp_path / "export.jsonl", head=checkpoint.hash)
     assert summary.events == checkpoint.seq
-    assert repeated == (case != "exp, features")
+    assert repeated
 
 
 @pytest.mark.parametrize("case", ["adaptive", "rs"])
@@ -107,7 +93,7 @@ def test_corrections_are_survived_by_every_audit(case: str) -> None:
     for number, person in enumerate(world.draw(300, 1)):
         reply = live.ask(f"p{number}", person.group, person.decision)
         if reply.want is not Want.NOTHING:
-            tell(live, reply.person, reply.want, person.outcome, person.features)
+            live.tell(reply.person, person.outcome)
     known = live.people(states=("REVEALED",))
     wrong = [Correct(row.person, 1 - row.outcome, "swapped") for row in known[::4]]
     assert not any(reply.problem for reply in live.run(wrong))
@@ -115,60 +101,5 @@ def test_corrections_are_survived_by_every_audit(case: str) -> None:
     for number, person in enumerate(world.draw(100, 2)):
         reply = live.ask(f"later {number}", person.group, person.decision)
         if reply.want is not Want.NOTHING:
-            tell(live, reply.person, reply.want, person.outcome, person.features)
-    live.verify()
-
-
-def test_features_can_be_erased_after_the_verdict(ledger: str) -> None:
-    live = begin(ledger, "exp, features")
-    for number, person in enumerate(LAWS.draw(1500, 1)):
-        reply = live.ask(f"p{number}", person.group, person.decision)
-        if reply.want is not Want.NOTHING:
-            if number == 0:
-                with pytest.raises(ProtocolError, match="once there is a verdict"):
-                    live.erase_features()
-            tell(live, reply.person, reply.want, person.outcome, person.features)
-        if reply.why == "decided":
-            break
-    verdict = live.finding.verdict
-    assert verdict in (Verdict.FAIR, Verdict.UNFAIR)
-    live.erase_features()
-    again = LiveAudit.open(ledger, "exp, features")
-    assert again.finding.verdict is verdict
-    assert again.ask("late", "1", 0).why == "concluded"
-    assert again._store.features(again.row.id, 1) is None
-    again.verify()
-
-
-def test_an_outcome_is_no_answer_to_a_request_for_features(ledger: str) -> None:
-    live = begin(ledger, "exp, features")
-    for number, person in enumerate(LAWS.draw(1500, 1)):
-        reply = live.ask(f"p{number}", person.group, person.decision)
-        if reply.want is Want.FEATURES:
-            break
-        if reply.want is Want.LABEL:
             live.tell(reply.person, person.outcome)
-    with pytest.raises(ProtocolError, match=r"features .* were asked for, not an outcome"):
-        live.tell(reply.person, 1)
-    live.tell(reply.person, features=person.features)
-    assert live.tell(reply.person, features=person.features).repeated
-    assert live.person(reply.person).state == "DESCRIBED"
-    live.verify()
-
-
-def test_features_of_the_wrong_length_are_refused_alone(ledger: str) -> None:
-    live = begin(ledger, "exp, features")
-    drawn, wanted = iter(enumerate(LAWS.draw(1500, 1))), []
-    while len(wanted) < 3:
-        number, person = next(drawn)
-        reply = live.ask(f"p{number}", person.group, person.decision)
-        if reply.want is Want.FEATURES:
-            wanted.append((reply.person, tuple(person.features)))
-        elif reply.want is Want.LABEL:
-            live.tell(reply.person, person.outcome)
-    wanted[1] = (wanted[1][0], (*wanted[1][1], 1.0))
-    replies = live.run([Tell(name, None, features) for name, features in wanted])
-    assert [reply.state for reply in replies] == ["DESCRIBED", "", "DESCRIBED"]
-    assert "'features' must be a vector of length" in str(replies[1].problem)
-    assert live.person(wanted[1][0]).state == "RESERVED"
     live.verify()

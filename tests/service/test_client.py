@@ -138,8 +138,9 @@ def test_errors_are_the_ledgers(served: Served) -> None:
 
 
 def test_it_has_the_methods_of_a_live_audit() -> None:
-    elsewhere = {"run", "settle", "open", "acting_as", "close_ledger", "export", "lines", "trace",
-                 "replay", "erase_features", "person", "pending_by_day", "scrub",
+    elsewhere = {"do", "results",
+                 "run", "settle", "open", "acting_as", "close_ledger", "export", "lines", "trace",
+                 "replay", "person", "pending_by_day", "scrub",
                  "good_shares"}  # fmt: skip
     of_live = {
         name for name, _ in inspect.getmembers(LiveAudit, inspect.isroutine) if name[0] != "_"

@@ -1,24 +1,47 @@
-"""What may be done to an audit, and what comes back."""
+"""What may be done to an audit, and what comes back.
+
+A command is a frozen dataclass; its field ``command`` is the tag by which it is known outside.
+``to_dict`` leaves out what is at its default, and :func:`read_command` builds the command again,
+so commands travel as JSON as they are::
+
+    {"command": "ask", "person": "p-17", "group": "A", "decision": 0}
+    {"command": "pause", "why": "a holiday", "key": "f3a9…"}
+
+A :class:`Reply` travels the same way (``to_dict``, ``from_dict``). Whoever runs commands answers
+each with a reply or with the reason why not (an :class:`~equipoise.errors.EquipoiseError`), in
+their order; a refused command leaves no trace, except that a conflict is itself an event.
+
+Commands about a person may be repeated: what was carried out before is answered from the ledger.
+``key`` makes that true of every command: the first one that carries a key and changes something
+leaves it in its event, and any later one with the same key is answered from the record, however
+late it comes (pause, resume, and the first *pause* once more).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
-from equipoise._json import JsonValue
-from equipoise.errors import EquipoiseError, InvalidInput, require_finite, require_kind
+from equipoise._json import JsonValue, plain
+from equipoise.errors import (
+    EquipoiseError,
+    InvalidInput,
+    UnknownName,
+    require_finite,
+    require_kind,
+)
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
 __all__ = [
+    "COMMANDS",
     "Approve",
     "Ask",
     "Command",
     "Conclude",
     "Correct",
     "Erase",
-    "EraseFeatures",
     "Execute",
     "MarkOverdue",
     "Pause",
@@ -32,14 +55,30 @@ __all__ = [
     "WriteOff",
     "checked",
     "checked_or_refused",
+    "in_batches",
     "made",
+    "person_of",
+    "read_command",
     "shown",
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Keyed(JsonValue):
+    """What all commands have: a client's own key, by which a duplicate is recognised."""
+
+    key: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tag, and every field that is not at its default."""
+        said = {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+        usual = {f.name: f.default for f in fields(self) if f.name != "command"}
+        return {name: v for name, v in said.items() if name not in usual or v != usual[name]}
+
+
 @dataclass(frozen=True)
-class Ask:
-    """Somebody arrived; with a score, of a version, and a price for audits that look."""
+class Ask(Keyed):
+    """Somebody arrived; with a score, of a version, and a price for audits that use scores."""
 
     person: str
     group: str
@@ -47,118 +86,126 @@ class Ask:
     score: float | None = None
     price: int | None = None
     version: str = ""
+    command: Literal["ask"] = field(default="ask", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Tell:
-    """An outcome, or features, became known."""
+class Tell(Keyed):
+    """An outcome became known."""
 
     person: str
-    outcome: int | None = None
-    features: tuple[float, ...] | None = None
+    outcome: int
+    command: Literal["tell"] = field(default="tell", kw_only=True)
 
 
 @dataclass(frozen=True)
-class OfPerson:
-    """Something that happens to a person and needs no more words."""
-
-    person: str
-
-
-class Execute(OfPerson):
+class Execute(Keyed):
     """An override was carried out."""
 
-
-class Withdraw(OfPerson):
-    """A person refused before the override was carried out."""
-
-
-class MarkOverdue(OfPerson):
-    """An outcome should have come by now."""
-
-
-class WriteOff(OfPerson):
-    """An overdue outcome is given up; its worst cost is posted."""
-
-
-class Erase(OfPerson):
-    """Forget a person: pseudonym, key and features."""
+    person: str
+    command: Literal["execute"] = field(default="execute", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Correct:
+class Withdraw(Keyed):
+    """A person refused before the override was carried out."""
+
+    person: str
+    command: Literal["withdraw"] = field(default="withdraw", kw_only=True)
+
+
+@dataclass(frozen=True)
+class MarkOverdue(Keyed):
+    """An outcome should have come by now."""
+
+    person: str
+    command: Literal["overdue"] = field(default="overdue", kw_only=True)
+
+
+@dataclass(frozen=True)
+class WriteOff(Keyed):
+    """An overdue outcome is given up; its worst cost is posted."""
+
+    person: str
+    command: Literal["write_off"] = field(default="write_off", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Erase(Keyed):
+    """Forget a person: pseudonym and key."""
+
+    person: str
+    command: Literal["erase"] = field(default="erase", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Correct(Keyed):
     """A known outcome was wrong."""
 
     person: str
     outcome: int
     why: str
+    command: Literal["correct"] = field(default="correct", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Conclude:
+class Conclude(Keyed):
     """Nobody else is to come."""
 
     why: str
-    person: str = ""
+    command: Literal["conclude"] = field(default="conclude", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Pause:
+class Pause(Keyed):
     """Ask nobody for now."""
 
     why: str
-    person: str = ""
+    command: Literal["pause"] = field(default="pause", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Resume:
+class Resume(Keyed):
     """Ask again."""
 
     why: str
-    person: str = ""
+    command: Literal["resume"] = field(default="resume", kw_only=True)
 
 
 @dataclass(frozen=True)
-class SetBudget:
+class SetBudget(Keyed):
     """Another cap, or none."""
 
     budget: int | None
     why: str
-    person: str = ""
+    command: Literal["set_budget"] = field(default="set_budget", kw_only=True)
 
 
 @dataclass(frozen=True)
-class SetLimits:
+class SetLimits(Keyed):
     """Other limits of what is in flight."""
 
     max_in_flight: int | None
     max_in_flight_groups: Mapping[str, int] = field(default_factory=dict)
     why: str = ""
-    person: str = ""
+    command: Literal["set_limits"] = field(default="set_limits", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Approve:
+class Approve(Keyed):
     """Carry out what somebody else proposed."""
 
     proposal: int
-    person: str = ""
+    command: Literal["approve"] = field(default="approve", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Reject:
+class Reject(Keyed):
     """Drop a proposal."""
 
     proposal: int
     why: str
-    person: str = ""
-
-
-@dataclass(frozen=True)
-class EraseFeatures:
-    """Delete every feature vector."""
-
-    person: str = ""
+    command: Literal["reject"] = field(default="reject", kw_only=True)
 
 
 Command = (
@@ -177,10 +224,36 @@ Command = (
     | SetLimits
     | Approve
     | Reject
-    | EraseFeatures
 )
 
-ABOUT_PEOPLE = (Ask, Tell, OfPerson, Correct)
+COMMANDS: Mapping[str, type[Command]] = {
+    kind.__dataclass_fields__["command"].default: kind for kind in Command.__args__
+}
+"""Tag -> class."""
+
+
+def read_command(data: Mapping[str, Any]) -> Command:
+    """Build a command from what ``to_dict`` gave; its values are checked when it is run.
+
+    Examples
+    --------
+    >>> read_command({"command": "tell", "person": "p-17", "outcome": 1})
+    Tell(key='', person='p-17', outcome=1, command='tell')
+    """
+    require_kind("command", data, Mapping, "an object with the field 'command'")
+    tag = data.get("command")
+    if not isinstance(tag, str) or tag not in COMMANDS:
+        raise UnknownName("command", tag, COMMANDS)
+    try:
+        return COMMANDS[tag].from_dict(data)
+    except TypeError:
+        needed = [f.name for f in fields(COMMANDS[tag]) if f.name not in data]
+        raise InvalidInput(f"the command {tag!r} lacks {' or '.join(map(repr, needed))}") from None
+
+
+def person_of(command: object) -> str:
+    """Return whom a command is about, nobody ('') if it is about the audit."""
+    return str(getattr(command, "person", ""))
 
 
 def checked(command: Command) -> Command:
@@ -193,42 +266,32 @@ def checked(command: Command) -> Command:
     """
     if not isinstance(command, Command):
         raise InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
-    if isinstance(command, ABOUT_PEOPLE):
-        command = replace(command, person=inputs.name("person", command.person))
-    if isinstance(command, Ask):
-        group, decision = inputs.name("group", command.group), command.decision
-        require_finite("score", command.score)
-        return replace(
-            command,
-            group=group,
-            decision=inputs.binary("decision", decision),
-            score=None if command.score is None else float(command.score),
-            price=None if command.price is None else inputs.whole("price", command.price),
-            version=inputs.text("version", command.version),
-        )
-    if isinstance(command, Tell):
-        vector = inputs.vector(command.person, command.features)
-        if command.outcome is None and vector is not None:
-            return Tell(command.person, None, vector)
-        return Tell(command.person, inputs.binary("outcome", command.outcome), vector)
-    if isinstance(command, Correct):
-        command = replace(command, outcome=inputs.binary("outcome", command.outcome))
-    if isinstance(command, SetBudget) and command.budget is not None:
-        command = replace(command, budget=inputs.whole("budget", command.budget))
-    if isinstance(command, Approve | Reject):
-        command = replace(command, proposal=inputs.count("proposal", command.proposal))
-    if isinstance(command, SetLimits):
-        require_kind("max_in_flight_groups", command.max_in_flight_groups, Mapping, "GROUP: N")
-    if isinstance(command, Correct | Conclude | Pause | Resume | SetBudget | SetLimits | Reject):
-        command = replace(command, why=inputs.text("why", command.why))
-    return command
+    found: dict[str, Any] = {}
+    for name in (f.name for f in fields(command) if f.name != "command"):
+        value = getattr(command, name)
+        if name in ("person", "group") or (name == "key" and value != ""):
+            found[name] = inputs.name(name, value)
+        elif name in ("decision", "outcome"):
+            found[name] = inputs.binary(name, value)
+        elif name in ("price", "budget") and value is not None:
+            found[name] = inputs.whole(name, value)
+        elif name == "proposal":
+            found[name] = inputs.count(name, value)
+        elif name in ("why", "version"):
+            found[name] = inputs.text(name, value)
+        elif name == "score" and value is not None:
+            require_finite(name, value)
+            found[name] = float(value)
+        elif name == "max_in_flight_groups":
+            require_kind(name, value, Mapping, "GROUP: N")
+    return replace(command, **found)
 
 
 def made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
     """Return a row as a command, or why it is none."""
     try:
         needed = len(names.split(", "))
-        if needed <= len(row) <= (len(fields(Ask)) if kind is Ask else needed):
+        if needed <= len(row) <= (6 if kind is Ask else needed):
             return kind(*row)
     except TypeError:
         pass
@@ -257,7 +320,8 @@ def in_batches(
         for given, command in zip(batch, part, strict=True):
             result = command if isinstance(command, EquipoiseError) else next(results)
             if isinstance(result, EquipoiseError):
-                result = Reply(shown(getattr(given, "person", "")), problem=str(result))
+                person = getattr(given, "person", "")
+                result = Reply(shown(person), problem=str(result))
             replies.append(result)
     return replies
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from equipoise.errors import EquipoiseError, LedgerError
-from equipoise.ledger.commands import Approve, Command, Correct, Reply
+from equipoise.ledger.commands import Approve, Command, Correct, Reply, person_of
 from equipoise.ledger.failures import driver_errors
 from equipoise.ledger.memory import FeaturesOf
 from equipoise.ledger.pen import NotReady, stamp
@@ -156,7 +156,7 @@ class Driver:
             with store.write(row.id) as turn:
                 state = self._current(turn.head)
                 people = turn.people(
-                    [command.person for _, command in todo if command.person],
+                    [name for _, command in todo if (name := person_of(command))],
                     self._proposed_people(state, todo),
                 )
                 seed = bytes.fromhex(row.seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,12 +26,12 @@ from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.settings import RecordedPast, Settings, rehearse
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.verbs import Verbs
 from equipoise.ledger.verify import GENESIS, canonical, digest
 from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
 
-AT_ONCE = 1000  # commands per transaction in a long batch
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Clock = Callable[[], datetime]
@@ -58,7 +58,7 @@ def list_audits(ledger: str) -> list[AuditRow]:
         store.close()
 
 
-class LiveAudit(Proofs):
+class LiveAudit(Proofs, Verbs):
     """One audit in a ledger; use :meth:`create` or :meth:`open`.
 
     Every method may be called from many threads and many processes at once, and repeated after a
@@ -181,7 +181,7 @@ class LiveAudit(Proofs):
             body=body,
         )
         live = cls(store, row, now, who)
-        live._run([])  # past data alone may give the verdict
+        live.results([])  # past data alone may give the verdict
         return live
 
     @classmethod
@@ -210,47 +210,6 @@ class LiveAudit(Proofs):
 
     # -- people -----------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        person: str,
-        group: str,
-        decision: int,
-        *,
-        score: float | None = None,
-        price: int | None = None,
-        version: str = "",
-    ) -> Reply:
-        """Say what is wanted of somebody who arrived; the same for ever after.
-
-        ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
-        """
-        return self._one(do.Ask(person, group, decision, score, price, version))
-
-    def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
-        """Ask about many; a refused one has its ``problem`` set and holds up nobody.
-
-        Each is a person, a group and a decision, then perhaps a score, a price and a version.
-        """
-        return self._many(do.made(do.Ask, row, "person, group, decision") for row in people)
-
-    def tell(
-        self, person: str, outcome: int | None = None, features: Sequence[float] | None = None
-    ) -> Reply:
-        """Bring an outcome (or features, where those were wanted), in any order, at any time."""
-        return self._one(do.Tell(person, outcome, inputs.vector(person, features)))
-
-    def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
-        """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        return self._many(do.made(do.Tell, row, "person, outcome") for row in outcomes)
-
-    def executed(self, person: str) -> Reply:
-        """Say that the override was carried out."""
-        return self._one(do.Execute(person))
-
-    def withdraw(self, person: str) -> Reply:
-        """Say that the person refused: the hold is released, the outcome stays unknown."""
-        return self._one(do.Withdraw(person))
-
     def overdue(self, *, days: float | None = None) -> list[Reply]:
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
         limit = self.settings.overdue_after if days is None else days
@@ -264,15 +223,7 @@ class LiveAudit(Proofs):
             for row in open_requests
             if row.person is not None and row.asked < before
         ]
-        return self._many(late)
-
-    def write_off(self, person: str) -> Reply:
-        """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
-        return self._one(do.WriteOff(person))
-
-    def correct(self, person: str, outcome: int, why: str) -> Reply:
-        """Replace a known outcome by the right one; the old event stays."""
-        return self._one(do.Correct(person, outcome, why))
+        return self.run(late)
 
     def erase(self, person: str, *, scrub: bool = True) -> Reply:
         """Forget a person: pseudonym, key and features are gone, chain and money stay provable.
@@ -283,7 +234,7 @@ class LiveAudit(Proofs):
         ``scrub`` also rewrites the database's files, so that no copy stays in unused space; do it
         once after many.
         """
-        reply = self._one(do.Erase(person))
+        reply = self.do(do.Erase(person))
         if scrub and reply.state == "ERASED":
             self.scrub()
         return reply
@@ -294,52 +245,12 @@ class LiveAudit(Proofs):
 
     # -- the audit --------------------------------------------------------------------------------
 
-    def conclude(self, why: str = "nobody else is to come") -> Finding | None:
-        """Say that nobody else will come; return what the evidence supports."""
-        self._one(do.Conclude(why))
-        return self.finding
-
-    def pause(self, why: str) -> Reply:
-        """Ask nobody for now; outcomes are taken all the same."""
-        return self._one(do.Pause(why))
-
-    def resume(self, why: str) -> Reply:
-        """Ask again."""
-        return self._one(do.Resume(why))
-
-    def set_budget(self, budget: int | None, why: str) -> Reply:
-        """Change the cap: up freely, down to what is spent or held; None for no cap."""
-        return self._one(do.SetBudget(budget, why))
-
-    def set_limits(
-        self,
-        max_in_flight: int | None,
-        max_in_flight_groups: Mapping[str, int] | None = None,
-        *,
-        why: str,
-    ) -> Reply:
-        """Change how many requests may be without an outcome at once."""
-        return self._one(do.SetLimits(max_in_flight, max_in_flight_groups or {}, why))
-
-    def approve(self, proposal: int) -> Reply:
+    def approve(self, proposal: int, *, key: str = "") -> Reply:
         """Carry out what somebody else proposed, where the audit asks for a second person."""
-        reply = self._one(do.Approve(proposal))
+        reply = super().approve(proposal, key=key)
         if reply.state == "ERASED":
             self.scrub()
         return reply
-
-    def reject(self, proposal: int, why: str) -> Reply:
-        """Drop a proposal."""
-        return self._one(do.Reject(proposal, why))
-
-    def erase_features(self) -> None:
-        """Delete every feature vector, after the verdict; chain and money stay provable."""
-        self._one(do.EraseFeatures())
-        self.scrub()
-
-    def run(self, commands: Iterable[Command]) -> list[Reply]:
-        """Carry out commands of any kind; a refused one has its ``problem`` set."""
-        return self._many(commands)
 
     def settle(self, work: Sequence[tuple[str, Command]]) -> list[Reply | EquipoiseError]:
         """Carry out what several actors want in one commit; each gets a reply, or why not.
@@ -434,18 +345,8 @@ class LiveAudit(Proofs):
         """Return how the evidence grew, at about so many moments, with answers as known now."""
         return self._driver.read(lambda state: state.memory.trace(points))
 
-    # -- helpers ----------------------------------------------------------------------------------
-
-    def _one(self, command: Command) -> Reply:
-        (result,) = self._run([do.checked(command)])
-        if isinstance(result, EquipoiseError):
-            raise result
-        return result
-
-    def _many(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
-        return do.in_batches(commands, AT_ONCE, self._run)
-
-    def _run(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
+    def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
+        """Carry out checked commands; return, once stored, a result for each."""
         return self._driver.run(commands, self.actor, self._clock())
 
 

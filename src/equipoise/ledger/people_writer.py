@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from equipoise.assist.options import require_seen
 from equipoise.errors import Conflict, ProtocolError, UnknownName
 from equipoise.ledger import commands as do
@@ -121,8 +119,6 @@ class PeopleWriter(Pen):
 
     def _tell(self, command: do.Tell) -> Reply:
         row = self._row(command.person)
-        if command.outcome is None:
-            return self._describe(row, command.features)
         outcome = command.outcome
         if row.want == Want.FEATURES:
             raise ProtocolError(f"features of person {row.person!r} were asked for, not an outcome")
@@ -136,8 +132,7 @@ class PeopleWriter(Pen):
             data["late"] = row.state == "WRITTEN_OFF"
             data["after_verdict"] = self.state.recorded is not None
             data["outcome"] = outcome
-            self._keep(row, command.features, data)
-            self._append("revealed", data, features=command.features)
+            self._append("revealed", data)
             row.state = "REVEALED"
         row.outcome = outcome
         return self._changed_reply(row)
@@ -155,21 +150,6 @@ class PeopleWriter(Pen):
             f"correct({row.person!r}, {outcome}, why) (equipoise audit correct "
             f"{self.state.settings.name} {row.person} {outcome} --why REASON)"
         )
-
-    def _describe(self, row: PersonRow, features: tuple[float, ...] | None) -> Reply:
-        if row.state == "DESCRIBED":
-            return reply_about(row, repeated=True)
-        if row.want != Want.FEATURES or not row.open:
-            raise ProtocolError(f"no features of person {row.person!r} were asked for")
-        if not self.state.ready:
-            raise NotReady
-        if not self.state.features_erased:
-            self.state.memory.audit.check_features(row.group_name, np.asarray(features))
-        data = self._post(row, row.hold)
-        self._keep(row, features, data)
-        self._append("described", data, features=features)
-        row.state = "DESCRIBED"
-        return self._changed_reply(row)
 
     def _execute(self, command: do.Execute) -> Reply:
         row = self._row(command.person)

@@ -89,15 +89,6 @@ class Writer(PeopleWriter):
         own = {"max_in_flight": command.max_in_flight, "max_in_flight_groups": groups}
         return self._change("limits", {**own, "why": command.why}, "LIMITS")
 
-    def _erase_features(self, command: do.EraseFeatures) -> Reply:
-        if self.state.features_erased:
-            return Reply("", state="ERASED", repeated=True)
-        if self.state.recorded is None:
-            raise ProtocolError("features can be erased once there is a verdict; there is none yet")
-        self.erase_features = True
-        self._append("features_erased", {})
-        return Reply("", state="ERASED")
-
     def _change(self, kind: str, own: dict[str, Any], done: str) -> Reply:
         if (waiting := self._propose(kind, own)) is not None:
             return waiting
@@ -177,5 +168,4 @@ RULES: dict[type, Callable[[Writer, Any], Reply]] = {
     do.SetLimits: Writer._set_limits,
     do.Approve: Writer._approve,
     do.Reject: Writer._reject,
-    do.EraseFeatures: Writer._erase_features,
 }

@@ -60,7 +60,7 @@ async def withdraw(visit: Writing) -> JSONResponse:
 
 @router.put("/people/{person}/outcome", response_model=Reply, openapi_extra=takes(models.Outcome))
 async def tell(request: Request) -> JSONResponse:
-    """Bring an outcome (or features, where those were wanted), in any order, at any time."""
+    """Bring an outcome in any order, at any time."""
     visit, body = await write(request), await read_body(request, models.Outcome)
     return await _one(visit, _tell(visit.person, body))
 
@@ -190,7 +190,7 @@ async def _many(visit: Visit, commands: Sequence[Command]) -> JSONResponse:
         if isinstance(result, LedgerError):  # nothing of the batch was stored
             raise visit.problem(result, commands[0])
     found = [
-        {"person": command.person, "problem": visit.problem(result, command).to_dict()}
+        {"person": do.person_of(command), "problem": visit.problem(result, command).to_dict()}
         if isinstance(result, EquipoiseError)
         else visit.reply(result)
         for command, result in zip(commands, results, strict=True)
@@ -203,8 +203,7 @@ def _ask(person: str, seen: models.Arrival) -> do.Ask:
 
 
 def _tell(person: str, told: models.Outcome) -> do.Tell:
-    vector = None if told.features is None else tuple(told.features)
-    return do.Tell(person, told.outcome, vector)
+    return do.Tell(person, told.outcome)
 
 
 def _shown(row: PersonRow) -> dict[str, object]:

@@ -54,10 +54,9 @@ class Arrivals(Model):
 
 
 class Outcome(Model):
-    """How it turned out, or the features that were wanted."""
+    """How it turned out."""
 
-    outcome: Bit | None = None
-    features: Annotated[list[Number], Field(min_length=1, max_length=1000)] | None = None
+    outcome: Bit
 
 
 class NamedOutcome(Outcome):
