@@ -13,7 +13,7 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, mixture as mixture, worlds as worlds
-    from equipoise.assist import Assist as Assist, ScoreModel as ScoreModel
+    from equipoise.assist import Assist as Assist
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from equipoise.worlds import World as World, data as data
 
 _NAMES = {
-    "assist": "Assist ScoreModel",
+    "assist": "Assist",
     "assume": "Assume",
     "audits.base": "Audit",
     "bounds": "LowerBound Price lower_bound",

@@ -20,7 +20,12 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
     for path in sorted(DOCS.rglob("*.md"))
     if DOCS / "generated" not in path.parents
 ]
-GUIDES = ["docs/ask-tell.md", "docs/how-to/choose-a-question.md", "docs/tutorials/court.md"]
+GUIDES = [
+    "docs/ask-tell.md",
+    "docs/how-to/choose-a-question.md",
+    "docs/how-to/look-first.md",
+    "docs/tutorials/court.md",
+]
 SLOW_GUIDES = [
     "docs/how-to/keep.md",
     "docs/how-to/read-data.md",

@@ -1,6 +1,5 @@
 """Scores before labels: scores and prices decide who is asked, a draw keeps it honest."""
 
-from equipoise.assist.model import ScoreModel
 from equipoise.assist.options import Assist
 
-__all__ = ["Assist", "ScoreModel"]
+__all__ = ["Assist"]

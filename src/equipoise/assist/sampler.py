@@ -1,7 +1,15 @@
-"""Per group: the score's calibration and the sampling rule that follows for the next person.
+"""Whom to ask, by score and price: what a score says of the outcome, and the rule that follows.
 
-Everything it says about a person to come follows from people settled before. So the sizes of bets
-are fixed before the next score is read.
+Labels bought so far calibrate the score: a logistic curve gives the order, strata of it the rates,
+both drawn towards one common rate as far as labels are few. With rates right, a person's
+observation has variance ``Var m + E[r(1-r)/pi]`` and costs ``c_feat + E[pi price (1-r)]`` on
+average. Their product is least for sampling probabilities proportional to ``sqrt(r / price)``; one
+factor for all of them is found by search, with a floor, since rare large observations make bets
+small, and a limit on people scored per label.
+
+None of it touches the guarantee: a wrong rate is a wrong guess, and costs money at most. Everything
+said about a person to come follows from people settled before, so the sizes of bets are fixed
+before the next score is read.
 """
 
 from __future__ import annotations
@@ -12,12 +20,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assist.calibration import calibrate
 from equipoise.assist.options import Assist
-from equipoise.assist.rule import SamplingRule, make_rule
-from equipoise.evidence.observation import Observation, Sizing
+from equipoise.evidence.observation import Sizing
+from equipoise.question import ScoreRecord
 
-__all__ = ["ScoreRecords", "ScoreSampler"]
+__all__ = ["SamplingRule", "ScoreRecords", "ScoreSampler", "Strata", "calibrate", "slope_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -27,11 +34,25 @@ RECENT = 1_000  # people whose scores and prices a rule goes by
 FADE = 0.9  # of what was seen of the observations' width is kept at a plan
 ENOUGH = 50  # observations before their width is judged
 EXCESS = 1.5  # standard errors that a width must be beyond
+START = 15  # labels of a group before its score is used
+FEW = 3  # … and of each outcome
+STRATA = 6
+SIGNIFICANT = 2.0  # the slope's square over its variance, at least
+GUARD = 0.5  # standard errors taken off the slope
+SHRINK = 12.0  # labels that the curve's rate counts as, in a stratum
+FLAT = 3.0  # labels of the rarer outcome that the common rate counts as
+FLOOR = 0.15  # the least chance, as a share of the largest
+HYSTERESIS = 0.03  # a group stays assisted this far beyond the gate
+_KAPPAS = np.geomspace(0.02, 3.0, 30)
 
 
 @dataclass(frozen=True)
 class ScoreRecords:
-    """People as they were looked at: guesses, chances, and who is asked."""
+    """Scored people as arrays; :class:`~equipoise.question.ScoreRecord` is one of them.
+
+    ``scores`` are NaN for people without one; ``m`` is the guess of the outcome, ``pi`` the chance
+    of asking, ``asked`` what the draws said.
+    """
 
     scores: Array
     prices: Array
@@ -39,21 +60,79 @@ class ScoreRecords:
     pi: Array
     asked: Flags
 
+    @classmethod
+    def of(cls, record: ScoreRecord) -> ScoreRecords:
+        """Return one person."""
+        score = np.nan if record.score is None else record.score
+        seen = np.array([[score], [record.price], [record.m], [record.pi]], dtype=np.float64)
+        return cls(seen[0], seen[1], seen[2], seen[3], np.array([record.asked]))
+
     def ends(self) -> Array:
-        """Return Z for the outcomes 0 and 1, shape (n, 2)."""
+        """Return ``Z = m + asked (Y - m) / pi`` for the outcomes 0 and 1, shape (n, 2)."""
         ends = [self.m + np.where(self.asked, (y - self.m) / self.pi, 0.0) for y in (0, 1)]
         return np.stack(ends, axis=1)
 
-    def observation(self) -> Observation:
-        """Return the only one."""
-        return Observation(float(self.m[0]), float(self.pi[0]), asked=bool(self.asked[0]))
+
+class ScoreSampler:
+    """Samples people by score and price, a rule per group, remade whenever bets are sized anew.
+
+    People come as arrays, one entry each; groups are given by position.
+
+    Parameters
+    ----------
+    assist
+        The options.
+    feature_costs
+        What a score costs, per group.
+    """
+
+    def __init__(self, assist: Assist, feature_costs: Sequence[float]) -> None:
+        self._assist = assist
+        self._features = list(feature_costs)
+        self._groups = [_Group() for _ in self._features]
+
+    def sample(self, groups: Ints, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
+        """Return whom to ask; nothing is remembered yet. Without a rule everybody is asked."""
+        m, pi = np.zeros(len(groups)), np.ones(len(groups))
+        for group in np.unique(groups):
+            if (rule := self._groups[group].rule) is not None:
+                own = groups == group
+                m[own], pi[own] = rule.chances(scores[own], prices[own])
+        return ScoreRecords(scores, prices, m, pi, draws < pi)
+
+    def remember(self, groups: Ints, records: ScoreRecords) -> None:
+        """Note people who were scored."""
+        for group in np.unique(groups):
+            own, known = groups == group, self._groups[group]
+            known.scores.extend(records.scores[own].tolist())
+            known.prices.extend(records.prices[own].tolist())
+            known.measure(records.m[own & ~records.asked])
+
+    def learn(self, groups: Ints, numbers: Ints, records: ScoreRecords, outcomes: Ints) -> None:
+        """Take in the labels of those who were asked, by the numbers of their requests."""
+        z = np.where(outcomes == 1, records.ends()[:, 1], records.ends()[:, 0])
+        for group in np.unique(groups):
+            told, known = np.flatnonzero((groups == group) & records.asked), self._groups[group]
+            labels = zip(records.scores[told].tolist(), outcomes[told].tolist(), strict=True)
+            known.labels.update(zip(numbers[told].tolist(), labels, strict=True))
+            known.measure(z[told])
+
+    def relearn(self, group: int, number: int, score: float, outcome: int) -> None:
+        """Take in another outcome of a label."""
+        self._groups[group].labels[number] = (score, outcome)
+
+    def sizings(self) -> list[Sizing | None]:
+        """Make all rules anew; return how bets on each group are sized from now on."""
+        for own, feature in zip(self._groups, self._features, strict=True):
+            own.remake(feature, self._assist)
+        return [None if own.rule is None else own.rule.sizing for own in self._groups]
 
 
 @dataclass
 class _Group:
     """What is known of one group's people."""
 
-    scores: list[float] = field(default_factory=list)  # of everybody looked at
+    scores: list[float] = field(default_factory=list)  # of everybody scored
     prices: list[float] = field(default_factory=list)
     labels: dict[int, tuple[float, int]] = field(default_factory=dict)  # score, outcome
     rule: SamplingRule | None = None
@@ -73,93 +152,207 @@ class _Group:
         error = np.sqrt(max(second / n - mean * mean, 0.0) / n)
         return float(np.clip(mean - EXCESS * error, 1.0, 4.0))
 
+    def measure(self, z: Array) -> None:
+        """Note how far observations were from what the rule expected."""
+        if self.rule is not None and len(z):
+            d = (z - self.rule.sizing.mean) ** 2 / self.rule.variance
+            self.width += len(z), d.sum(), (d * d).sum()
 
-class ScoreSampler:
-    """Samples people by score and price, a rule per group; a Sizer of the evidence.
+    def remake(self, feature: float, assist: Assist) -> None:
+        """Make the rule anew from everything that is known by now."""
+        seen, prices = self.seen()
+        scores, outcomes = np.array(list(self.labels.values()), dtype=np.float64).reshape(-1, 2).T
+        strata, was_on = calibrate(seen, scores, outcomes), self.rule is not None
+        self.rule = (
+            None
+            if strata is None
+            else make_rule(
+                strata, seen, prices, feature, assist, was_on=was_on, inflation=self.inflation()
+            )
+        )
+        self.width *= FADE
+
+
+@dataclass(frozen=True)
+class SamplingRule:
+    """One group's rule: guess and chance by score and price, and the bets' sizes that go with it.
+
+    Whatever score and price come, a chance is at least ``least`` of the stratum and so an
+    observation within the sizing's range.
+    """
+
+    strata: Strata
+    kappa: float
+    least: Array  # per stratum
+    sizing: Sizing
+    variance: float  # as expected, not inflated by what was seen
+
+    def chances(self, scores: Array, prices: Array) -> tuple[Array, Array]:
+        """Return everybody's guess and chance."""
+        stratum = self.strata.of(scores)
+        m = self.strata.rates[stratum]
+        return m, np.clip(_chance(self.kappa, m, prices), self.least[stratum], 1.0)
+
+
+def make_rule(
+    strata: Strata,
+    seen: Array,
+    prices: Array,
+    feature: float,
+    assist: Assist,
+    *,
+    was_on: bool,
+    inflation: float,
+) -> SamplingRule | None:
+    """Return the rule for a group, None where it would not be worth while.
 
     Parameters
     ----------
-    assist
-        What it is told.
-    feature_costs
-        What a score costs, per group.
+    strata
+        Rates by score.
+    seen, prices
+        Scores and prices of people who came.
+    feature
+        What a score costs.
+    was_on
+        Whether the group is assisted now.
+    inflation
+        By how much observations were wider than expected.
+    """
+    r = strata.rates[strata.of(seen)]
+    mean, most = float(r.mean()), assist.max_price or float(prices.max())
+    coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
+    if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
+        return None
+    kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
+    chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
+    floors = FLOOR * chances.max(axis=1)
+    chances = np.maximum(chances, floors[:, None])
+    variances = (r * (1.0 - r) / chances).mean(axis=1) + r.var()
+    costs = feature + (chances * prices * (1.0 - r)).mean(axis=1)
+    allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
+    product = np.where(allowed, variances * costs, np.inf)
+    best = int(product.argmin())
+    ratio = product[best] * inflation / max(coin * uniform, 1e-300)
+    if not ratio <= assist.gate + HYSTERESIS * was_on:
+        return None
+    kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
+    least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
+    up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
+    third = (chance * (r * up**3 + (1.0 - r) * down**3) + (1.0 - chance) * (r - mean) ** 3).mean()
+    wide = variance * inflation
+    sizing = Sizing(
+        mean=mean,
+        variance=wide,
+        third=float(third),
+        low=float((strata.rates * (1.0 - 1.0 / least)).min()),
+        high=float((strata.rates + (1.0 - strata.rates) / least).max()),
+        price=float(costs[best]) * wide / coin,
+        asked=float(chance.mean()),
+    )
+    return SamplingRule(strata, kappa, least, sizing, variance)
+
+
+def _chance(kappa: float | Array, rates: Array, prices: Array) -> Array:
+    return np.asarray(kappa * np.sqrt(rates / np.maximum(prices, 1e-9)))
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Rates of outcome 1 by score: ``rates[h]`` between ``cuts[h-1]`` and ``cuts[h]``.
+
+    Whoever has no score belongs to the last of the rates, the common one.
     """
 
-    def __init__(self, assist: Assist, feature_costs: Sequence[float]) -> None:
-        self._assist = assist
-        self._features = list(feature_costs)
-        self._groups = [_Group() for _ in self._features]
+    cuts: Array
+    rates: Array
 
-    @property
-    def rules(self) -> list[SamplingRule | None]:
-        """The rules in force, per group; None: everybody is asked."""
-        return [group.rule for group in self._groups]
+    def of(self, scores: Array) -> Ints:
+        """Return everybody's stratum."""
+        places = np.searchsorted(self.cuts, scores, side="right")
+        return np.where(np.isnan(scores), len(self.rates) - 1, places)
 
-    def sample(self, group: int, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
-        """Return whom of a group's people to ask; nothing is remembered yet."""
-        rule = self._groups[group].rule
-        if rule is None:
-            m, pi = np.zeros_like(prices), np.ones_like(prices)
-        else:
-            m, pi = rule.rule(scores, prices)
-        return ScoreRecords(scores, prices, m, pi, draws < pi)
 
-    def remember(self, group: int, records: ScoreRecords) -> None:
-        """Note people who were looked at."""
-        own = self._groups[group]
-        own.scores.extend(records.scores.tolist())
-        own.prices.extend(records.prices.tolist())
-        self._measure(group, records.m[~records.asked])
+def calibrate(seen: Array, scores: Array, outcomes: Array) -> Strata | None:
+    """Return strata with rates; a single one if the score tells nothing; None if it is too early.
 
-    def learn(self, group: int, number: int, score: float, outcome: int, z: float) -> None:
-        """Take in a label."""
-        self._groups[group].labels[number] = (score, outcome)
-        self._measure(group, np.array([z]))
+    Parameters
+    ----------
+    seen
+        Scores of people who came, NaN for those without.
+    scores, outcomes
+        Of those whose label is known.
+    """
+    ones = outcomes.sum()
+    few = min(ones, len(outcomes) - ones)
+    if len(outcomes) < START or few < FEW:
+        return None
+    common = (ones + 0.5) / (len(outcomes) + 1.0)
+    flat = Strata(np.zeros(0), np.array([common, common]))
+    population, known = seen[~np.isnan(seen)], ~np.isnan(scores)
+    if len(population) < START or known.sum() < START:
+        return flat
+    low, high = np.quantile(population, [0.01, 0.99])
+    population = np.sort(np.clip(population, low, high))
+    centre, scale = population.mean(), population.std()
+    if not np.isfinite(scale) or scale <= 1e-12 * max(abs(centre), 1e-300):
+        return flat
+    x = (np.clip(scores[known], low, high) - centre) / scale
+    y = outcomes[known]
+    level, slope = _trusted(x, y)
+    if slope == 0.0:
+        return flat
+    z = (population - centre) / scale
+    curve = 1.0 / (1.0 + np.exp(-(level + slope * z)))
+    mass = np.cumsum(np.sqrt(curve * (1.0 - curve)))
+    ends = np.searchsorted(mass, mass[-1] * np.arange(1, STRATA) / STRATA)
+    cuts = np.unique(z[ends])
+    strata, size = np.searchsorted(cuts, z, side="right"), len(cuts) + 1
+    people = np.maximum(np.bincount(strata, minlength=size), 1e-9)
+    expected = np.bincount(strata, curve, minlength=size) / people
+    own = np.searchsorted(cuts, x, side="right")
+    hits, labels = np.bincount(own, y, minlength=size), np.bincount(own, minlength=size)
+    rates = (hits + SHRINK * expected) / (labels + SHRINK)
+    common = float(people @ rates / people.sum())
+    trust = few / (FLAT + few)
+    rates = np.clip(trust * rates + (1.0 - trust) * common, 0.003, 0.997)
+    return Strata(cuts * scale + centre, np.append(rates, common))
 
-    def sample_all(self, groups: Ints, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
-        """Sample people of several groups at once."""
-        m, pi = np.zeros(len(groups)), np.ones(len(groups))
-        for group in range(len(self._groups)):
-            own = groups == group
-            records = self.sample(group, scores[own], prices[own], draws[own])
-            m[own], pi[own] = records.m, records.pi
-        return ScoreRecords(scores, prices, m, pi, draws < pi)
 
-    def learn_all(self, groups: Ints, number: int, records: ScoreRecords, outcomes: Ints) -> None:
-        """Remember people and take in their labels, the first having this request's number."""
-        z = np.where(outcomes == 1, records.ends()[:, 1], records.ends()[:, 0])
-        for group, known in enumerate(self._groups):
-            own = groups == group
-            known.scores.extend(records.scores[own].tolist())
-            known.prices.extend(records.prices[own].tolist())
-            told = np.flatnonzero(own & records.asked)
-            labels = zip(records.scores[told].tolist(), outcomes[told].tolist(), strict=True)
-            known.labels.update(zip((told + number).tolist(), labels, strict=True))
-            self._measure(group, z[own])
+def slope_of(scores: Array, outcomes: Array) -> float:
+    """Return by how much the log odds of outcome 1 rise per unit of the score; 0 if nobody knows.
 
-    def relearn(self, group: int, number: int, score: float, outcome: int) -> None:
-        """Take in another outcome, or another score, of a label."""
-        self._groups[group].labels[number] = (score, outcome)
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> y = (rng.random(500) < 1 / (1 + np.exp(-2 * x))).astype(float)
+    >>> 1.0 < slope_of(x, y) < 2.5, slope_of(x[:10], y[:10])
+    (True, 0.0)
+    """
+    ones = outcomes.sum()
+    if len(outcomes) < START or min(ones, len(outcomes) - ones) < FEW or scores.std() == 0.0:
+        return 0.0
+    _, slope = _trusted((scores - scores.mean()) / scores.std(), outcomes)
+    return float(slope / scores.std())
 
-    def sizings(self) -> list[Sizing | None]:
-        """Make all rules anew; return how bets on each group are sized from now on."""
-        for own, feature in zip(self._groups, self._features, strict=True):
-            seen, prices = own.seen()
-            rows = list(own.labels.values())
-            scores, outcomes = np.array(rows, dtype=np.float64).reshape(-1, 2).T
-            strata = calibrate(seen, scores, outcomes)
-            was_on, own_rule = own.rule is not None, None
-            if strata is not None:
-                wide = own.inflation()
-                own_rule = make_rule(
-                    *(strata, seen, prices, feature, self._assist), was_on=was_on, inflation=wide
-                )
-            own.rule = own_rule
-            own.width *= FADE
-        return [None if own.rule is None else own.rule.sizing for own in self._groups]
 
-    def _measure(self, group: int, z: Array) -> None:
-        own = self._groups[group]
-        if own.rule is not None and len(z):
-            d = (z - own.rule.sizing.mean) ** 2 / own.rule.variance
-            own.width += len(z), d.sum(), (d * d).sum()
+def _trusted(x: Array, y: Array) -> tuple[float, float]:
+    """Return level and slope, the latter less a part of its error, 0 if it may be chance."""
+    level, slope, error = _logistic(x, y)
+    if slope * slope < SIGNIFICANT * error * error:
+        return level, 0.0
+    return level, float(np.sign(slope) * max(abs(slope) - GUARD * error, 0.0))
+
+
+def _logistic(x: Array, y: Array) -> tuple[float, float, float]:
+    """Return level, slope and the slope's standard error, the slope drawn to 0 a little."""
+    start = np.array([np.log((y.sum() + 0.5) / (len(y) - y.sum() + 0.5)), 0.0])
+    design = np.column_stack([np.ones_like(x), x])
+    prior, theta = np.diag([0.01, 1.0]), start
+    for _ in range(6):
+        p = 1.0 / (1.0 + np.exp(-design @ theta))
+        curvature = design.T @ (design * (p * (1.0 - p) + 1e-9)[:, None]) + prior
+        step = np.linalg.solve(curvature, design.T @ (y - p) - prior @ (theta - start))
+        theta = theta + np.clip(step, -2.0, 2.0)
+    return float(theta[0]), float(theta[1]), float(np.sqrt(np.linalg.inv(curvature)[1, 1]))

@@ -15,7 +15,7 @@ from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
 from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_kind
-from equipoise.evidence.observation import COIN
+from equipoise.evidence.observation import COIN, Observation
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
 from equipoise.evidence.wrong_answers import Levels, WrongAnswers
@@ -246,10 +246,12 @@ class AdaptiveAudit(Audit):
                 self.assist.require_price(float(np.nanmax(prices)))
             labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
             prices = np.where(np.isnan(prices), labels, prices)
-            records = self._sampler.sample_all(groups, scores, prices, draws)
+            records = self._sampler.sample(groups, scores, prices, draws)
             asked, extra = records.asked, prices - labels
             outcomes = np.where(asked, outcomes, 0)
-            self._sampler.learn_all(groups, weighing.next_number, records, outcomes)
+            self._sampler.remember(groups, records)
+            numbers = weighing.next_number + np.arange(len(groups))
+            self._sampler.learn(groups, numbers, records, outcomes)
             taken = weighing.count_block(groups, outcomes, records.ends())
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self._spending.items():
@@ -311,10 +313,9 @@ class AdaptiveAudit(Audit):
         index, record = self._index[ticket.group], ticket.score_record
         observation = COIN
         if self._sampler is not None and record is not None:
-            records = _one_record(record)
             if record.pi < 1.0:
-                observation = records.observation()
-            self._sampler.remember(index, records)
+                observation = Observation(record.m, record.pi, asked=record.asked)
+            self._sampler.remember(np.array([index]), ScoreRecords.of(record))
         self._numbers[ticket.number] = self._evidence().request(index, observation)
 
     def _take_in(self, answer: Answer) -> None:
@@ -323,9 +324,9 @@ class AdaptiveAudit(Audit):
         weighing, number = self._evidence(), self._numbers[answer.ticket.number]
         record = answer.ticket.score_record
         if self._sampler is not None and record is not None and answer.outcome is not None:
-            index, score = self._index[answer.ticket.group], _as_number(record.score)
-            z = _one_record(record).observation().at(answer.outcome)
-            self._sampler.learn(index, number, score, answer.outcome, z)
+            group = np.array([self._index[answer.ticket.group]])
+            told = np.array([number]), ScoreRecords.of(record), np.array([answer.outcome])
+            self._sampler.learn(group, *told)
         weighing.note(number, OUT if answer.outcome is None else answer.outcome)
         if self._weighs_later:
             return
@@ -387,9 +388,8 @@ class AdaptiveAudit(Audit):
         if draw is None:  # by the number, so that a replayed audit does not draw it again
             draw = np.random.default_rng([self._seed, number]).random()
         drawn = float(draw)
-        records = self._sampler.sample(
-            index, np.array([_as_number(score)]), np.array([cost]), np.array([drawn])
-        )
+        seen = (np.array([x]) for x in (_as_number(score), cost, drawn))
+        records = self._sampler.sample(np.array([index]), *seen)
         sizing = self._evidence().sizings[index]
         low, high = (0.0, 1.0) if sizing is None else (sizing.low, sizing.high)
         given = None if score is None else float(score)
@@ -490,11 +490,3 @@ class AdaptiveAudit(Audit):
 
 def _as_number(score: float | None) -> float:
     return np.nan if score is None else float(score)
-
-
-def _one_record(record: ScoreRecord) -> ScoreRecords:
-    """Return one person as the desk knows people."""
-    score, price = np.array([_as_number(record.score)]), np.array([record.price])
-    return ScoreRecords(
-        score, price, np.array([record.m]), np.array([record.pi]), np.array([record.asked])
-    )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.assist import Assist
-from equipoise.assist.calibration import FEW, START, slope_of
+from equipoise.assist.sampler import FEW, START, slope_of
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import most_efficient
 from equipoise.cells import Cells
