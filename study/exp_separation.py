@@ -11,8 +11,8 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.mixture import MixtureModel
-from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
-from equipoise.mixture.weight_precision import map_error_bound
+from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
+from equipoise.mixture.weights import map_error_bound
 from equipoise.planning.exp_forecast import exp_expectation
 from equipoise.worlds import CellWorld, MixtureWorld
 from study import _resumed

@@ -21,11 +21,9 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, refuse_gaps
 from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
-from equipoise.mixture.feature_counts import FeatureCounts
+from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
-from equipoise.mixture.self_checks import ModelChecks
-from equipoise.mixture.weights import Weight
+from equipoise.mixture.weights import FeatureCounts, Weight
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want
 from equipoise.worlds import CellWorld
 
@@ -54,7 +52,7 @@ class ExpAudit(Audit):
         offers one.
     accepts, rules
         "learn": the decision-maker cannot be asked; the history's model is that of what its past
-        decisions show, if they follow a "threshold", "half_space" or "monotone" rule in every
+        decisions show, if they follow a "threshold" or "half_space" rule in every
         group (:func:`equipoise.mixture.learn_model`). The features of denied people that this
         takes are paid for.
     weights

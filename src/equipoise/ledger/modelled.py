@@ -11,8 +11,8 @@ import numpy as np
 
 from equipoise import mixture
 from equipoise.errors import BadData
-from equipoise.mixture.fitted import Diagnostics, TruncatedFit
 from equipoise.mixture.model import MixtureModel
+from equipoise.mixture.truncated import Diagnostics, TruncatedFit
 
 __all__ = ["model_from_data", "model_to_data"]
 

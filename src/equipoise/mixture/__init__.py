@@ -1,26 +1,40 @@
 """The mixture model: exponential families behind a truncation, and what they are good for."""
 
-from equipoise.mixture.acceptance import acceptance, known_law
 from equipoise.mixture.bayes_classifier import BayesClassifier, TradeOff, trade_off
-from equipoise.mixture.family import Curvature, Family
-from equipoise.mixture.fitted import Diagnostics, TruncatedFit
-from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.learned_rules import LearnedRule, learn_classifier
-from equipoise.mixture.line_families import (
+from equipoise.mixture.exp_model import SelfCheck
+from equipoise.mixture.families import (
+    Binomial,
     ContinuousBernoulli,
     ContinuousPoisson,
+    Curvature,
     Exponential,
+    Family,
+    Poisson,
     Weibull,
 )
+from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, fit_model, learn_model
-from equipoise.mixture.oracle import HalfSpace
-from equipoise.mixture.self_checks import SelfCheck
-from equipoise.mixture.theory import TruncEstConstants, separation_needed, trunc_est_constants
-from equipoise.mixture.truncated import fit_truncated
+from equipoise.mixture.rules import HalfSpace, LearnedRule, learn_classifier
+from equipoise.mixture.trunc_est import (
+    StructuralConstants,
+    TruncEstConstants,
+    TruncEstResult,
+    separation_needed,
+    trunc_est,
+    trunc_est_constants,
+)
+from equipoise.mixture.truncated import (
+    Diagnostics,
+    TruncatedFit,
+    acceptance,
+    fit_truncated,
+    known_law,
+)
 from equipoise.mixture.weights import Weight, likelihood_weight, log_ratio, map_weight
 
 __all__ = [
     "BayesClassifier",
+    "Binomial",
     "ContinuousBernoulli",
     "ContinuousPoisson",
     "Curvature",
@@ -31,9 +45,12 @@ __all__ = [
     "HalfSpace",
     "LearnedRule",
     "MixtureModel",
+    "Poisson",
     "SelfCheck",
+    "StructuralConstants",
     "TradeOff",
     "TruncEstConstants",
+    "TruncEstResult",
     "TruncatedFit",
     "Weibull",
     "Weight",
@@ -48,5 +65,6 @@ __all__ = [
     "map_weight",
     "separation_needed",
     "trade_off",
+    "trunc_est",
     "trunc_est_constants",
 ]

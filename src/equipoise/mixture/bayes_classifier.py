@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName, require_in_open_unit
-from equipoise.mixture.family import Array
+from equipoise.mixture.families import Array
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.weights import log_ratio
 from equipoise.rates import METRICS
@@ -55,7 +56,7 @@ class BayesClassifier:
 
     def score(self, X: ArrayLike, group: str) -> Array:
         """Return ``P[Y=1 | X=x]`` by the model."""
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(self._log_odds(X, group), -700, 700))))
+        return np.asarray(expit(self._log_odds(X, group)))
 
     def __call__(self, X: ArrayLike, group: str) -> NDArray[np.bool_]:
         """Say for every row whether it is approved; fits as ``accepts`` of a world."""

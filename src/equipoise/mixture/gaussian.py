@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.family import Array, Curvature, Family, Frame
+from equipoise.mixture.families import Array, Curvature, Family, Frame
 
 __all__ = ["Gaussian"]
 
@@ -202,9 +202,12 @@ class Gaussian(Family):
         mean, covariance = self.unpack(theta)
         return np.asarray(mean + _normals(uniforms) @ np.linalg.cholesky(covariance).T)
 
-    def propose(self, uniforms: Array, points: Array) -> tuple[Array, Array]:
-        """Mix a slightly and a widely inflated normal around a standardised sample."""
-        d = points.shape[1]
+    def propose(self, uniforms: Array) -> tuple[Array, Array]:
+        """Return points that cover a standardised sample, and their log density.
+
+        A mixture of a slightly and a widely inflated normal, from uniforms of shape (n, d + 1).
+        """
+        d = uniforms.shape[1] - 1
         close, wide = 1.0 + min(0.3, 1.5 / d), 1.0 + min(3.0, 15.0 / d)
         scale = np.where(uniforms[:, -1] < 0.7, np.sqrt(close), np.sqrt(wide))
         x = _normals(uniforms[:, :-1]) * scale[:, None]
@@ -228,6 +231,21 @@ class Gaussian(Family):
         if low <= values[0] and values[-1] <= high:
             return self._flatten(eta, precision)
         return self._flatten(eta, (vectors * np.clip(values, low, high)) @ vectors.T)
+
+    def around(self, thetas: ArrayLike, radius: float) -> Gaussian:
+        """Bound the precision's eigenvalues and the length of ``Sigma^-1 mu`` in all balls."""
+        pairs = [self.natural(theta) for theta in np.atleast_2d(np.asarray(thetas, dtype=float))]
+        longest = max(float(np.linalg.norm(eta)) for eta, _ in pairs) + radius
+        if self._known is not None:
+            return Gaussian(self.covariance, longest=longest)
+        values = np.concatenate([np.linalg.eigvalsh(precision) for _, precision in pairs])
+        if values.min() <= radius:
+            raise InvalidInput(
+                f"a ball of radius {radius:g} reaches beyond the Gaussian laws: a precision has "
+                f"the eigenvalue {values.min():.3g}; take a larger 'beta'"
+            )
+        variances = 1.0 / (values.max() + radius), 1.0 / (values.min() - radius)
+        return Gaussian(self.covariance, variances=variances, longest=longest)
 
     def curvature(self, dimension: int = 1) -> Curvature:
         """Return bounds from the extreme variances u <= v and the longest mean m.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from equipoise.mixture.family import Array
-from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.families import Array, LineFamily
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.line_families import LineFamily
+from equipoise.mixture.truncated import TruncatedFit
 from equipoise.mixture.weights import log_ratio, same_base
 
 __all__ = ["map_share", "positive_share"]

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.acceptance import acceptance
-from equipoise.mixture.family import Array, Family
-from equipoise.mixture.fitted import TruncatedFit
-from equipoise.mixture.learned_rules import LearnedRule, learn_classifier
-from equipoise.mixture.oracle import Accepts, Oracle
-from equipoise.mixture.truncated import fit_truncated
+from equipoise.mixture.families import Array, Family
+from equipoise.mixture.rules import Accepts, LearnedRule, Oracle, learn_classifier
+from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated
+from equipoise.mixture.weights import Pair
 
 __all__ = [
     "GroupAccepts",
@@ -30,8 +28,6 @@ __all__ = [
 
 GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
-
-Pair = tuple[TruncatedFit, TruncatedFit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +184,7 @@ def learn_model(
     X, group, decisions, outcome
         Past people, denied ones included; ``outcome`` is read for approved people only.
     rules
-        The class: "threshold", "half_space" or "monotone".
+        The class: "threshold" or "half_space".
     most_denied
         The most denied people per group whose features are used; each costs ``c_feat``.
 

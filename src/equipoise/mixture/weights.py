@@ -1,4 +1,4 @@
-"""How many of a group have outcome 1, from features alone.
+"""How many of a group have outcome 1, from features alone, and how well that can be known.
 
 Everybody's features follow ``q E_1(x) + (1 - q) E_0(x)`` with both laws known up to the estimate's
 uncertainty. Two ways to q: count where the more likely outcome is 1 (the paper's MAP counts,
@@ -13,15 +13,34 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtri
 
 from equipoise.errors import InvalidInput, require_in_open_unit
-from equipoise.mixture.family import Array
-from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.families import Array
+from equipoise.mixture.truncated import TruncatedFit
 
-__all__ = ["Weight", "likelihood_weight", "log_ratio", "map_weight", "same_base", "solve_weight"]
+__all__ = [
+    "FeatureCounts",
+    "Foresight",
+    "Weight",
+    "foresee_weight",
+    "likelihood_weight",
+    "log_ratio",
+    "map_error_bound",
+    "map_weight",
+    "slopes_in_theta",
+    "solve_weight",
+    "theta_error",
+]
 
-SUBSAMPLE = 4_096
+SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
+PILOT, POINTS = 2**12, 2**17  # simulated people behind a bound on the MAP oracle's error
+HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
+MOST = 1e10  # feature vectors: there are no more people
+
+Pair = tuple[TruncatedFit, TruncatedFit]
+"""The laws of outcome 0 and outcome 1."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +79,7 @@ class Weight:
         return max(0.0, self.estimate - reach), min(1.0, self.estimate + reach)
 
 
-def log_ratio(fits: tuple[TruncatedFit, TruncatedFit], X: ArrayLike) -> Array:
+def log_ratio(fits: Pair, X: ArrayLike) -> Array:
     """Return ``log E_1(x) - log E_0(x)`` of every row; ``fits`` are those of outcome 0 and 1.
 
     Examples
@@ -93,13 +112,13 @@ def map_weight(ratio: Array, prior: float) -> Weight:
     return Weight(share, error, 0.0, len(ratio))
 
 
-def likelihood_weight(X: ArrayLike, fits: tuple[TruncatedFit, TruncatedFit]) -> Weight:
+def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
     """Return the maximum likelihood q with the laws' uncertainty propagated.
 
     Examples
     --------
     >>> from equipoise.mixture import Gaussian, HalfSpace
-    >>> from equipoise.mixture.acceptance import known_law
+    >>> from equipoise.mixture.truncated import known_law
     >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
     >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
     >>> rng = np.random.default_rng(0)
@@ -113,7 +132,7 @@ def likelihood_weight(X: ArrayLike, fits: tuple[TruncatedFit, TruncatedFit]) -> 
     return weight_from(log_ratio(fits, points), points, fits)
 
 
-def weight_from(ratio: Array, some: Array, fits: tuple[TruncatedFit, TruncatedFit]) -> Weight:
+def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
     """Return the likelihood weight of all log ratios; ``some`` people carry the propagation."""
     q = solve_weight(ratio)
     information = information_at(ratio, q)
@@ -132,9 +151,7 @@ def information_at(ratio: Array, q: float) -> float:
     return float(np.mean(score**2))
 
 
-def slopes_in_theta(
-    points: Array, fits: tuple[TruncatedFit, TruncatedFit], q: float
-) -> tuple[Array, Array]:
+def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
     """Return ``dq/dtheta_0`` and ``dq/dtheta_1`` of the likelihood weight.
 
     With p the posterior of outcome 1, ``mean(p) = q`` defines q, and ``p(1-p)`` is what p moves
@@ -151,7 +168,7 @@ def slopes_in_theta(
     return -zero, one
 
 
-def theta_error(slopes: tuple[Array, Array], fits: tuple[TruncatedFit, TruncatedFit]) -> float:
+def theta_error(slopes: tuple[Array, Array], fits: Pair) -> float:
     """Return the standard error that the laws' uncertainty brings, to first order."""
     pairs = zip(slopes, fits, strict=True)
     variance = sum(float(g @ fit.theta_covariance @ g) for g, fit in pairs)
@@ -161,23 +178,17 @@ def theta_error(slopes: tuple[Array, Array], fits: tuple[TruncatedFit, Truncated
 def solve_weight(ratio: Array) -> float:
     """Solve ``sum (rho - 1)/(q rho + 1 - q) = 0`` for q in [0, 1], given log rho.
 
-    The score falls in q, so a bracketed Newton iteration cannot miss; where it does not change
-    sign the weight is 0 or 1.
+    The score falls in q; where it does not change sign the weight is 0 or 1, as near as 1e-12.
     """
     # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
-    low, high = 0.0, 1.0
-    q = float(np.clip(expit(ratio).mean(), 1e-6, 1.0 - 1e-6))
-    for _ in range(100):
-        posterior = expit(ratio + np.log(q / (1.0 - q)))
-        excess = float(posterior.mean()) - q  # the score times q (1 - q): an EM step's gain
-        low, high = (q, high) if excess > 0.0 else (low, q)
-        slope = float(((posterior - q) ** 2).mean()) / (q * (1.0 - q))  # information, likewise
-        step = q + excess / max(slope, 1e-300)
-        new = min(max(step if low <= step <= high else (low + high) / 2.0, 1e-12), 1.0 - 1e-12)
-        if abs(new - q) <= 1e-12:
-            return new
-        q = new
-    return q
+    low, high = 1e-12, 1.0 - 1e-12
+
+    def score(q: float) -> float:
+        return (float(expit(ratio + logit(q)).mean()) - q) / (q * (1.0 - q))
+
+    if score(low) <= 0.0 or score(high) >= 0.0:
+        return low if score(low) <= 0.0 else high
+    return float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
 
 
 def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
@@ -191,3 +202,142 @@ def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
         np.array_equal(np.asarray(left[k], dtype=object), np.asarray(right[k], dtype=object))
         for k in left
     )
+
+
+# -- before any features are bought ---------------------------------------------------------------
+
+
+def map_error_bound(fits: Pair, odds: float, *, level: float, seed: int = 0) -> float:
+    """Return an upper confidence bound on how often the MAP oracle errs, for either outcome.
+
+    The oracle says 1 where ``log E_1 - log E_0 > -log odds``, with the fitted laws. Its error is
+    taken under laws drawn from the fits' uncertainty; the bound is the error's quantile over the
+    draws, plus what the number of simulated people leaves open. An error beyond any use is
+    returned as it is.
+
+    Parameters
+    ----------
+    odds
+        The rough ``q_1/q_0`` that the oracle uses.
+    level
+        Probability with which the bound may be too small.
+    """
+    rng = np.random.default_rng(seed)
+    draws = int(min(np.ceil(4.0 / level), 4000))
+    worst = 0.0
+    for outcome, fit in enumerate(fits):
+        for size in (PILOT, POINTS):
+            people = fit.family.sample(fit.theta, size, rng)
+            says_one = log_ratio(fits, people) > -np.log(odds)
+            wrong = people[says_one != bool(outcome)]
+            if len(wrong) > HOPELESS * size * (2.0 if size == PILOT else 1.0):
+                return len(wrong) / size
+        # Reweighted to a drawn theta, only those who are misjudged matter.
+        thetas = fit.draw_thetas(draws if fit.theta_covariance.any() else 1, rng)
+        shift = thetas - fit.theta
+        change = fit.family.log_partition(thetas) - fit.family.log_partition(fit.theta)
+        weights = np.exp(np.clip(fit.family.statistics(wrong) @ shift.T - change, -700.0, 700.0))
+        error = weights.sum(axis=0) / POINTS
+        noise = np.sqrt((weights**2).sum(axis=0)) / POINTS
+        slack = -np.log(level) / POINTS  # what zero misjudged people would still allow
+        worst = max(worst, float(np.quantile(error + 3.0 * noise, 1.0 - level) + slack))
+    return min(worst, 1.0)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What a likelihood weight will be worth before any features are bought.
+
+    ``information`` about q per feature vector, and the standard error ``theta_error`` that remains
+    however many are bought.
+    """
+
+    information: float
+    theta_error: float
+
+    def features_needed(self, error: float) -> float:
+        """Return how many feature vectors bring the standard error down to ``error``."""
+        room = self.information * (error**2 - self.theta_error**2)
+        return 1.0 / room if MOST * room > 1.0 else float("inf")
+
+
+def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> Foresight:
+    """Simulate people with the fitted laws at a rough q; see how well they tell it."""
+    rng = np.random.default_rng(seed)
+    ones = round(q * size)
+    zero, one = fits
+    people: Array = np.concatenate(
+        [
+            zero.family.sample(zero.theta, size - ones, rng),
+            one.family.sample(one.theta, ones, rng),
+        ]
+    )
+    information = information_at(log_ratio(fits, people), q)
+    return Foresight(information, theta_error(slopes_in_theta(people, fits, q), fits))
+
+
+# -- as features come in --------------------------------------------------------------------------
+
+BUFFER = 4096
+
+
+class FeatureCounts:
+    """One group's feature vectors: MAP counts and log ratios of all, the vectors of the first."""
+
+    def __init__(self, fits: Pair, odds: float) -> None:
+        self.fits = fits
+        self.odds = odds
+        self.size = 0
+        self._ones = 0
+        self._ratios: list[Array] = []
+        self._some: list[Array] = []
+        self._kept = 0
+        self._buffer: list[Array] = []
+
+    def add(self, features: Array) -> None:
+        """Take in one person."""
+        self._buffer.append(features)
+        self.size += 1
+        if len(self._buffer) == BUFFER:
+            self._flush()
+
+    def add_many(self, X: Array) -> None:
+        """Take in many people at once."""
+        self.size += len(X)
+        self._take(X)
+
+    def add_counts(self, size: int, ones: int) -> None:
+        """Take in people of whom only the MAP oracle's verdicts are known."""
+        self.size += size
+        self._ones += ones
+
+    @property
+    def some(self) -> Array:
+        """The features of the first people."""
+        self._flush()
+        return np.concatenate(self._some)
+
+    def map_weight(self) -> Weight:
+        """Return the share for whom outcome 1 is the more likely one."""
+        self._flush()
+        share = self._ones / self.size
+        return Weight(share, float(np.sqrt(share * (1.0 - share) / self.size)), 0.0, self.size)
+
+    def likelihood_weight(self) -> Weight:
+        """Return the maximum likelihood weight, its uncertainty propagated."""
+        some = self.some
+        return weight_from(np.concatenate(self._ratios), some, self.fits)
+
+    def _flush(self) -> None:
+        if self._buffer:
+            self._take(np.stack(self._buffer))
+            self._buffer = []
+
+    def _take(self, X: Array) -> None:
+        points = self.fits[0].family.points(X)
+        ratio = log_ratio(self.fits, points)
+        self._ones += int((ratio > -np.log(self.odds)).sum())
+        self._ratios.append(ratio)
+        some = points[: max(SUBSAMPLE - self._kept, 0)]
+        self._some.append(some)
+        self._kept += len(some)

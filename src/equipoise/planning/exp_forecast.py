@@ -11,7 +11,7 @@ from equipoise.bounds.price import per_arrival, shares_of_outcomes
 from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
-from equipoise.mixture.exp_branches import Branch, ExpConstants, choose_branch
+from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
 from equipoise.mixture.model import MixtureModel, ModelledPast
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range

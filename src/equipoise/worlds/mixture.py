@@ -13,13 +13,12 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, require_in_open_unit
 from equipoise.history.cell_past import CellPast
 from equipoise.history.random_order import RandomOrder
-from equipoise.mixture.acceptance import known_law
-from equipoise.mixture.family import Array, Curvature, Family
-from equipoise.mixture.fitted import TruncatedFit
+from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, fit_model, learn_model
-from equipoise.mixture.oracle import Accepts, HalfSpace
-from equipoise.mixture.theory import separation_needed
+from equipoise.mixture.rules import Accepts, HalfSpace
+from equipoise.mixture.trunc_est import separation_needed
+from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 

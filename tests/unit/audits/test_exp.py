@@ -10,7 +10,7 @@ from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.mixture import Gaussian, MixtureModel
-from equipoise.mixture.exp_branches import ExpConstants, choose_branch
+from equipoise.mixture.exp_model import ExpConstants, choose_branch
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld

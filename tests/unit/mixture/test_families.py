@@ -10,14 +10,16 @@ from scipy import integrate, stats
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture import (
+    Binomial,
     ContinuousBernoulli,
     ContinuousPoisson,
     Exponential,
     Family,
     Gaussian,
+    Poisson,
     Weibull,
 )
-from equipoise.mixture.family import Array
+from equipoise.mixture.families import Array
 
 SIGMA = np.array([[2.0, 0.6], [0.6, 1.0]])
 FULL, DIAGONAL, SPHERICAL = Gaussian("full"), Gaussian("diagonal"), Gaussian("spherical")
@@ -41,7 +43,15 @@ PLANE = [
     (SPHERICAL, SPHERICAL.pack([1.0, -2.0], 3.0 * np.eye(2))),
     (KNOWN, KNOWN.pack([1.0, -2.0])),
 ]
-FAMILIES = [(f, np.asarray(t, dtype=float)) for f, t in LINE + PLANE]
+WHOLE = [
+    (Poisson(), [1.2], stats.poisson(np.exp(1.2))),
+    (Poisson(), [-3.0], stats.poisson(np.exp(-3.0))),
+    (Poisson(), [7.0], stats.poisson(np.exp(7.0))),
+    (Binomial(n=10), [0.4], stats.binom(10, 1.0 / (1.0 + np.exp(-0.4)))),
+]
+FAMILIES = [
+    (f, np.asarray(t, dtype=float)) for f, t in [*LINE, *PLANE, *[(f, t) for f, t, _ in WHOLE]]
+]
 
 every = pytest.mark.parametrize(
     ("family", "theta"), FAMILIES, ids=[f"{f.name}-{len(t)}-{t[0]:.3g}" for f, t in FAMILIES]
@@ -53,7 +63,11 @@ line = pytest.mark.parametrize(
 
 @every
 def test_the_density_integrates_to_one(family: Family, theta: Array) -> None:
-    if family.dimension(theta) == 1:
+    if family.discrete:
+        low, high = family.reach(theta)
+        total = np.exp(family.log_density(theta, np.arange(low, high + 1.0))).sum()
+        assert total == pytest.approx(1.0, abs=1e-12)
+    elif family.dimension(theta) == 1:
         low, high = family.reach(theta)
         pieces = np.linspace(low, high, 41)
         total = sum(
@@ -102,6 +116,18 @@ def test_the_sampler_matches_the_density_on_the_line(family: Family, theta: Arra
     assert p > 1e-4
 
 
+@pytest.mark.parametrize(
+    ("family", "theta", "law"), WHOLE, ids=[f"{f.name}-{t[0]:.3g}" for f, t, _ in WHOLE]
+)
+def test_whole_numbers_have_the_textbook_law(family: Poisson, theta: list[float], law) -> None:  # type: ignore[no-untyped-def]
+    x = np.unique(law.ppf(np.linspace(0.001, 0.999, 200)))
+    assert family.log_density(theta, x) == pytest.approx(law.logpmf(x), abs=1e-9)
+    assert family.mean_statistics(np.array(theta))[0] == pytest.approx(law.mean(), rel=1e-9)
+    assert family.variance(theta[0]) == pytest.approx(law.var(), rel=1e-9)
+    u = np.linspace(0.0005, 0.9995, 999)
+    assert (family.from_uniforms(np.array(theta), u[:, None])[:, 0] == law.ppf(u)).all()
+
+
 @pytest.mark.parametrize(("family", "theta"), PLANE, ids=lambda v: str(len(np.atleast_1d(v))))
 def test_the_sampler_matches_the_moments_in_the_plane(family: Gaussian, theta: Array) -> None:
     mean, covariance = family.unpack(theta)
@@ -147,6 +173,8 @@ def test_projection_of_a_precision_clips_its_eigenvalues() -> None:
         Weibull(bounds=(-2.0, -0.5), k=2.0),
         ContinuousBernoulli(bounds=(-3.0, 5.0)),
         ContinuousPoisson(bounds=(-1.0, 2.0)),
+        Poisson(bounds=(-1.0, 2.0)),
+        Binomial(bounds=(-1.0, 2.0), n=7),
     ],
     ids=lambda f: f.name,
 )
@@ -182,6 +210,10 @@ def test_the_table_of_the_paper_is_wrong_about_the_continuous_poisson() -> None:
 def test_bad_families_and_points_are_refused() -> None:
     with pytest.raises(InvalidInput, match="'k' must be at least 1"):
         Weibull(k=0.5)
+    with pytest.raises(InvalidInput, match="'n' must be a whole number of at least 1"):
+        Binomial(n=0)
+    with pytest.raises(BadData, match="outside the support of the binomial family"):
+        Binomial(n=3).points([1.0, 4.0])
     with pytest.raises(InvalidInput, match="'bounds' of the exponential family"):
         Exponential(bounds=(-1.0, 1.0))
     with pytest.raises(UnknownName, match="Did you mean 'diagonal'"):

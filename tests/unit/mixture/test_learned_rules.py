@@ -19,7 +19,6 @@ SLOPE = np.array([1.0, -2.0, 0.5])
 RULES = {
     "threshold": lambda X: X[:, 1] >= 0.2,
     "half_space": lambda X: X @ SLOPE >= 0.4,
-    "monotone": lambda X: (X[:, 0] >= -0.3) & (X[:, 1] + X[:, 2] >= 0.0),
 }
 
 
@@ -60,7 +59,6 @@ def test_a_threshold_downwards_and_on_a_score() -> None:
     [
         (lambda X: X @ SLOPE >= 0.4, "threshold", "no threshold on one column"),
         (lambda X: (X**2).sum(axis=1) <= 2.0, "half_space", "no half-space explains"),
-        (lambda X: X[:, 0] <= 0.0, "monotone", "no monotone rule explains"),
         (lambda X: np.zeros(len(X), bool), "threshold", "was approved"),
         (lambda X: np.ones(len(X), bool), "half_space", "was denied"),
     ],
@@ -93,7 +91,7 @@ def test_bad_input() -> None:
     with pytest.raises(BadData, match="finite"):
         learn_classifier(np.full((5, 2), np.nan), np.ones(5))
     with pytest.raises(InvalidInput, match="'score' is for"):
-        learn_classifier(PEOPLE, decided, "monotone", score=lambda X: X[:, 0])
+        learn_classifier(PEOPLE, decided, "half_space", score=lambda X: X[:, 0])
     group, outcome = np.full(len(PEOPLE), "A"), np.arange(len(PEOPLE)) % 2
     for column, value, message in (
         ("decisions", np.where(decided, "yes", "no"), "'decisions' must be 0 or 1"),

@@ -15,8 +15,8 @@ from equipoise.mixture import (
     trade_off,
     trunc_est_constants,
 )
-from equipoise.mixture.family import Array, Curvature
-from equipoise.mixture.self_checks import laws_add_up
+from equipoise.mixture.exp_model import laws_add_up
+from equipoise.mixture.families import Array, Curvature
 from equipoise.rates import METRICS
 from equipoise.worlds import MixtureWorld
 

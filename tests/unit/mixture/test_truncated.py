@@ -5,25 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 from scipy.stats import norm
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture import (
+    Binomial,
     ContinuousBernoulli,
     ContinuousPoisson,
     Exponential,
     Family,
     Gaussian,
     HalfSpace,
+    Poisson,
     TruncatedFit,
     Weibull,
     acceptance,
     fit_truncated,
     known_law,
 )
-from equipoise.mixture.family import Array
-from equipoise.mixture.sgd import ORACLE_LIMIT
+from equipoise.mixture.families import Array
+from equipoise.mixture.trunc_est import ORACLE_LIMIT
 
 D = 5
 
@@ -201,10 +203,38 @@ def test_one_dimensional_families(family: Family, theta: float, cut: float) -> N
     x = family.sample(np.array([theta]), 12_000, np.random.default_rng(8))
     x = x[x[:, 0] >= cut]
     best = reference(family, x, cut)
-    for method, tolerance in (("auto", 0.05), ("importance", 0.05), ("sgd", 0.7)):
+    for method, tolerance in (("auto", 0.05), ("sgd", 0.7)):
         fit = fit_truncated(x, lambda X: X[:, 0] >= cut, family, method=method)
         assert abs(fit.theta[0] - best) <= tolerance * fit.standard_error[0], method
     assert abs(best - theta) < 5.0 * fit.standard_error[0]
+    with pytest.raises(InvalidInput, match="lives on the line, where method='exact'"):
+        fit_truncated(x, lambda X: X[:, 0] >= cut, family, method="importance")
+
+
+@pytest.mark.parametrize(("family", "theta"), [(Poisson(), 1.0), (Binomial(n=12), -0.4)])
+def test_whole_numbers_behind_a_truncation(family: Family, theta: float) -> None:
+    """The fit maximises the likelihood, whose sum over what is let through is done by hand."""
+
+    def odd_or_large(X: Array) -> Array:
+        return (X[:, 0] % 2 == 1) | (X[:, 0] >= 5)
+
+    x = family.sample(np.array([theta]), 12_000, np.random.default_rng(4))
+    x = x[odd_or_large(x)]
+    support = np.arange(13.0 if family.name == "binomial" else 60.0)[:, None]
+    support = support[odd_or_large(support)]
+    base = family.log_base(support)
+
+    def loss(t: float) -> float:
+        return float(logsumexp(base + t * support[:, 0]) - t * x.mean())
+
+    best = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded", options={"xatol": 1e-10}).x
+    fit = fit_truncated(x, odd_or_large, family)
+    assert fit.theta[0] == pytest.approx(best, abs=1e-6)
+    assert abs(best - theta) < 5.0 * fit.standard_error[0]
+    share = np.exp(logsumexp(base + best * support[:, 0]) - family.log_partition(np.array([best])))
+    assert fit.acceptance == pytest.approx(float(share), rel=1e-6)
+    with pytest.raises(BadData, match="outside the support"):
+        fit_truncated(x + 0.5, odd_or_large, family)
 
 
 def test_a_line_with_several_accepted_intervals() -> None:

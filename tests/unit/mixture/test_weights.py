@@ -18,11 +18,10 @@ from equipoise.mixture import (
     log_ratio,
     map_weight,
 )
-from equipoise.mixture.exp_branches import ExpConstants, choose_branch
-from equipoise.mixture.family import Array
+from equipoise.mixture.exp_model import ExpConstants, choose_branch
+from equipoise.mixture.families import Array
 from equipoise.mixture.map_share import map_share, positive_share
-from equipoise.mixture.weight_precision import foresee_weight, map_error_bound
-from equipoise.mixture.weights import solve_weight
+from equipoise.mixture.weights import foresee_weight, map_error_bound, solve_weight
 
 FAMILY = Gaussian("full")
 ANYBODY = HalfSpace([1.0], 0.0)

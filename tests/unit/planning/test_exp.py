@@ -5,7 +5,7 @@ import pytest
 
 from equipoise.bounds import rs_expectation
 from equipoise.history.past import Past
-from equipoise.mixture.exp_branches import ExpConstants, choose_branch
+from equipoise.mixture.exp_model import ExpConstants, choose_branch
 from equipoise.planning import Forecast
 from equipoise.planning.exp_forecast import exp_expectation, forecast_exp
 from equipoise.question import Costs, Question

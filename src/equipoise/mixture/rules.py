@@ -1,17 +1,19 @@
-"""A decision-maker that cannot be asked: what its past decisions show of it, given its class.
+"""The decision-maker as a truncation: who is let through, and what asking or watching it shows.
 
-Decisions are visible for everybody. If the rule is known to lie in a class (thresholds,
-half-spaces, monotone rules), past decisions leave a set of rules that are consistent with them.
-Where all of these approve, the rule approves for certain; where all deny, it denies. People inside
-the first region follow their law truncated to a *known* set, so it can be fitted as behind a
-classifier that can be asked, and nothing is added to the error probability. Rows that taught the
-regions are not fitted to: their place inside the region is no accident.
+Three situations. It can be asked: :class:`Oracle` asks about many people at once. It can be asked
+and is linear: :func:`find_half_space` finds its half-space by bisection, and a Gaussian can then be
+fitted exactly in any dimension. It cannot be asked: decisions are visible for everybody, so if the
+rule lies in a known class (thresholds, half-spaces), past decisions leave a set of rules that are
+consistent with them. Where all of these approve, the rule approves for certain. People inside that
+region follow their law truncated to a *known* set, so nothing is added to the error probability.
+Rows that taught the regions are not fitted to: their place inside the region is no accident.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +21,161 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
-from equipoise.mixture.family import Array
-from equipoise.mixture.oracle import Accepts, HalfSpace, Oracle
+from equipoise.mixture.families import Array, Frame
+from equipoise.mixture.gaussian import Gaussian
 
-__all__ = ["RULES", "LearnedRule", "learn_classifier"]
+if TYPE_CHECKING:
+    from scipy.stats.qmc import Sobol
 
-Region = Callable[[Array], NDArray[np.bool_]]
-Bits = NDArray[np.bool_]
+__all__ = [
+    "RULES",
+    "Accepts",
+    "HalfSpace",
+    "LearnedRule",
+    "Oracle",
+    "find_half_space",
+    "learn_classifier",
+    "sobol",
+]
+
+Accepts: TypeAlias = Callable[[Array], ArrayLike]
+Bits: TypeAlias = NDArray[np.bool_]
+
+POINTS = 2**13  # around the sample, on all of which the half-space must agree
+LINES = 3  # crossings per dimension: d settle a hyperplane, the others test it
+TOLERANCE = 1e-6  # in standard deviations of the sample
+
+
+def sobol(dimensions: int, seed: int) -> Sobol:
+    """Return a scrambled Sobol sequence: points that fill a cube more evenly than random ones."""
+    from scipy.stats import qmc  # takes longer to import than most commands to run
+
+    return qmc.Sobol(dimensions, seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """``normal . x >= offset``: what a linear classifier approves.
+
+    Known as such, it lets a Gaussian be fitted exactly.
+
+    Examples
+    --------
+    >>> HalfSpace([1.0, -1.0], offset=0.5)(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    array([ True, False])
+    """
+
+    normal: ArrayLike
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        normal = np.array(self.normal, dtype=float)
+        if normal.ndim != 1 or not np.isfinite(normal).all() or not normal.any():
+            raise InvalidInput(f"'normal' must be a finite non-zero vector; got {self.normal!r}")
+        normal.setflags(write=False)
+        object.__setattr__(self, "normal", normal)
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Say for every row whether it is approved."""
+        return np.asarray(np.asarray(X, dtype=float) @ np.asarray(self.normal) >= self.offset)
+
+
+class Oracle:
+    """``accepts`` with its manners checked and its calls counted.
+
+    Parameters
+    ----------
+    accepts
+        Takes an (n, d) array and returns n booleans (or 0/1).
+    limit
+        The most points it may be asked about, or None.
+    """
+
+    def __init__(self, accepts: Accepts, *, limit: int | None = None) -> None:
+        if not callable(accepts):
+            raise InvalidInput(f"'accepts' must be callable; got {type(accepts).__name__}")
+        self.accepts = accepts
+        self.limit = limit
+        self.calls = 0
+
+    def __call__(self, X: Array) -> NDArray[np.bool_]:
+        """Say for every row whether it is approved."""
+        self.calls += len(X)
+        try:
+            answer = np.asarray(self.accepts(X))
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                "'accepts' failed on an array of several rows; it must be vectorised: "
+                f"(n, d) array in, n booleans out ({type(error).__name__}: {error})"
+            ) from error
+        if answer.shape != (len(X),):
+            raise InvalidInput(
+                f"'accepts' must be vectorised: for {len(X)} rows it must return {len(X)} "
+                f"booleans; got shape {answer.shape}"
+            )
+        if answer.dtype != bool and not np.isin(answer, (0, 1)).all():
+            raise InvalidInput(
+                "'accepts' must return booleans or 0/1; got "
+                f"{answer.dtype} values such as {answer.ravel()[0]!r} (scores need a threshold)"
+            )
+        return answer.astype(bool)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the limit is reached."""
+        return self.limit is not None and self.calls >= self.limit
+
+    def require_all(self, X: Array) -> None:
+        """Raise unless every past approved person is approved by the oracle."""
+        refused = int((~self(X)).sum())
+        if refused:
+            raise BadData(
+                f"'accepts' refuses {refused} of the {len(X)} people who were approved: it is not "
+                "the decision-maker of these data, or it does not see the group or column that "
+                "the decision used"
+            )
+
+
+# -- linear, but only to be asked ------------------------------------------------------------------
+
+
+def find_half_space(frame: Frame, points: Array, oracle: Oracle, seed: int) -> HalfSpace | None:
+    """Return the half-space that the classifier accepts, None if it is something else."""
+    z = frame.inside(points)
+    d = z.shape[1]
+    assert isinstance(frame.family, Gaussian)
+    around, _ = frame.family.propose(sobol(d + 1, seed).random(POINTS))
+    accepted = oracle(frame.outside(around))
+    refused = around[~accepted]
+    if min(len(z), len(refused)) < LINES * d:
+        return None
+    crossings = _bisect(frame, oracle, z[: LINES * d], refused[: LINES * d])
+    centre = crossings.mean(axis=0)
+    normal = np.linalg.svd(crossings - centre)[2][-1]
+    normal *= np.sign((z.mean(axis=0) - centre) @ normal) or 1.0
+    if np.abs((crossings - centre) @ normal).max() > TOLERANCE:
+        return None
+    offset = min(float(centre @ normal), float((z @ normal).min()))
+    beyond = around @ normal - offset
+    if offset < float(centre @ normal) - TOLERANCE or np.any(
+        (np.abs(beyond) > TOLERANCE) & ((beyond > 0.0) != accepted)
+    ):
+        return None
+    outside = np.linalg.solve(frame.scale.T, normal)
+    # rounding must not put one of the sample on the wrong side
+    return HalfSpace(outside, min(offset + float(outside @ frame.shift), (points @ outside).min()))
+
+
+def _bisect(frame: Frame, oracle: Oracle, inside: Array, outside: Array) -> Array:
+    """Return where the lines between accepted and refused points cross the border."""
+    for _ in range(45):
+        middle = (inside + outside) / 2.0
+        yes = oracle(frame.outside(middle))[:, None]
+        inside, outside = np.where(yes, middle, inside), np.where(yes, outside, middle)
+    return (inside + outside) / 2.0
+
+
+# -- not to be asked -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +185,7 @@ class LearnedRule:
     Attributes
     ----------
     family
-        The class: "threshold", "half_space" or "monotone".
+        The class: "threshold" or "half_space".
     approves, denies
         Vectorised: whether every consistent rule approves, or denies, a row.
     fresh
@@ -98,8 +248,7 @@ def learn_classifier(
         Features and decisions (0 or 1) of past people of one group.
     family
         "threshold": approve from some value of one column on (or up to it), or of ``score``.
-        "half_space": approve on one side of a hyperplane. "monotone": whoever has no column
-        smaller than somebody approved is approved.
+        "half_space": approve on one side of a hyperplane.
     score
         For "threshold": the number that the rule looks at; every column is tried if left out.
     share
@@ -192,37 +341,6 @@ def _on_score(
     return lambda X: np.asarray(score(X)) >= least, lambda X: np.asarray(score(X)) <= most
 
 
-# -- monotone rules ------------------------------------------------------------------------------
-
-
-def _monotone(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
-    """Approve above an approved point, deny below a denied one; only extreme points matter."""
-    least, most = _minimal(yes), -_minimal(-no) if len(no) else no
-    if len(most) and _dominated(most, least).any():
-        raise BadData(
-            "no monotone rule explains these decisions: somebody was denied who is in no column "
-            "below somebody approved"
-        )
-    return lambda X: _dominated(X, least), lambda X: _dominated(-X, -most)
-
-
-def _dominated(X: Array, corners: Array) -> Bits:
-    """Say for every row whether it is at least as large as one of the corners in every column."""
-    found = np.zeros(len(X), dtype=bool)
-    for corner in corners:
-        found |= (corner <= X).all(axis=1)
-    return found
-
-
-def _minimal(points: Array) -> Array:
-    """Return the points that no other one lies below of."""
-    kept: list[Array] = []
-    for point in points[np.argsort(points.sum(axis=1))]:
-        if not any((other <= point).all() for other in kept):
-            kept.append(point)
-    return np.array(kept)
-
-
 # -- half-spaces ---------------------------------------------------------------------------------
 
 
@@ -247,8 +365,7 @@ def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     best = widest.minimise(np.append(np.zeros(d + 1), -1.0))
     if best is None or best[-1] <= 0.0:
         raise BadData(
-            "no half-space explains these decisions; try 'monotone', or fit with the classifier "
-            "itself (fit_model)"
+            "no half-space explains these decisions; fit with the classifier itself (fit_model)"
         )
     u = best[:d] / np.linalg.norm(best[:d])
     complement = np.linalg.svd(u[None, :])[2][1:].T
@@ -316,6 +433,5 @@ class _Programme:
 RULES: dict[str, Callable[[Array, Array], tuple[Accepts, Accepts]]] = {
     "threshold": _threshold,
     "half_space": _half_space,
-    "monotone": _monotone,
 }
 """Class of rules -> what every consistent one approves and denies."""

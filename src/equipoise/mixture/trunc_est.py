@@ -1,0 +1,478 @@
+"""The paper's TruncEst (Algorithms 4 and 5, after Lee, Mehrotra and Zampetakis).
+
+Start at the ordinary estimate, move against ``T(accepted draw) - T(sample)``, project, repeat, and
+take the candidate that the majority agrees on. :func:`trunc_est` is that to the letter: one fresh
+sample a step, one accepted draw a step, a ball around the start, one of the candidates returned.
+The theorem's step counts (:func:`trunc_est_constants`) prove that the method is polynomial and are
+numbers with dozens to thousands of digits, so counts of one's own can be given. ``fit_sgd`` makes
+the method usable by three changes: steps use batches, are preconditioned by the covariance of T
+among the accepted draws, and the tail of each run is averaged (Polyak).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import BadData, InvalidInput, require_in_open_unit
+from equipoise.mixture.families import Array, Curvature, Family, Frame
+from equipoise.mixture.likelihood import Solution
+from equipoise.mixture.rules import Accepts, Bits, Oracle
+
+__all__ = [
+    "ORACLE_LIMIT",
+    "StructuralConstants",
+    "TruncEstConstants",
+    "TruncEstResult",
+    "fit_sgd",
+    "separation_needed",
+    "trunc_est",
+    "trunc_est_constants",
+]
+
+ORACLE_LIMIT = 16_000_000
+WARM_UP, AVERAGED, REPEATS = 12, 18, 3
+LEAST_ACCEPTANCE = 2e-3
+
+
+# -- as printed ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StructuralConstants(Curvature):
+    """The constants of Assumption 1: the family's curvature on Theta, ``alpha`` and ``beta``.
+
+    Attributes
+    ----------
+    alpha
+        The least share of an outcome that the classifier lets through.
+    beta
+        A ball of radius ``1/beta`` around each true theta lies in Theta. Any such number will do;
+        a larger one asks more of TruncEst, whose precision is ``epsilon/(2 beta)``.
+    degree
+        Largest degree of the polynomials in T.
+
+    Examples
+    --------
+    >>> StructuralConstants(kappa=1.0, lam=4.0, lipschitz=5.0, alpha=0.3, beta=5.0).beta
+    5.0
+    """
+
+    alpha: float
+    beta: float = 1.0
+    degree: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class TruncEstResult:
+    """What TruncEst returns: one of its candidates, and whether the majority agrees with it.
+
+    Attributes
+    ----------
+    theta
+        The candidate within ``2 epsilon`` of more than half of all; where there is none, that
+        with the most neighbours.
+    settled
+        Whether there is one. If not, the printed algorithm has no answer.
+    candidates
+        The end of every repeat, shape (repeats, p).
+    start, radius
+        The ordinary estimate and the radius of the ball around it.
+    n, m, eta
+        Samples for the start, steps of a repeat, step size.
+    oracle_calls
+        People the classifier was asked about.
+
+    Examples
+    --------
+    >>> ends = np.array([[-0.5], [-0.52]])
+    >>> found = TruncEstResult(ends[0], True, ends, ends[0], 2.0, n=100, m=500, eta=0.01)
+    >>> found.settled, found.m
+    (True, 500)
+    """
+
+    theta: Array
+    settled: bool
+    candidates: Array
+    start: Array
+    radius: float
+    n: int
+    m: int
+    eta: float
+    oracle_calls: int = 0
+
+
+def trunc_est(
+    X: ArrayLike,
+    accepts: Accepts,
+    family: Family,
+    epsilon: float,
+    delta: float,
+    constants: StructuralConstants,
+    *,
+    n: int | None = None,
+    m: int | None = None,
+    eta: float | None = None,
+    seed: int = 0,
+) -> TruncEstResult:
+    """Return ``TruncEst(D, f, epsilon, delta, c, Theta)`` as printed; Theta is the family's.
+
+    ``n`` samples give the start, each of the ``10 ceil(log(1/delta))`` repeats takes ``m`` steps
+    of size ``eta`` on fresh samples. Left out, they are the theorem's, and ``X`` will hardly ever
+    be long enough; the promise of an error within ``epsilon`` holds for the theorem's only.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Exponential
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.exponential(2.0, (40_000, 1))
+    >>> late = lambda X: X[:, 0] >= 1.0
+    >>> family = Exponential(bounds=(-2.0, -0.1))
+    >>> c = StructuralConstants(kappa=0.25, lam=100.0, lipschitz=10.0, alpha=0.3)
+    >>> found = trunc_est(X[late(X)], late, family, 0.1, 0.3, c, n=1_000, m=500, eta=0.003)
+    >>> found.settled, bool(abs(found.theta[0] + 0.5) < 0.1)
+    (True, True)
+    """
+    points = family.points(X)
+    p = family.statistics(points[:1]).shape[1]
+    epsilon = epsilon / math.sqrt(3.0)  # line 1
+    theory = trunc_est_constants(
+        constants,
+        epsilon=epsilon,
+        delta=delta,
+        acceptance=constants.alpha,
+        dimension=p,
+        beta=constants.beta,
+        degree=constants.degree,
+    )
+    log_n = theory.log_n if n is None else math.log(n)
+    log_m = theory.log_m if m is None else math.log(m)
+    log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
+    if log_rows > math.log(len(points)) + 1e-12:
+        shown = f"{math.exp(log_rows):,.0f}" if log_rows < 30.0 else f"10^{log_rows / 2.302585:.0f}"
+        raise BadData(
+            f"TruncEst reads {shown} truncated samples, one a step in {theory.repeats} repeats, "
+            f"and 'X' has {len(points):,}; give more, or smaller 'n' and 'm' of your own"
+        )
+    n, m = math.ceil(math.exp(log_n)), math.ceil(math.exp(log_m))
+    eta = math.exp(theory.log_eta) if eta is None else eta
+    rng = np.random.default_rng(seed)
+    oracle = Oracle(accepts, limit=ORACLE_LIMIT)
+    oracle.require_all(points)
+    statistics = family.statistics(rng.permutation(points))
+    start = family.theta_from_mean(statistics[:n].mean(axis=0))
+    distance = epsilon**2 + 2.0 * constants.beta * math.log(1.0 / constants.alpha)
+    radius = distance / constants.kappa
+    ends = []
+    for fresh in np.split(statistics[n : n + m * theory.repeats], theory.repeats):
+        theta = start
+        for sample in fresh:
+            gradient = _sample_gradient(sample, theta, family, oracle, rng)
+            theta = _project(theta - eta * gradient, start, radius, family)
+        ends.append(theta)
+    candidates = np.array(ends)
+    gaps = np.linalg.norm(candidates[:, None] - candidates[None, :], axis=2)
+    near = (gaps <= 2.0 * epsilon * math.sqrt(3.0)).sum(axis=1)
+    chosen = int(np.argmax(near))
+    settled = bool(near[chosen] > len(candidates) / 2.0)
+    theta = candidates[chosen]
+    return TruncEstResult(theta, settled, candidates, start, radius, n, m, eta, oracle.calls)
+
+
+def _sample_gradient(
+    sample: Array, theta: Array, family: Family, oracle: Oracle, rng: np.random.Generator
+) -> Array:
+    """Return ``T(Z') - T(Z)`` with Z' the first draw of ``E_theta`` that is let through."""
+    size = 8
+    while not oracle.spent:
+        draws = family.sample(theta, size, rng)
+        size = min(4 * size, 2**16)
+        accepted = np.flatnonzero(oracle(draws))
+        if len(accepted):
+            return np.asarray(family.statistics(draws[accepted[:1]])[0] - sample)
+    raise BadData(
+        f"TruncEst asked the classifier about {oracle.calls:,} people and stopped: 'accepts' lets "
+        "(almost) nothing through near the sample, or 'm' is too large"
+    )
+
+
+def _project(theta: Array, start: Array, radius: float, family: Family) -> Array:
+    """Return the nearest point of the ball that lies in Theta (Dykstra's alternating steps)."""
+    outer = inner = np.zeros_like(theta)
+    for _ in range(100):
+        before = theta
+        step = theta + outer
+        away = step - start
+        length = float(np.linalg.norm(away))
+        ball = start + away * min(1.0, radius / length) if length > 0.0 else step
+        outer, step = step - ball, ball + inner
+        theta = family.project(step)
+        inner = step - theta
+        if np.array_equal(theta, ball) or np.allclose(theta, before, rtol=1e-12, atol=1e-12):
+            break
+    return theta
+
+
+# -- the theorem ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TruncEstConstants:
+    """Logarithms of the quantities in the theorem on TruncEst (Theorem 3.1 of Lee et al.).
+
+    Attributes
+    ----------
+    log_n
+        Samples for the ordinary estimate that it starts from.
+    log_m
+        Gradient steps of one repeat.
+    log_eta
+        Step size.
+    log_kappa_f, log_lambda_f
+        Strong convexity and smoothness of the truncated likelihood.
+    log_rho
+        Bound on the gradient's second moment (its square root).
+    repeats
+        How often the steps are repeated, ``10 ceil(log(1/delta))``.
+
+    Examples
+    --------
+    >>> print(TruncEstConstants(46.1, 69.1, -23.0, -4.6, 9.2, 11.5, repeats=30))
+    n = 10^20.0, m = 10^30.0, eta = 10^-10.0, kappa_f = 10^-2.0, lambda_f = 10^4.0, rho = 10^5.0
+    """
+
+    log_n: float
+    log_m: float
+    log_eta: float
+    log_kappa_f: float
+    log_lambda_f: float
+    log_rho: float
+    repeats: int
+
+    def __str__(self) -> str:
+        rows = [
+            (name, getattr(self, f"log_{name}") / math.log(10.0))
+            for name in ("n", "m", "eta", "kappa_f", "lambda_f", "rho")
+        ]
+        return ", ".join(f"{name} = 10^{value:.1f}" for name, value in rows)
+
+
+def trunc_est_constants(
+    curvature: Curvature,
+    *,
+    epsilon: float,
+    delta: float,
+    acceptance: float,
+    dimension: int,
+    beta: float = 1.0,
+    degree: int = 1,
+    constant: float = 1.0,
+) -> TruncEstConstants:
+    """Return what the theorem asks for an error of ``epsilon`` with probability ``1 - delta``.
+
+    Parameters
+    ----------
+    curvature
+        ``kappa`` and ``lambda`` of the family on its parameter set.
+    acceptance
+        ``alpha``: the least share that the classifier lets through.
+    dimension
+        ``d``: length of theta.
+    beta
+        A ball of radius ``1/beta`` around theta lies in the parameter set.
+    degree
+        Largest degree of the polynomials in T: 1 for a known covariance, 2 for others.
+    constant
+        ``C`` of the anti-concentration inequality that the theorem cites; its value is not given.
+
+    Examples
+    --------
+    >>> tame = Curvature(kappa=1.0, lam=4.0, lipschitz=5.0)
+    >>> print(trunc_est_constants(tame, epsilon=0.05, delta=0.01, acceptance=0.5, dimension=5))
+    n = 10^3.6, m = 10^111.2, eta = 10^-67.8, kappa_f = 10^-42.9, lambda_f = 10^21.3, rho = 10^11.0
+    """
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("acceptance", acceptance)):
+        require_in_open_unit(name, value)
+    if beta < 1.0:
+        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
+    kappa, lam = curvature.kappa, curvature.lam
+    log_alpha = math.log(acceptance)
+    distance = epsilon**2 - 2.0 * beta * log_alpha  # d(alpha)
+    exponent = 6.0 * lam / kappa**2 * distance**2
+    log_base = 2.0 * log_alpha - exponent - math.log(4.0 * constant * degree)
+    log_kappa_f = math.log(0.5) + 2.0 * degree * log_base + math.log(kappa)
+    log_lambda_f = exponent - 2.0 * log_alpha + math.log(lam)
+    first = math.log(dimension) + np.logaddexp(log_lambda_f, math.log(lam))
+    inner = 12.0 * beta * lam / kappa**2 * distance**2 - 4.0 * beta * log_alpha + epsilon**2
+    second = 2.0 * math.log1p(2.0 * lam / kappa) + 2.0 * math.log(inner)
+    log_rho_square = float(np.logaddexp(first, second))
+    log_g = log_rho_square - 2.0 * log_kappa_f - 2.0 * math.log(epsilon)
+    return TruncEstConstants(
+        log_n=math.log(2.0 * beta * math.log(1.0 / delta)) - 2.0 * math.log(epsilon),
+        log_m=max(log_g, math.log(0.5))
+        + math.log(max(math.log(distance / (kappa * epsilon**2)), 1e-300)),
+        log_eta=min(
+            log_kappa_f + 2.0 * math.log(epsilon) - math.log(2.0) - log_rho_square, -log_kappa_f
+        ),
+        log_kappa_f=log_kappa_f,
+        log_lambda_f=log_lambda_f,
+        log_rho=log_rho_square / 2.0,
+        repeats=10 * math.ceil(math.log(1.0 / delta)),
+    )
+
+
+def separation_needed(
+    curvature: Curvature, *, epsilon: float, q: float, beta: float = 1.0
+) -> float:
+    """Return the least ``|theta_1 - theta_0|`` of the paper's separation condition.
+
+    ``sqrt((48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) log(10 q_M/(q_m epsilon)))`` with
+    q_m <= q_M the shares of the two outcomes, as printed. What the proof puts into its last
+    exponent is twice this square, and with the right factor in its Taylor lemma (kappa/8 in the
+    exponent in place of kappa/4) four times.
+
+    Examples
+    --------
+    >>> round(separation_needed(Curvature(1.0, 1.0, 1.0), epsilon=0.1, q=0.3), 2)
+    5.9
+    """
+    require_in_open_unit("epsilon", epsilon)
+    require_in_open_unit("q", q)
+    small, large = min(q, 1.0 - q), max(q, 1.0 - q)
+    factor = (48.0 * max(curvature.lipschitz, beta) * beta + 3.0 * curvature.lam) / (
+        8.0 * curvature.kappa * beta**2
+    )
+    return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
+
+
+# -- made usable ---------------------------------------------------------------------------------
+
+
+def fit_sgd(frame: Frame, points: Array, oracle: Oracle, seed: int) -> Solution:
+    """Fit by projected SGD within ``ORACLE_LIMIT`` classifier calls."""
+    family = frame.family
+    target = family.statistics(frame.inside(points)).mean(axis=0)
+    start = family.theta_from_mean(target)
+    rng = np.random.default_rng(seed)
+    # enough accepted draws that their noise is a fifth of the sample's, within reason
+    batch = int(np.clip(0.4 * len(points), 1024, 4096))
+    runs = [_Run(frame, target, oracle, rng, batch) for _ in range(REPEATS)]
+    for run in runs:
+        run.go(start)
+    finished = [run for run in runs if run.count]
+    if not finished:
+        raise BadData(
+            f"the draws of {oracle.calls:,} classifier calls did not suffice for one averaged "
+            "step: 'accepts' lets (almost) nothing through near the sample"
+        )
+    hessian = np.mean([run.hessian for run in finished], axis=0)
+    candidates = np.array([run.mean for run in finished])
+    chosen = _majority(candidates, hessian, batch)
+    accepted = sum(run.count for run, yes in zip(finished, chosen, strict=True) if yes) * batch
+    warnings = []
+    if oracle.spent:
+        warnings.append(
+            f"stopped at the cap of {ORACLE_LIMIT:,} classifier calls, before all steps were made"
+        )
+    if not chosen.sum() * 2 > len(finished):
+        warnings.append("no majority of the repeats agrees: the estimate is not settled")
+    if any(run.guarded for run in runs):
+        warnings.append(
+            "steps were cut short because the classifier let through fewer than "
+            f"{LEAST_ACCEPTANCE:.1%} of the draws"
+        )
+    return Solution(
+        theta=family.project(candidates[chosen].mean(axis=0)),
+        hessian=hessian,
+        ess=float(accepted),
+        iterations=sum(run.steps for run in runs),
+        boundary_hits=sum(run.boundary_hits for run in runs),
+        at_boundary=any(run.at_boundary for run in runs),
+        warnings=tuple(warnings),
+    )
+
+
+class _Run:
+    """One repeat: warm-up steps, then averaged ones."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        target: Array,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        batch: int,
+    ) -> None:
+        self.frame, self.target, self.oracle, self.rng = frame, target, oracle, rng
+        self.batch = batch
+        self.family = frame.family
+        self.mean = np.zeros_like(target)
+        self.hessian = np.zeros((len(target), len(target)))
+        self.count = self.steps = self.boundary_hits = 0
+        self.guarded = self.at_boundary = False
+        self.acceptance = 0.5
+
+    def go(self, theta: Array) -> None:
+        previous = theta
+        for step in range(WARM_UP + AVERAGED):
+            statistics = self._accepted(theta)
+            while statistics is None and not self.oracle.spent:
+                self.guarded = True
+                theta = (theta + previous) / 2.0
+                if np.allclose(theta, previous):
+                    return
+                statistics = self._accepted(theta)
+            if statistics is None:
+                return
+            self.steps += 1
+            mean = statistics.mean(axis=0)
+            centred = statistics - mean
+            hessian = centred.T @ centred / len(centred)
+            gradient = mean - self.target
+            averaging = step >= WARM_UP
+            if averaging:
+                self.hessian += (hessian - self.hessian) / (self.count + 1)
+                hessian = self.hessian
+            direction = np.linalg.solve(hessian + 1e-10 * np.eye(len(mean)), gradient)
+            decrement = float(np.sqrt(max(gradient @ direction, 0.0)))
+            rate = 0.5 if averaging else 1.0 / (1.0 + decrement)
+            previous, raw = theta, theta - rate * direction
+            theta = self.family.project(raw)
+            self.at_boundary = not np.allclose(theta, raw, rtol=1e-9, atol=1e-12)
+            self.boundary_hits += self.at_boundary
+            if averaging:
+                self.count += 1
+                self.mean += (theta - self.mean) / self.count
+
+    def _accepted(self, theta: Array) -> Array | None:
+        """Return T of a batch of accepted draws (SampleGradient); None if too few are let by."""
+        kept: list[Array] = []
+        have = drawn = 0
+        while have < self.batch:
+            if self.oracle.spent:
+                return None
+            size = int(min((self.batch - have) / max(self.acceptance, 0.02) * 1.05 + 64, 2**17))
+            z = self.family.sample(theta, size, self.rng)
+            z = z[self.oracle(self.frame.outside(z))]
+            have, drawn = have + len(z), drawn + size
+            kept.append(z)
+            self.acceptance = max(have / drawn, 1e-6)
+            if drawn > self.batch and self.acceptance < LEAST_ACCEPTANCE:
+                return None
+        return self.family.statistics(np.concatenate(kept)[: self.batch])
+
+
+def _majority(candidates: Array, hessian: Array, batch: int) -> Bits:
+    """Mark the candidates that agree with the one most others agree with.
+
+    Two agree when their distance in the information metric is within what ``AVERAGED`` batches
+    leave to chance (the paper's ball of radius 2 sqrt(3) epsilon, in units of that noise).
+    """
+    gap = candidates[:, None] - candidates[None, :]
+    square = np.einsum("ijk,kl,ijl->ij", gap, hessian, gap)
+    chance = len(hessian) * 2.0 / (AVERAGED * batch)
+    agree = square <= 12.0 * chance
+    return np.asarray(agree[np.argmax(agree.sum(axis=1))])

@@ -1,0 +1,84 @@
+"""TruncEst as printed: its projection, its fresh samples, its choice, and what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.errors import BadData
+from equipoise.mixture import (
+    Exponential,
+    Gaussian,
+    HalfSpace,
+    StructuralConstants,
+    fit_truncated,
+    trunc_est,
+)
+from equipoise.mixture.families import Array
+from equipoise.mixture.trunc_est import _project
+
+LATE = HalfSpace([1.0], offset=1.0)
+FAMILY = Exponential(bounds=(-2.0, -0.1))
+CONSTANTS = StructuralConstants(kappa=0.25, lam=100.0, lipschitz=10.0, alpha=0.3)
+
+
+def late(size: int = 40_000, seed: int = 0) -> Array:
+    X = np.random.default_rng(seed).exponential(2.0, (size, 1))
+    return X[LATE(X)]
+
+
+def test_more_steps_come_nearer_to_the_exact_fit() -> None:
+    X = late(200_000)
+    exact = fit_truncated(X, LATE, FAMILY).theta[0]
+    errors = []
+    for m, eta in ((20, 0.02), (200, 0.005), (2_000, 0.001)):
+        found = trunc_est(X, LATE, FAMILY, 0.1, 0.3, CONSTANTS, n=1_000, m=m, eta=eta)
+        assert found.candidates.shape == (20, 1)
+        errors.append(np.sqrt(((found.candidates - exact) ** 2).mean()))
+    assert errors[2] < errors[1] < errors[0]
+    assert found.settled
+    assert found.theta in found.candidates  # a candidate, not their mean
+    assert abs(found.theta[0] - exact) < 0.1
+
+
+def test_the_theorems_own_counts_are_out_of_reach_and_said() -> None:
+    with pytest.raises(BadData, match=r"reads 10\^\d+ truncated samples"):
+        trunc_est(late(), LATE, FAMILY, 0.1, 0.05, CONSTANTS)
+    with pytest.raises(BadData, match="reads 60,500 truncated samples, one a step in 30 repeats"):
+        trunc_est(late(), LATE, FAMILY, 0.1, 0.05, CONSTANTS, n=500, m=2_000, eta=0.01)
+
+
+def test_no_majority_is_not_settled() -> None:
+    """Two huge steps: the candidates lie all over Theta, and none has half of them around it."""
+    family = Exponential(bounds=(-1e3, -1e-3))
+    found = trunc_est(late(), LATE, family, 1e-4, 0.3, CONSTANTS, n=100, m=2, eta=0.5)
+    assert not found.settled
+
+
+def test_the_projection_is_the_nearest_point_of_ball_and_theta() -> None:
+    """Against a fine grid of the intersection, in two dimensions."""
+    family, rng = Gaussian(np.eye(2), longest=2.0), np.random.default_rng(0)
+    start, radius = np.array([1.5, 0.0]), 1.0
+    axis = np.linspace(-3.0, 3.0, 1_201)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    inside = (np.linalg.norm(grid, axis=1) <= 2.0) & (
+        np.linalg.norm(grid - start, axis=1) <= radius
+    )
+    both = grid[inside]
+    for theta in rng.normal(scale=3.0, size=(20, 2)):
+        found = _project(theta, start, radius, family)
+        best = np.linalg.norm(both - theta, axis=1).min()
+        assert np.linalg.norm(found) <= 2.0 + 1e-6
+        assert np.linalg.norm(found - start) <= radius + 1e-6
+        assert np.linalg.norm(found - theta) == pytest.approx(best, abs=0.01)
+
+
+def test_a_classifier_that_lets_nothing_through_stops() -> None:
+    X = late(2_000)
+    with pytest.raises(BadData, match="nothing through near the sample"):
+        trunc_est(
+            *(X, lambda Z: np.isin(Z[:, 0], X[:, 0]), FAMILY, 0.1, 0.3, CONSTANTS),
+            n=100,
+            m=5,
+            eta=0.01,
+        )
