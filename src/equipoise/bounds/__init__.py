@@ -1,10 +1,17 @@
 """What audits cost: the least possible, the paper's theorems, and exact expectations."""
 
 from equipoise.bounds.assisted import most_efficient
-from equipoise.bounds.expected import baseline_expectation, rs_expectation
 from equipoise.bounds.optimal import LowerBound, lower_bound
-from equipoise.bounds.paper_bounds import baseline_bound, exp_bound, family_bound, rs_bound
-from equipoise.bounds.price import Price
+from equipoise.bounds.theorems import (
+    Price,
+    baseline_bound,
+    baseline_expectation,
+    exp_bound,
+    exp_expectation,
+    family_bound,
+    rs_bound,
+    rs_expectation,
+)
 
 __all__ = [
     "LowerBound",
@@ -12,6 +19,7 @@ __all__ = [
     "baseline_bound",
     "baseline_expectation",
     "exp_bound",
+    "exp_expectation",
     "family_bound",
     "lower_bound",
     "most_efficient",

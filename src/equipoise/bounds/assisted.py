@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from equipoise.assist import Assist
-from equipoise.bounds.label_costs import costs_nothing, denied_of, failure_costs, mean_costs
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 
-__all__ = ["Efficient", "efficient_looks", "most_efficient"]
+__all__ = ["Efficient", "costs_nothing", "efficient_looks", "mean_costs", "most_efficient"]
 
 Array = NDArray[np.float64]
 
@@ -175,3 +174,35 @@ def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
         finer[np.isnan(values)] = most
         place = np.unique(place * (most + 1) + finer, return_inverse=True)[1]
     return place
+
+
+def denied_of(world: TableWorld, group: str) -> NDArray[np.intp]:
+    """Return the rows of a group's denied people."""
+    return np.flatnonzero((world.group == world.groups.index(group)) & (world.decision == 0))
+
+
+def failure_costs(world: TableWorld, group: str, costs: Costs) -> Array:
+    """Return what the label of each denied person of a group costs if it is 0."""
+    rows, label = denied_of(world, group), costs.of(group).label
+    if world.price is None:
+        return np.full(len(rows), label)
+    return np.where(np.isnan(world.price[rows]), label, world.price[rows])
+
+
+def costs_nothing(world: World, costs: Costs) -> bool:
+    """Whether no label costs anything, so that labels are counted instead."""
+    if isinstance(world, TableWorld) and world.price is not None:
+        free = all(not failure_costs(world, group, costs).any() for group in world.cells)
+        return free and all(costs.of(group).feature == 0.0 for group in world.cells)
+    return all(costs.of(group).worst == 0.0 for group in world.cells)
+
+
+def mean_costs(world: World, costs: Costs) -> Array:
+    """Return what a label of each group costs on average, to an audit that asks everybody."""
+    means = [costs.of(group).expected(world.r[group]) for group in world.cells]
+    if isinstance(world, TableWorld) and world.price is not None:
+        for place, group in enumerate(world.cells):
+            if len(rows := denied_of(world, group)):
+                paid = failure_costs(world, group, costs) * (1.0 - world.outcome[rows])
+                means[place] = costs.of(group).feature + float(paid.mean())
+    return np.array(means)

@@ -1,5 +1,15 @@
 """How fast the hardest alternative can be refuted: a certified maximin.
 
+The alternatives are the worlds that an audit must tell from the true one. Write ``lam_a`` for a
+possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. Both wrong answers are unions of
+boxes that slide along one or two levels:
+
+- UNFAIR: for some rate, groups a, b and level t, ``rate_b <= t`` and ``rate_a`` is ``gap`` above t;
+- FAIR: for some levels, one per rate, every group's rate lies between level and ``gap`` above it.
+
+When a level ranges over a cell, the box with its ends moved outwards holds all boxes of the cell,
+so what is cheapest in it bounds the cell from below; at a single level the box is exact.
+
 ``D(w) = inf over alternatives of sum_a w_a kl(r_a, lam_a)`` is concave in the labels ``w_a`` that a
 unit of cost buys, being a minimum of linear functions. Its maximum is enclosed from both sides:
 
@@ -13,15 +23,18 @@ join the program, until both sides agree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bounds.alternatives import Alternatives, Cover
+from equipoise.comparison import GapScale
 from equipoise.errors import EquipoiseError
+from equipoise.rates import Curve
 
-__all__ = ["Maximin", "maximin"]
+__all__ = ["Alternatives", "Maximin", "RateOfGroups", "fair_set", "maximin", "unfair_set"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -83,6 +96,120 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
         found = search.halve(live, budget, upper)
 
 
+class RateOfGroups:
+    """One rate of all groups, each a monotone curve in its own unknown."""
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        self.groups = len(curves)
+        self._a, self._b, self._c, self._d = np.array([(c.a, c.b, c.c, c.d) for c in curves]).T
+        ends = np.array([(float(c.value(0.0)), float(c.value(1.0))) for c in curves])
+        self._least, self._most = ends.min(axis=1), ends.max(axis=1)
+        self._constant = np.array([c.trend == 0 for c in curves])
+
+    def between(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return the ends of the ``lam`` with a rate in [low, high]; start > end if none has."""
+        one, other = self._inverse(low), self._inverse(high)
+        start = np.where(self._constant, 0.0, np.minimum(one, other))
+        end = np.where(self._constant, 1.0, np.maximum(one, other))
+        end = np.where((low > self._most) | (high < self._least), -1.0, end)
+        return start, end
+
+    def _inverse(self, value: Array) -> Array:
+        inside = np.clip(value, self._least, self._most)
+        below = np.where(self._constant, 1.0, inside * self._d - self._b)
+        return np.asarray(np.clip((self._a - inside * self._c) / below, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Cells: the piece each belongs to, and the least and largest levels in it (n, dimensions)."""
+
+    piece: Ints
+    low: Array
+    high: Array
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    @property
+    def middle(self) -> Cover:
+        """The single levels in the middle."""
+        at = (self.low + self.high) / 2.0
+        return Cover(self.piece, at, at)
+
+    def take(self, which: Ints | Flags) -> Cover:
+        """Return some of the cells."""
+        return Cover(self.piece[which], self.low[which], self.high[which])
+
+    def join(self, *others: Cover) -> Cover:
+        """Return these cells and others."""
+        parts = zip(*((one.piece, one.low, one.high) for one in (self, *others)), strict=True)
+        return Cover(*(np.concatenate(part) for part in parts))
+
+    def halves(self, dimension: int) -> Cover:
+        """Return both halves of every cell along a level, all left ones first."""
+        left_high, right_low = self.high.copy(), self.low.copy()
+        left_high[:, dimension] = (self.low + self.high)[:, dimension] / 2.0
+        right_low[:, dimension] = left_high[:, dimension]
+        return Cover(self.piece, self.low, left_high).join(Cover(self.piece, right_low, self.high))
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """A set of unknowns as a union of sliding boxes; see :func:`unfair_set`, :func:`fair_set`.
+
+    In a box of a piece, at levels t, rate i of group g is at least ``least[piece, i, g]`` above its
+    level and at most ``most[piece, i, g]`` above it; NaN where it may be anything. A piece has as
+    many levels as ``levels``, each in [0, top] and first cut into ``steps``.
+    """
+
+    rates: Sequence[RateOfGroups]
+    scale: GapScale
+    least: Array
+    most: Array
+    levels: int
+    top: float
+    steps: int
+
+    def start(self) -> Cover:
+        """Return cells that cover the set."""
+        edges = np.linspace(0.0, self.top, self.steps + 1)
+        corner = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
+        piece = np.repeat(np.arange(len(self.least)), len(corner))
+        corner = np.tile(corner, (len(self.least), 1))
+        return Cover(piece, edges[corner], edges[corner + 1])
+
+    def boxes(self, cells: Cover) -> tuple[Array, Array]:
+        """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
+        shape = (len(cells), self.least.shape[2])
+        start, end = np.zeros(shape), np.ones(shape)
+        for i, rate in enumerate(self.rates):
+            level = min(i, self.levels - 1)
+            least, most = self.least[cells.piece, i], self.most[cells.piece, i]
+            low = self.scale.above(cells.low[:, level, None], least)
+            high = self.scale.above(cells.high[:, level, None], most)
+            low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
+            from_, to = rate.between(low, high)
+            start, end = np.maximum(start, from_), np.minimum(end, to)
+        return start, end
+
+
+def unfair_set(rates: Sequence[RateOfGroups], gap: float, scale: GapScale) -> Alternatives:
+    """Return all unknowns for which some rate of two groups is at least ``gap`` (> 0) apart."""
+    pairs = list(permutations(range(rates[0].groups), 2))
+    least, most = np.full((2, len(pairs) * len(rates), len(rates), rates[0].groups), np.nan)
+    for piece, ((above, below), i) in enumerate(product(pairs, range(len(rates)))):
+        least[piece, i, above], most[piece, i, below] = gap, 0.0
+    return Alternatives(rates, scale, least, most, levels=1, top=1.0 - gap, steps=16)
+
+
+def fair_set(rates: Sequence[RateOfGroups], gap: float, scale: GapScale) -> Alternatives:
+    """Return all unknowns for which no rate of two groups is more than ``gap`` (>= 0) apart."""
+    least = np.zeros((1, len(rates), rates[0].groups))
+    steps = 32 if len(rates) == 1 else 16
+    return Alternatives(rates, scale, least, least + gap, levels=len(rates), top=1.0, steps=steps)
+
+
 class _Search:
     """A cover of the alternatives that gets finer.
 
@@ -124,7 +251,7 @@ class _Search:
         along that one would multiply cells for nothing.
         """
         width = (cells.high - cells.low).T
-        choices = [cells.halves(np.full(len(cells), d)) for d in range(len(width))]
+        choices = [cells.halves(d) for d in range(len(width))]
         rows, full = zip(*map(self._rows, choices), strict=True)
         lift = np.array(
             [

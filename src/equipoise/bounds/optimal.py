@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.bounds.alternatives import Alternatives, FairSet, RateOfGroups, UnfairSet
-from equipoise.bounds.assisted import efficient_looks
-from equipoise.bounds.label_costs import costs_nothing, mean_costs
-from equipoise.bounds.maximin import Maximin, maximin
+from equipoise.bounds.assisted import costs_nothing, efficient_looks, mean_costs
+from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, unfair_set
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
 from equipoise.question import Costs, Question, Verdict, require_asked
@@ -110,8 +108,7 @@ def lower_bound(
 
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
     every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
-    labels are counted instead. What the question assumes leaves fewer unknowns in Alt; of a world
-    that breaks the assumption the value says nothing.
+    labels are counted instead.
 
     Parameters
     ----------
@@ -150,11 +147,10 @@ def lower_bound(
     rates = _rates(world.cells, question.metric)
     bounds = []
     for verdict in sorted(right):
-        wrong: Alternatives = (
-            UnfairSet(rates, question.threshold, question.comparison)
-            if verdict is Verdict.FAIR
-            else FairSet(rates, question.gamma, question.comparison)
-        )
+        if verdict is Verdict.FAIR:
+            wrong = unfair_set(rates, question.threshold, question.comparison)
+        else:
+            wrong = fair_set(rates, question.gamma, question.comparison)
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)
         bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)

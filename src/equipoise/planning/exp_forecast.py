@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from equipoise.audits.tau_precision import can_answer, level_of
 from equipoise.bounds import Price, exp_bound, rs_expectation
-from equipoise.bounds.price import per_arrival, shares_of_outcomes
+from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past

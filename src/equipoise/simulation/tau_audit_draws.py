@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from equipoise.audits.rate_findings import compare_rates, rate_intervals
 from equipoise.audits.tau_audit import TauAudit, checked_tau
 from equipoise.audits.tau_precision import outcomes_of, paper_tau, relative_error
-from equipoise.bounds.price import shares_of_outcomes
+from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import free_interval
 from equipoise.history import History, Past

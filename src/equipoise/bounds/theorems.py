@@ -1,0 +1,295 @@
+"""What the paper's audits cost: on average, and at most by its theorems.
+
+Waiting for tau people of share q takes tau/q arrivals on average, and by Wald's identity each
+arrival is denied, or a failure, as often as any other: mean cost = tau/q times the cost of an
+arrival. Theorems 1, 2 and 4 bound what Baseline, RS-Audit and Exp-Audit spend, with probability at
+least ``1 - delta``, by the same sums with a larger tau; Theorem 3 bounds from below what any audit
+spends on its pair of instances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise._json import JsonValue
+from equipoise.audits.tau_precision import level_of, outcomes_of, paper_tau
+from equipoise.errors import InvalidInput, require_in_open_unit
+from equipoise.mixture.exp_model import ExpConstants
+from equipoise.question import Costs, Question
+from equipoise.worlds.cells import CellWorld
+
+__all__ = [
+    "Price",
+    "baseline_bound",
+    "baseline_expectation",
+    "exp_bound",
+    "exp_expectation",
+    "family_bound",
+    "rs_bound",
+    "rs_expectation",
+    "shares_of_outcomes",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Price(JsonValue):
+    """Labels and feature vectors of denied people, and their cost; infinite if never reached.
+
+    Examples
+    --------
+    >>> print(2 * Price(labels=50, cost=40.0) + Price(features=10, cost=1.0))
+    81 for 100 labels and 10 feature vectors
+    """
+
+    labels: float = 0.0
+    features: float = 0.0
+    cost: float = 0.0
+
+    def __add__(self, other: Price) -> Price:
+        return Price(
+            self.labels + other.labels, self.features + other.features, self.cost + other.cost
+        )
+
+    def __rmul__(self, times: float) -> Price:
+        return Price(*(times * x if x else 0.0 for x in (self.labels, self.features, self.cost)))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Price:
+        """Build from what :meth:`to_dict` gave."""
+        return super().from_dict({k: math.inf if v is None else v for k, v in data.items()})
+
+    def __str__(self) -> str:
+        asked = f"{self.labels:,.6g} labels and {self.features:,.6g} feature vectors"
+        return f"{self.cost:,.6g} for {asked}"
+
+
+def baseline_expectation(
+    world: CellWorld,
+    question: Question,
+    costs: Costs,
+    *,
+    tau: int | None = None,
+    reuse_labels: bool = False,
+) -> Price:
+    """Return the expected price of the Baseline (Algorithm 3).
+
+    Without reuse it is ``sum over (y,a) of tau/q_{y,a}`` times the mean price of labelling an
+    arrival, whatever its group.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(baseline_expectation(world, Question(), Costs(), tau=1000))
+    13,056.2 for 15,232.2 labels and 0 feature vectors
+    """
+    tau = paper_tau(question, len(world.cells)) if tau is None else tau
+    return _by_labels(world, question, costs, tau, within_group=False, together=reuse_labels)
+
+
+def baseline_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return Theorem 1's upper bound.
+
+    ``sum over (y,a) of 624 log(8K/delta) / (epsilon^2 q_{y,a})`` arrivals, each of which costs
+    ``c_feat P[f=0] + c_lab P[f=0, Y=0]`` on average.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(baseline_bound(world, Question(epsilon=0.1), Costs()))
+    4.69949e+06 for 5.48273e+06 labels and 0 feature vectors
+    """
+    return _by_labels(world, question, costs, _tau_of_proof(world, question), within_group=False)
+
+
+def rs_expectation(
+    world: CellWorld,
+    question: Question,
+    costs: Costs,
+    *,
+    tau: int | None = None,
+    reuse_labels: bool = False,
+) -> Price:
+    """Return the expected price of RS-Audit (Algorithm 1).
+
+    Without reuse it is ``sum over (y,a) of tau/q_{y|a}`` times the mean price of labelling
+    somebody of group a.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(rs_expectation(world, Question(), Costs(), tau=1000))
+    6,848.49 for 7,883.11 labels and 0 feature vectors
+    """
+    tau = paper_tau(question, len(world.cells)) if tau is None else tau
+    return _by_labels(world, question, costs, tau, within_group=True, together=reuse_labels)
+
+
+def rs_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return Theorem 2's upper bound.
+
+    As Theorem 1, within each group: ``624 log(8K/delta) / (epsilon^2 q_{y|a})`` people of group a,
+    each of whom costs ``c_feat P[f=0|a] + c_lab P[f=0, Y=0|a]`` on average.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(rs_bound(world, Question(epsilon=0.1), Costs()))
+    2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
+    """
+    return _by_labels(world, question, costs, _tau_of_proof(world, question), within_group=True)
+
+
+def exp_expectation(world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return the expected price of Exp-Audit (Algorithm 2): coarse labels, then features.
+
+    It holds where the mixture model does and weights come from MAP counts; an audit that finds the
+    model wanting goes over to labels, at RS-Audit's price on top.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(exp_expectation(world, Question(epsilon=0.1), Costs(feature=0.05)))
+    727,524 for 22,143.7 labels and 1.41436e+07 feature vectors
+    """
+    outcomes_of(question, by_features=True)
+    constants = ExpConstants(question.epsilon, level_of(question) / 2.0, len(world.cells))
+    return _by_features(world, costs, constants.coarse_tau, constants.map_features)
+
+
+def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return Theorem 4's upper bound for Exp-Audit, whose assumptions the world must meet.
+
+    Per group: a coarse look (epsilon' = 1/10) that labels at most
+    ``1.1 tau'/q_{y|a}`` people for each y, ``tau' = 400 log(14K/delta)``, and the features of
+    ``R <= 1.1 * 3430 log(14K/delta) / (q_m epsilon^2)`` people, ``q_m = min_y q_{y|a}``.
+
+    Examples
+    --------
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> print(exp_bound(world, Question(epsilon=0.1), Costs()))
+    19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
+    """
+    outcomes_of(question, by_features=True)
+    log_term = math.log(14.0 * len(world.cells) / level_of(question))
+    return _by_features(
+        world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * question.epsilon**2)
+    )
+
+
+def family_bound(
+    epsilon: float, delta: float, p: float, q: float, costs: Costs | None = None
+) -> Price:
+    """Return Theorem 3's lower bound on the mean price of any audit, on its pair of instances.
+
+    On either world of the pair (everything free to see is the same in both, Delta is 0 in the one
+    and above epsilon in the other), with gamma = 0, any audit that errs with probability below
+    delta requests on average more than
+    ``(1 - (p+q)/2) log(1/(4 delta)) / (64 q epsilon^2)`` labels of the second group.
+
+    Examples
+    --------
+    >>> print(family_bound(epsilon=0.05, delta=0.01, p=0.2, q=0.2))
+    66.3893 for 80.4719 labels and 0 feature vectors
+    """
+    require_in_open_unit("delta", delta)
+    for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
+        if not 0.0 < value < limit:
+            raise InvalidInput(f"{name!r} must be in (0, {limit:.4g}); got {value!r}")
+    denied = 1.0 - (p + q) / 2.0
+    labels = max(0.0, denied * math.log(1.0 / (4.0 * delta)) / (64.0 * q * epsilon**2))
+    # The cheaper of the two worlds: more good people among the denied under UNFAIR.
+    r = q / 2.0 * (1.0 + 8.0 * epsilon) / denied
+    return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
+
+
+def shares_of_outcomes(world: CellWorld) -> Array:
+    """Return ``q_{y,a} = P[Y=y, A=a]``, a row per outcome y = 0, 1 and a column per group."""
+    joint = world.joint
+    return np.stack([joint[:, 1] + joint[:, 3], joint[:, 0] + joint[:, 2]])
+
+
+def _by_labels(
+    world: CellWorld,
+    question: Question,
+    costs: Costs,
+    tau: float,
+    *,
+    within_group: bool,
+    together: bool = False,
+) -> Price:
+    """Return the mean price of waiting for tau people of every outcome and group.
+
+    Arrivals of other groups are passed over ``within_group``: both q and the price are per arrival
+    of anybody, and the group's share cancels.
+    """
+    q = shares_of_outcomes(world)[list(outcomes_of(question))]
+    prices = per_arrival(world, costs)
+    if not within_group:
+        return _arrivals(q.ravel(), tau, together) * sum(prices, Price())
+    return sum((_arrivals(q[:, a], tau, together) * p for a, p in enumerate(prices)), Price())
+
+
+def _by_features(
+    world: CellWorld, costs: Costs, coarse_tau: float, people: Callable[[float], float]
+) -> Price:
+    """Return the price of coarse labels, then features of ``people(q_m)`` people of every group."""
+    total, q = Price(), shares_of_outcomes(world)
+    for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
+        share, smaller = float(q[:, a].sum()), float(q[:, a].min())
+        looked = people(smaller / share) if smaller > 0.0 else math.inf
+        denied = price.labels / share
+        total += _arrivals(q[:, a], coarse_tau) * price
+        total += looked * Price(features=denied, cost=denied * costs.of(group).feature)
+    return total
+
+
+def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
+    """Return, per group a, the mean price of labelling one arriving person: ``P[A=a, ...]`` terms.
+
+    An arrival is of group a and denied with probability ``P[f=0, A=a]``; labelling it costs
+    ``c_feat``, and ``c_lab`` more with probability ``P[f=0, Y=0, A=a]``.
+    """
+    prices = []
+    for group, (_, _, good, bad) in zip(world.groups, world.joint.tolist(), strict=True):
+        own = costs.of(group)
+        prices.append(Price(labels=good + bad, cost=own.feature * (good + bad) + own.label * bad))
+    return prices
+
+
+def _tau_of_proof(world: CellWorld, question: Question) -> float:
+    """Return 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q."""
+    log_term = math.log(8.0 * len(world.cells) / level_of(question))
+    return 624.0 * log_term / question.epsilon**2
+
+
+def _arrivals(shares: Array, tau: float, together: bool = False) -> float:
+    """Return the mean number of arrivals until tau of every share came, in turn or together."""
+    if not len(shares):
+        return 0.0
+    if not np.all(shares > 0.0):
+        return math.inf
+    return _mean_of_last(shares, tau) if together else float((tau / shares).sum())
+
+
+def _mean_of_last(shares: Array, tau: float) -> float:
+    """Return ``E[max_j T_j]`` for independent ``T_j ~ Gamma(tau) / share_j``.
+
+    Let people arrive as a Poisson process of rate 1: then the kinds are independent, T_j is the
+    time of the tau-th of kind j, and the mean number of arrivals by a stopping time is its mean.
+    """
+    from scipy.special import gammainc
+
+    means, spread = tau / shares, math.sqrt(tau) / shares
+    start = max(0.0, float((means - 12.0 * spread).max()))
+    end = float((means + 12.0 * spread + 40.0 / shares).max())
+    times = np.linspace(start, end, 8001)
+    survival = 1.0 - np.prod([gammainc(tau, times * share) for share in shares], axis=0)
+    return start + float((np.diff(times) * (survival[1:] + survival[:-1])).sum() / 2.0)
