@@ -8,11 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise.audits.base import Answer, Audit, Features
-from equipoise.audits.exp_findings import finding_from_weights
-from equipoise.audits.fallback import Fallback
-from equipoise.audits.phase_spending import PhaseBooks
-from equipoise.audits.rate_findings import inconclusive
+from equipoise.audits.base import Answer, Audit, Features, Spending
+from equipoise.audits.rate_findings import finding_from_rates, inconclusive
 from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.audits.tau_precision import level_of, outcomes_of
@@ -24,7 +21,7 @@ from equipoise.history.past import Past
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
 from equipoise.mixture.weights import FeatureCounts, Weight
-from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want
+from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.worlds import CellWorld
 
 __all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
@@ -131,9 +128,11 @@ class ExpAudit(Audit):
         self.branches: dict[str, Branch] = {}
         self.trust_model = trust_model
         self.checks = ModelChecks(self.model, history, question.epsilon)
-        self.books = PhaseBooks(PHASES, self.cells)
+        self.books = {phase: {g: Spending() for g in self.cells} for phase in PHASES}
+        self._begins = {"coarse": 0}  # phase -> number of its first ticket
         self._fallback_kind = fallback
-        self._fallback: Fallback | None = None
+        self.label_audit: Audit | None = None
+        self.fallback_reason: str | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
         self._counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
@@ -151,12 +150,9 @@ class ExpAudit(Audit):
 
     def cost_of(self, phase: str) -> float:
         """Return what one of :data:`PHASES` has cost so far."""
-        return self.books.cost(phase, self.costs)
-
-    @property
-    def fallback_reason(self) -> str | None:
-        """Why the audit went over to labels, None if it did not."""
-        return None if self._fallback is None else self._fallback.why
+        if phase not in self.books:
+            raise UnknownName("phase", phase, self.books)
+        return sum(s.cost(self.costs.of(g)) for g, s in self.books[phase].items())
 
     @property
     def fallback_question(self) -> Question:
@@ -169,31 +165,6 @@ class ExpAudit(Audit):
         )
 
     # -- the protocol ----------------------------------------------------------------------------
-
-    def ask(
-        self,
-        group: str,
-        decision: int,
-        *,
-        score: float | None = None,
-        price: float | None = None,
-        version: str = "",
-        draw: float | None = None,
-        decided: Want | None = None,
-        number: int | None = None,
-        score_record: ScoreRecord | None = None,
-    ) -> Ticket:
-        """Say what is wanted of the person who just arrived."""
-        stage = self.stage
-        ticket = super().ask(
-            *(group, decision), score=score, price=price, decided=decided, number=number
-        )
-        if ticket.want is not Want.NOTHING:
-            self.books.request(ticket, stage)
-            self._asked[group] += ticket.want is Want.FEATURES
-            if self._fallback is not None:
-                self._fallback.asked(ticket)
-        return ticket
 
     def tell(
         self, ticket: Ticket, outcome: int | None = None, features: Features | None = None
@@ -221,12 +192,15 @@ class ExpAudit(Audit):
         # Whoever is passed over for money would bias the counts, so the dearest must be affordable.
         if self.budget is not None and self._least_hold() > self.available:
             return Want.NOTHING
-        if self._fallback is not None:
-            return self._fallback.wants(group, decision)
+        if self.label_audit is not None:  # its tickets have our numbers
+            self.label_audit._issued = self._issued
+            return self.label_audit.ask(group, decision).want
         if self.stage == "coarse":
             return Want.NOTHING if self._coarse[group].done else Want.LABEL
-        enough = self._asked[group] >= self.branches[group].features
-        return Want.NOTHING if enough else Want.FEATURES
+        if self._asked[group] >= self.branches[group].features:
+            return Want.NOTHING
+        self._asked[group] += 1
+        return Want.FEATURES
 
     def _least_hold(self) -> float:
         prices = [self.costs.of(g) for g in self.cells]
@@ -238,15 +212,36 @@ class ExpAudit(Audit):
         if not self._open and self._least_hold() > self.available:
             self._finding = self._conclude(self._why_broke())
 
+    def _book_request(self, ticket: Ticket) -> None:
+        super()._book_request(ticket)
+        labels = int(ticket.want is Want.LABEL)
+        book = self.books[self.stage][ticket.group]
+        book.labels, book.pending = book.labels + labels, book.pending + labels
+        book.features += 1 - labels
+
     def _settle(self, answer: Answer) -> None:
-        self.books.settle(answer.ticket, answer.outcome)
+        ticket = answer.ticket
+        if ticket.decision == 0 and ticket.want is Want.LABEL:
+            book = self.books[self._phase_of(ticket)][ticket.group]
+            book.pending -= 1
+            book.failures += answer.outcome == 0
         super()._settle(answer)
 
+    def _phase_of(self, ticket: Ticket) -> str:
+        return [p for p, first in self._begins.items() if first <= ticket.number][-1]
+
+    def _begin(self, stage: str) -> None:
+        self.stage = stage
+        self._begins[stage] = self._issued
+
     def _learn(self, answer: Answer) -> Finding | None:
-        phase, group = self.books.close(answer.ticket), answer.ticket.group
+        phase, group = self._phase_of(answer.ticket), answer.ticket.group
         if phase == "fallback":
-            assert self._fallback is not None
-            self._fallback.learn(answer)
+            assert self.label_audit is not None
+            if answer.outcome is None:
+                self.label_audit.withdraw(answer.ticket)
+            else:
+                self.label_audit.tell(answer.ticket, answer.outcome)
             return self._handed_back()
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
             return None  # asked for before it was known that no more was needed
@@ -262,9 +257,9 @@ class ExpAudit(Audit):
         return self._weigh() if complete else None
 
     def _conclude(self, why: str) -> Finding:
-        if self._fallback is not None:
-            inner = self._fallback.conclude()
-            return self._booked(replace(inner, reason=f"{why}: {inner.reason}"))
+        if self.label_audit is not None:
+            found = self._by_labels(self.label_audit.so_far("nobody else is to come"))
+            return replace(found, reason=f"{why}: {found.reason}")
         if self.stage == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self._counts[g].size for g, b in self.branches.items()}
@@ -293,11 +288,10 @@ class ExpAudit(Audit):
 
     def book(self, phase: str, group: str, *, labels: int, failures: int, features: int) -> None:
         """Book requests to denied people that were made elsewhere."""
-        self.books.add(phase, group, labels=labels, failures=failures, features=features)
-        spending = self._spending[group]
-        spending.labels += labels
-        spending.failures += failures
-        spending.features += features
+        for spending in (self.books[phase][group], self._spending[group]):
+            spending.labels += labels
+            spending.failures += failures
+            spending.features += features
 
     # -- from one stage to the next --------------------------------------------------------------
 
@@ -351,7 +345,7 @@ class ExpAudit(Audit):
                 return self._fall_back(
                     "labels are cheaper than the features that the weights would take"
                 )
-        self.stage = "features"
+        self._begin("features")
         return None
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
@@ -398,23 +392,28 @@ class ExpAudit(Audit):
         if self.weights == "auto" and problem is not None:
             return self._fall_back(problem)
         refused = self._refused()
-        return refused or self._booked(finding_from_weights(self, found, problem))
+        return refused or self._booked(_finding_from_weights(self, found, problem))
 
     def _fall_back(self, why: str) -> Finding | None:
-        self.stage = "fallback"
-        inner: Audit
+        self._begin("fallback")
+        self.fallback_reason = why
         if self._fallback_kind == "adaptive":
             from equipoise.audits.adaptive import AdaptiveAudit
 
-            inner = AdaptiveAudit(self.history, self.fallback_question, self.costs)
+            self.label_audit = AdaptiveAudit(self.history, self.fallback_question, self.costs)
         else:
-            inner = RSAudit(self.history, self.fallback_question, self.costs, tau=self._own_tau)
-        self._fallback = Fallback(inner, why)
+            self.label_audit = RSAudit(
+                self.history, self.fallback_question, self.costs, tau=self._own_tau
+            )
         return self._handed_back()
 
     def _handed_back(self) -> Finding | None:
-        found = None if self._fallback is None else self._fallback.finding
-        return None if found is None else self._booked(found)
+        found = None if self.label_audit is None else self.label_audit.finding
+        return None if found is None else self._by_labels(found)
+
+    def _by_labels(self, finding: Finding) -> Finding:
+        reason = f"{finding.reason} (by labels, because {self.fallback_reason})"
+        return self._booked(replace(finding, reason=reason))
 
     def _booked(self, finding: Finding) -> Finding:
         return replace(
@@ -435,3 +434,81 @@ def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
         "'model' is needed: this history has no features; fit one with "
         f"equipoise.mixture.{'fit_model' if accepts == 'known' else 'learn_model'}"
     )
+
+
+# -- the verdict from weights ---------------------------------------------------------------------
+
+
+def _finding_from_weights(
+    audit: ExpAudit, weights: Mapping[str, Weight], problem: str | None
+) -> Finding:
+    """Return the verdict; ``problem`` is why the model should not have been believed."""
+    shape = len(audit.outcomes), len(audit.cells)
+    ratios, low, high = np.empty(shape), np.empty(shape), np.empty(shape)
+    past = audit.question.epsilon / 12.0 * np.sqrt(audit.constants.tau / audit.tau)
+    for j, (group, weight) in enumerate(weights.items()):
+        for i, y in enumerate(audit.outcomes):
+            q = max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
+            online = _weight_error(audit, group, weight, q)
+            ratio = audit.tau / audit.rows[y, group] / q
+            ratios[i, j] = min(ratio, 1.0)
+            low[i, j] = min(ratio * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
+            high[i, j] = min(ratio * (1.0 + past) / (1.0 - online), 1.0) if online < 1 else 1.0
+    finding = finding_from_rates(audit.question, audit.cells.groups, ratios, low, high)
+    ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
+    headline = "" if problem is None else f"the model was believed although {problem}: "
+    return replace(
+        finding,
+        reason=f"{headline}{finding.reason} (weights from features, {ways})",
+        guaranteed=problem is None and audit.weights != "map" and _thresholds_proven(audit),
+        assumptions=_assumptions(audit),
+        warnings=() if problem is None else (problem,),
+    )
+
+
+def _weight_error(audit: ExpAudit, group: str, weight: Weight, q: float) -> float:
+    """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
+    epsilon = audit.question.epsilon
+    bias = epsilon / 36.0 if audit.branches[group].way == "map" else 0.0
+    chance = audit.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
+    return max(epsilon / 12.0, bias + chance)
+
+
+def _thresholds_proven(audit: ExpAudit) -> bool:
+    capped = audit.feature_cap is not None and any(
+        b.features == audit.feature_cap for b in audit.branches.values()
+    )
+    own = audit.tau < audit.constants.tau or audit.coarse_tau < audit.constants.coarse_tau
+    return not (own or capped)
+
+
+def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
+    """Return what the answer rests on, one line each."""
+    fits = [fit for pair in audit.model.fits.values() for fit in pair]
+    families = " or ".join(dict.fromkeys(fit.family.name for fit in fits))
+    lines = [
+        "everybody comes from one population, past and present, independently",
+        f"the features of each outcome in each group follow the {families} family, also where "
+        "nobody was approved",
+    ]
+    if not audit.model.rules:
+        lines.append("'accepts' is the decision-maker that was used")
+    lines += [
+        f"group {group!r}: the decision-maker, who could not be asked, follows {rule}"
+        for group, rule in audit.model.rules.items()
+    ]
+    lines += [
+        f"group {group!r}: {branch.way} weights from features: {branch.why}"
+        for group, branch in audit.branches.items()
+    ]
+    estimated = any(fit.theta_covariance.any() for fit in fits)
+    if estimated or any(b.way == "likelihood" for b in audit.branches.values()):
+        lines.append("normal approximation of the error of estimated laws and weights")
+    if audit.weights == "map":
+        lines.append("separation was not tested: MAP counts are biased where laws overlap")
+    lines += [f"self-check: {check}" for check in audit.checks.made]
+    if not _thresholds_proven(audit):
+        lines.append(
+            "thresholds below the proof's were given: the verdict has no proven error probability"
+        )
+    return tuple(lines)
