@@ -27,7 +27,6 @@ from equipoise.rates import (
     RATES,
     Band,
     Bands,
-    Curve,
     bands_from_cells,
     clopper_pearson,
     difference,
@@ -87,11 +86,8 @@ class JointGap:
         compare: GapScale,
     ) -> None:
         self._falling, self._compare = falling, compare
-        self._first, self._second = (
-            (_Curves([b[g].low for g in first]), _Curves([b[g].high for g in first]))
-            for b in (first, second)
-        )
-        self._start, self._end = np.array([boxes[g] for g in first]).T[:, :, None]
+        self._first, self._second = (Band.stack([b[g] for g in first]) for b in (first, second))
+        self._start, self._end = np.array([boxes[g] for g in first]).T
 
     def exceeds(self, gap: float) -> bool:
         """Say whether both gaps are certainly larger than ``gap``, whatever r in the boxes."""
@@ -122,61 +118,15 @@ class JointGap:
 
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
         top = self._compare.above(t_high, d)
-        low, high = self._first
-        if self._falling:
-            since = low.cut(top, low.constants <= top, -np.inf)
-            until = high.cut(t_low, high.constants >= t_low, np.inf)
-        else:
-            since = high.cut(t_low, high.constants >= t_low, -np.inf)
-            until = low.cut(top, low.constants <= top, np.inf)
+        since, until = self._first.between(t_low[:, None], top[:, None], falling=self._falling)
         since, until = np.maximum(self._start, since), np.minimum(self._end, until)
         at = np.clip(np.stack([since, until]), 0.0, 1.0)
-        lowest, highest = (curves.value(at) for curves in self._second)
+        lowest, highest = self._second.low.value(at), self._second.high.value(at)
         gap = self._compare.gap(
-            highest.max(axis=0).min(axis=0),
-            lowest.min(axis=0).max(axis=0),
+            highest.max(axis=0).min(axis=-1),
+            lowest.min(axis=0).max(axis=-1),
         )
-        return np.asarray((since <= until).all(axis=0) & (gap <= d))
-
-
-class _Curves:
-    """A curve per group, as arrays of shape (groups, 1)."""
-
-    def __init__(self, curves: Sequence[Curve]) -> None:
-        self._a, self._b, self._c, self._d = np.array(
-            [(curve.a, curve.b, curve.c, curve.d) for curve in curves]
-        ).T[:, :, None]
-        self._trend = np.array([[curve.trend] for curve in curves])
-        self._at_zero = self._a / self._c
-        self._at_one = (self._a + self._b) / (self._c + self._d)
-        self._ends = (
-            np.minimum(self._at_zero, self._at_one),
-            np.maximum(self._at_zero, self._at_one),
-        )
-
-    @property
-    def constants(self) -> Array:
-        """The rates at r = 0, which are those of constant curves everywhere."""
-        return np.asarray(self._at_zero)
-
-    def value(self, r: Array) -> Array:
-        return np.asarray((self._a + self._b * r) / (self._c + self._d * r))
-
-    def cut(self, value: Array, holds: Flags, end: float) -> Array:
-        """Return the r at which each curve passes a value: see :meth:`equipoise.rates.Curve.cut`.
-
-        A constant is on the right side everywhere, at ``end``, or nowhere.
-        """
-        least, largest = self._ends
-        inside = np.minimum(np.maximum(value, least), largest)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            r = (self._a - inside * self._c) / (inside * self._d - self._b)
-        r = np.minimum(np.maximum(r, 0.0), 1.0)
-        rises = self._trend > 0
-        beyond_zero = np.where(rises, value < self._at_zero, value > self._at_zero)
-        beyond_one = np.where(rises, value > self._at_one, value < self._at_one)
-        r = np.where(beyond_zero, -np.inf, np.where(beyond_one, np.inf, r))
-        return np.asarray(np.where(self._trend == 0, np.where(holds, end, -end), r))
+        return np.asarray((since <= until).all(axis=-1) & (gap <= d))
 
 
 def _cells() -> tuple[Array, Array]:

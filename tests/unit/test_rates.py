@@ -1,9 +1,11 @@
-"""A rate is one object: made wrongly it is refused, made in one place it works everywhere."""
+"""A rate is two sets of cells: all else follows, and one made in a line works everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations, product
+from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,13 @@ from equipoise.cells import GroupCells
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Want
 from equipoise.rates import (
-    CONSTANT,
-    FALLING,
+    CELLS,
     METRICS,
     RATES,
-    RISING,
     Band,
     Curve,
     Metric,
     Rate,
-    ShareBounds,
     clopper_pearson,
     register,
 )
@@ -34,30 +33,14 @@ from tests.unit.bounds.brute_force import brute_force, deltas
 NOTATION = Path(__file__).parents[2] / "docs" / "notation.md"
 
 
-def base_rate_band(counts: GroupCells, share: ShareBounds) -> Band:
-    """Two shares, so each of their bounds gets half of the level."""
-    p1 = share(counts.approved_positive, counts.total, parts=2)
-    s = share(counts.denied, counts.total, parts=2)
-    return Band(Curve(p1[0], s[0]), Curve(p1[1], s[1]))
-
-
-PARTS: dict[str, Any] = {
-    "name": "base_rate",
-    "fraction": lambda tp, fp, fn, tn: (tp + fn, tp + fp + fn + tn),
-    "curve": lambda p1, p0, s: Curve(p1, s),
-    "trend": RISING,
-    "band": base_rate_band,
-    "phrase": "share of outcome 1 among everybody",
-    "probability": "P[Y=1 | A=a]",
-    "formula": "p1 + s r",
-}
+BASE_RATE = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")
 
 
 @pytest.fixture
 def metric() -> Iterator[str]:
-    """Register a throw-away rate: nothing else in the tree knows it."""
+    """Register a throw-away rate in one line: nothing else in the tree knows it."""
     rates, metrics = dict(RATES), dict(METRICS)
-    register(Metric("base_rate_parity", (Rate(**PARTS),), "Would equally many turn out well?"))
+    register(Metric("base_rate_parity", (BASE_RATE,), "Would equally many turn out well?"))
     yield "base_rate_parity"
     RATES.clear()
     METRICS.clear()
@@ -112,35 +95,93 @@ def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path
     live.close_ledger()
 
 
-@pytest.mark.parametrize("left_out", PARTS)
-def test_an_unfinished_rate_is_refused(left_out: str) -> None:
-    with pytest.raises(TypeError, match=left_out):
-        Rate(**{name: part for name, part in PARTS.items() if name != left_out})
-    with pytest.raises(InvalidInput, match=left_out):
-        Rate(**(PARTS | {left_out: None}))
-
-
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("part", "whole", "message"),
     [
-        ({"trend": FALLING}, "'trend' must be that of 'curve'; got falling, and the curve is"),
-        ({"trend": CONSTANT}, "'trend' must be that of 'curve'; got constant"),
-        ({"trend": 7}, "'trend' must be FALLING, CONSTANT or RISING; got 7"),
-        ({"curve": lambda p1, p0, s: Curve(p1, s / 2)}, "'curve' must equal 'fraction'"),
-        ({"curve": lambda p1, p0, s: None}, "'curve' must be None where the rate is of nobody"),
-        ({"fraction": lambda tp, fp, fn, tn: (tp, tp + fp)}, "'curve' must"),
-        ({"band": RATES["accuracy"].band}, "'band' must not have a curve that is falling"),
-        ({"band": RATES["false_positive_rate"].band}, "'band' must hold the curve"),
         (
-            {"band": lambda n, share: Band.exact(Curve(*n.shares[::2]))},
-            "'band' must miss the truth with probability at most its level",
+            {"tp", "tn"},
+            {"tp", "fn"},
+            r"'part' of the rate 'odd' must lie inside 'whole'.*of \['fn'",
         ),
-        ({"phrase": ""}, "'phrase' of a rate must be some words"),
+        ({"tp", "fn"}, {"tp", "fn"}, "'part' of the rate 'odd' must lie inside 'whole'"),
+        (
+            set(),
+            {"tp", "fn"},
+            "'part' of the rate 'odd' must be a set of 'tp', 'fp', 'fn' and 'tn'",
+        ),
+        ({"tp"}, {"tp", "denied"}, "'whole' of the rate 'odd' must be a set of .*'denied'"),
+        ("tp", {"tp", "fn"}, "'part' of the rate 'odd' must be a set of .*got 'tp'"),
+        (lambda tp, fp, fn, tn: tp / fp, {"tp", "fn"}, "'part' of the rate 'odd' must be a set"),
     ],
 )
-def test_a_wrong_rate_is_refused(wrong: dict[str, Any], message: str) -> None:
+def test_what_is_not_a_set_inside_a_set_is_refused(part: Any, whole: Any, message: str) -> None:
+    """Such a quotient may rise and fall in r, and no exact band is known: nothing is promised."""
     with pytest.raises(InvalidInput, match=message):
-        Rate(**(PARTS | wrong))
+        Rate("odd", part, whole, "odds")
+    with pytest.raises(InvalidInput, match="'phrase' of a rate must be some words; got ''"):
+        Rate("odd", {"tp"}, {"tp", "fn"}, "")
+
+
+PAIRS = [
+    Rate("any", set(part), set(whole), "words")
+    for size in range(2, 5)
+    for whole in combinations(sorted(CELLS), size)
+    for few in range(1, size)
+    for part in combinations(whole, few)
+]
+
+
+@pytest.mark.parametrize("rate", PAIRS, ids=lambda r: f"{sorted(r.part)} of {sorted(r.whole)}")
+def test_whatever_the_sets_curve_trend_and_band_are_right(rate: Rate) -> None:
+    """Curves by definition; how often each curve misses is added up over all pasts of 5 people."""
+    points, people, alpha = (0.0, 0.3, 1.0), 5, 0.1
+    for p1, p0, s in ((0.5, 0.2, 0.3), (0.1, 0.3, 0.6), (0.0, 0.4, 0.6), (0.4, 0.6, 0.0)):
+        curve = rate.curve(p1, p0, s)
+        fractions = [rate.fraction(p1, p0, s * r, s * (1 - r)) for r in points]
+        assert [rate.undefined(p1, p0, s, r) for r in points] == [w == 0 for _, w in fractions]
+        if curve is None:
+            assert all(whole == 0.0 for _, whole in fractions)
+            continue
+        assert curve.trend in (0, rate.trend)
+        for r, (part, whole) in zip(points, fractions, strict=True):
+            assert whole == 0.0 or curve.at(r) == pytest.approx(part / whole, abs=1e-15)
+        missed = np.zeros(2)
+        for n1, n0 in product(range(people + 1), repeat=2):
+            counts = (n1, n0, people - n1 - n0)
+            if counts[2] >= 0:
+                band = rate.band(GroupCells(*counts), alpha)
+                assert {band.low.trend, band.high.trend} <= {0, rate.trend}
+                ways = factorial(people) / np.prod([factorial(c) for c in counts])
+                chance = ways * np.prod([x**c for x, c in zip((p1, p0, s), counts, strict=True)])
+                missed += chance * np.array([
+                    any(band.low.at(r) > curve.at(r) + 1e-12 for r in points),
+                    any(band.high.at(r) < curve.at(r) - 1e-12 for r in points),
+                ])  # fmt: skip
+        assert (missed <= alpha).all()
+
+
+def test_curves_of_arrays_are_the_curves_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet([1, 1, 1], 5)
+    for rate in RATES.values():
+        curves = [curve for x in shares if (curve := rate.curve(*x)) is not None]
+        bands = [rate.band(GroupCells(*np.round(20 * x)), 0.1) for x in shares]
+        values = rng.random((7, 1))
+        stacked, whole = Curve.stack(curves), Band.stack(bands)
+        assert np.array_equal(
+            stacked.cut(values), np.stack([c.cut(values[:, 0]) for c in curves], axis=-1)
+        )
+        for side in (0, 1):
+            assert np.array_equal(
+                whole.between(values, values + 0.1, falling=rate.falls)[side],
+                np.stack(
+                    [
+                        b.between(values[:, 0], values[:, 0] + 0.1, falling=rate.falls)[side]
+                        for b in bands
+                    ],
+                    axis=-1,
+                ),
+            )
 
 
 def test_names_stand_for_one_thing(metric: str) -> None:
@@ -161,7 +202,7 @@ def test_a_metric_that_nobody_registered_is_unknown() -> None:
 
 
 def test_the_page_of_notation_lists_the_registry() -> None:
-    trends = {FALLING: "falls", RISING: "rises", CONSTANT: "constant: free"}
+    trends = {-1: "falls", 1: "rises", 0: "constant: free"}
     page = NOTATION.read_text()
     for rate in RATES.values():
         assert f"| {rate.words} | `{rate.formula}` | {trends[rate.trend]} |" in page

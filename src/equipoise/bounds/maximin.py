@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from equipoise.comparison import GapScale
 from equipoise.errors import EquipoiseError
-from equipoise.rates import Curve
+from equipoise.rates import Band, Curve
 
 __all__ = ["Alternatives", "Maximin", "RateOfGroups", "fair_set", "maximin", "unfair_set"]
 
@@ -96,28 +96,19 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
         found = search.halve(live, budget, upper)
 
 
+@dataclass(frozen=True)
 class RateOfGroups:
-    """One rate of all groups, each a monotone curve in its own unknown."""
+    """One rate of all groups, each a monotone curve in its own unknown (curves of arrays)."""
 
-    def __init__(self, curves: Sequence[Curve]) -> None:
-        self.groups = len(curves)
-        self._a, self._b, self._c, self._d = np.array([(c.a, c.b, c.c, c.d) for c in curves]).T
-        ends = np.array([(float(c.value(0.0)), float(c.value(1.0))) for c in curves])
-        self._least, self._most = ends.min(axis=1), ends.max(axis=1)
-        self._constant = np.array([c.trend == 0 for c in curves])
+    curves: Curve
+    falls: bool
+    groups: int
 
     def between(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Return the ends of the ``lam`` with a rate in [low, high]; start > end if none has."""
-        one, other = self._inverse(low), self._inverse(high)
-        start = np.where(self._constant, 0.0, np.minimum(one, other))
-        end = np.where(self._constant, 1.0, np.maximum(one, other))
-        end = np.where((low > self._most) | (high < self._least), -1.0, end)
-        return start, end
-
-    def _inverse(self, value: Array) -> Array:
-        inside = np.clip(value, self._least, self._most)
-        below = np.where(self._constant, 1.0, inside * self._d - self._b)
-        return np.asarray(np.clip((self._a - inside * self._c) / below, 0.0, 1.0))
+        start, end = Band.exact(self.curves).between(low, high, falling=self.falls)
+        none = (start == np.inf) | (end == -np.inf)
+        return np.clip(start, 0.0, 1.0), np.where(none, -1.0, np.clip(end, 0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, u
 from equipoise.cells import Cells
 from equipoise.errors import refuse_gaps
 from equipoise.question import Costs, Question, Verdict, require_asked
-from equipoise.rates import METRICS
+from equipoise.rates import METRICS, Curve
 from equipoise.worlds import World
 from equipoise.worlds.base import require_world
 
@@ -166,7 +166,8 @@ def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
     rates = []
     for rate in METRICS[metric].rates:
         curves = [rate.curve(*counts.shares) for counts in cells.values()]
-        rates.append(RateOfGroups([curve for curve in curves if curve is not None]))
+        defined = [curve for curve in curves if curve is not None]
+        rates.append(RateOfGroups(Curve.stack(defined), rate.falls, len(defined)))
     return rates
 
 

@@ -175,7 +175,7 @@ def _rate(curve: Curve, r: Fraction) -> Fraction:
 
 
 def _coefficients(curve: Curve) -> tuple[Fraction, ...]:
-    return tuple(Fraction(x) for x in (curve.a, curve.b, curve.c, curve.d))
+    return tuple(Fraction(float(x)) for x in (curve.a, curve.b, curve.c, curve.d))
 
 
 def _possible(x: Fraction, limits: tuple[float, float]) -> Fraction:

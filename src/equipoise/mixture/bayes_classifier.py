@@ -236,6 +236,6 @@ def _side(
     table = (q * tpr, (1.0 - q) * fpr, q * (1.0 - tpr), (1.0 - q) * (1.0 - fpr))
     rates = []
     for rate in METRICS[metric].rates:
-        above, below = (np.broadcast_to(x, cuts.shape) for x in rate.fraction(*table))  # type: ignore[arg-type]
+        above, below = (np.broadcast_to(x, cuts.shape) for x in rate.fraction(*table))
         rates.append(np.divide(above, below, out=np.zeros(len(cuts)), where=below > 0.0))
     return _Side(cuts, np.array(rates), q * tpr + (1.0 - q) * (1.0 - fpr))

@@ -21,7 +21,7 @@ ENDS = np.array([0.0, 1.0])
 def rate_at(rate: Rate, shares: tuple[float, float, float], lam: Array) -> Array:
     """The rate by its definition as a fraction of cells."""
     p1, p0, s = shares
-    part, whole = rate.fraction(p1, p0, s * lam, s * (1 - lam))  # type: ignore[arg-type]
+    part, whole = rate.fraction(p1, p0, s * lam, s * (1 - lam))
     return np.asarray(np.broadcast_to(np.divide(part, whole), lam.shape), dtype=float)
 
 
