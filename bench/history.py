@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
 COUNT = "SELECT race, approved, repaid, count(*) FROM '{path}' GROUP BY ALL"
 WORDS = "SELECT race, sex, decision, status, count(*) FROM '{path}' GROUP BY ALL"
-LARGEST_PLACES = 200_000_000  # beyond it only the counts are measured
-SUCCESS = "race = 'Black' AND approved = 1 AND repaid = 1"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Table:
     large, small = generated(options.rows), generated(options.frame_rows)
     out = table(
-        "Counts per group, decision and outcome, and the place of a success",
+        "Counts per group, decision and outcome",
         "task",
         "rows",
         "seconds",
@@ -54,16 +52,6 @@ def run(options: argparse.Namespace) -> Table:
             "History.read(), words and two groups": measure(history_words, large),
         },
     )
-    if options.rows > LARGEST_PLACES:
-        return out
-    tau = options.rows // 50
-    places = {
-        "tau-th success: running sum": measure(running_sum, large, tau),
-        "tau-th success: two queries": measure(two_queries, large, tau),
-        "tau-th success: rows_until": measure(rows_until, large, tau),
-    }
-    assert len({m.result for m in places.values()}) == 1, places
-    _add(out, options.rows, places)
     _add(
         out,
         options.frame_rows,
@@ -133,42 +121,6 @@ def history_words(path: str) -> Callable[[], object]:
         ).cells
 
     return read
-
-
-def rows_until(path: str, tau: int) -> Callable[[], object]:
-    from equipoise.history import History
-
-    history = History.read(path, **COLUMNS)
-    return lambda: history.rows_until(tau, group="Black", outcome=1)
-
-
-def two_queries(path: str, tau: int) -> Callable[[], object]:
-    """Find the row of the tau-th success by its number in the file, then count up to it."""
-    connection = _connect()
-
-    def go() -> object:
-        source = f"read_parquet('{path}', file_row_number = true)"
-        ((last,),) = connection.execute(
-            f"SELECT file_row_number FROM {source} WHERE {SUCCESS} LIMIT 1 OFFSET {tau - 1}"
-        ).fetchall()
-        ((count,),) = connection.execute(
-            f"SELECT count(*) FROM {source} WHERE race = 'Black' AND file_row_number <= {last}"
-        ).fetchall()
-        return count
-
-    return go
-
-
-def running_sum(path: str, tau: int) -> Callable[[], object]:
-    query = f"""
-        SELECT min(place) FROM (
-            SELECT row_number() OVER () AS place,
-                   sum(CAST({SUCCESS} AS INTEGER)) OVER (ROWS UNBOUNDED PRECEDING) AS successes
-            FROM '{path}' WHERE race = 'Black'
-        ) WHERE successes = {tau}
-    """
-    connection = _connect()
-    return lambda: connection.execute(query).fetchall()[0][0]
 
 
 def pandas_groupby(path: str) -> Callable[[], object]:

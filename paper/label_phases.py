@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.simulation.counts_at_tau import endless_counts
+from equipoise.history.past import endless_counts
 from equipoise.worlds import CellWorld
 
 __all__ = ["Phases", "run_phases"]

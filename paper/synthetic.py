@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.bounds import rs_expectation
+from equipoise.history.past import Past
 from equipoise.mixture.model import MixtureModel, fit_model
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
-from equipoise.worlds.mixture import MixturePast, MixtureWorld
+from equipoise.worlds.mixture import MixtureWorld
 from paper.kept_work import Part, Result
 from paper.mixture_runs import (
     DELTA,
@@ -129,7 +130,7 @@ def run_batch(first: int, size: int, seed: int, past_rows: int, tested: bool) ->
     return made
 
 
-def _by_trunc_est(past: MixturePast) -> MixtureModel:
+def _by_trunc_est(past: Past) -> MixtureModel:
     """Fit the laws anew by the paper's projected gradient method."""
     people, family = past.people, past.family
     assert people is not None

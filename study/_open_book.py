@@ -15,8 +15,7 @@ from rich.table import Table
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
-from equipoise.history.cell_past import CellPast
-from equipoise.history.random_order import RandomOrder
+from equipoise.history.past import Past
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 from equipoise.worlds.base import People, Seed
@@ -63,7 +62,7 @@ class OpenBook(_SameWorld):
     kinds: Mapping[str, Kinds]
     like_known: bool
 
-    def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return the past of ``size`` people, as many in each group, or unlimited ones."""
         rng = np.random.default_rng(seed)
         cells = {}
@@ -77,8 +76,7 @@ class OpenBook(_SameWorld):
             good, bad, unknown = (sum(column) for column in zip(*cohorts, strict=True))
             own = tuple(cohorts) if self.like_known and unknown else ()
             cells[group] = GroupCells(good, bad, denied, unknown, own)  # type: ignore[arg-type]
-        order = RandomOrder(rng, counts=[1] * 4 * len(cells))
-        return CellPast(Cells(cells), exact=size is None, order=order)
+        return Past(Cells(cells), exact=size is None)
 
 
 @dataclass(frozen=True)

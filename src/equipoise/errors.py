@@ -13,13 +13,10 @@ EquipoiseError
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from functools import wraps
-from inspect import Parameter, signature
 from math import isfinite
 from numbers import Integral, Real
-from typing import ParamSpec, TypeVar
 
 __all__ = [
     "BadData",
@@ -33,7 +30,6 @@ __all__ = [
     "UnknownPerson",
     "few_of",
     "plain_number",
-    "refuse_gaps",
     "require_finite",
     "require_in_open_unit",
     "require_in_unit",
@@ -42,10 +38,6 @@ __all__ = [
     "require_non_negative",
     "require_whole",
 ]
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class EquipoiseError(Exception):
@@ -151,44 +143,6 @@ class MissingExtra(EquipoiseError, ImportError):
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} need {package!r}: pip install 'equipoise[{extra}]'")
-
-
-def refuse_gaps(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function refuse calls that leave an argument out, and say how to call it.
-
-    Examples
-    --------
-    >>> from equipoise import Question, check
-    >>> check(Question())
-    Traceback (most recent call last):
-    equipoise.errors.InvalidInput: check needs 'question' as well: check(history, question)
-    """
-
-    @wraps(function)
-    def call(*args: P.args, **named: P.kwargs) -> T:
-        try:
-            return function(*args, **named)
-        except TypeError:
-            needed = {
-                name: one
-                for name, one in signature(function).parameters.items()
-                if one.default is Parameter.empty and one.kind is not Parameter.VAR_KEYWORD
-            }
-            gaps = [name for name in list(needed)[len(args) :] if name not in named]
-            if not gaps:
-                raise
-            made = function.__name__ == "__init__"
-            what = type(args[0]).__name__ if made else function.__qualname__
-            shown = [
-                f"{name}=…" if one.kind is one.KEYWORD_ONLY else name
-                for name, one in needed.items()
-                if name not in ("self", "cls")
-            ]
-            raise InvalidInput(
-                f"{what} needs {' and '.join(map(repr, gaps))} as well: {what}({', '.join(shown)})"
-            ) from None
-
-    return call
 
 
 def require_kind(name: str, value: object, kind: type | tuple[type, ...], words: str) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from equipoise.assume import Assume, Box, assumed_limits, contradiction, within
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
-from equipoise.errors import BadData, few_of, refuse_gaps, require_kind
+from equipoise.errors import BadData, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
 from equipoise.question import Question, Verdict, require_asked
@@ -230,7 +230,6 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
     return bands_from_cells(past.cells, metric, None if past.exact else alpha)
 
 
-@refuse_gaps
 def check(history: Past, question: Question, *, assume: Assume | None = None) -> Check:
     """Return what past data alone say about the question, at no cost.
 

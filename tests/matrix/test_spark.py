@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 
 import equipoise as eq
-from tests.unit.history.test_read import COLUMNS, PEOPLE, cells_of, place_of, table_of, tuples
+from tests.unit.history.test_read import (
+    COLUMNS,
+    PEOPLE,
+    cells_of,
+    require_same_answers,
+    table_of,
+    tuples,
+)
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -38,12 +45,11 @@ def past(tmp_path: Path) -> str:
 
 
 def require_the_same(source: object) -> None:
-    history = eq.History.read(source, **COLUMNS, order_by="id")
+    history = eq.History.read(source, **COLUMNS)
     assert tuples(history) == cells_of(PEOPLE)
     assert history.summary is not None
     assert "spark" in history.summary.engine.lower()
-    for tau in (1, 2):
-        assert history.rows_until(tau, group="b", outcome=1) == place_of(PEOPLE, tau, "b", 1, True)
+    require_same_answers(history)
 
 
 def test_a_native_frame(spark: object, past: str) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import binom
 
 from equipoise.cells import Cells, GroupCells
+from equipoise.history.past import Past
 from equipoise.ledger.drift import BLOCK, DriftCounts, drift_tests
-from equipoise.ledger.settings import RecordedPast
 
 LEVEL = 0.2  # large, so that few streams suffice to see a test that alarms too often
 STREAMS = 300
@@ -33,4 +33,4 @@ def _alarms(rng: np.random.Generator) -> bool:
         counts.arrive(group, int(cell < 2))
         if cell < 2:
             counts.reveal(group, place, 1 - cell)
-    return any(t.alarm for t in drift_tests(counts, RecordedPast(cells, False), level=LEVEL))
+    return any(t.alarm for t in drift_tests(counts, Past(cells, False), level=LEVEL))

@@ -53,28 +53,6 @@ def audit() -> eq.Audit:
             "'arrivals_per_day' must be a number",
         ),
         (lambda: any_.plan(PAST, ASKED, COSTS, arrivals_per_day=0), "'arrivals_per_day' must be"),
-        (
-            lambda: any_.plan(ASKED, PAST),
-            "plan needs 'costs' as well: plan(history, question, costs)",
-        ),
-        (
-            lambda: any_.simulate("adaptive", "fico"),
-            "simulate needs 'question' and 'costs' as well: simulate(audit, world, question, c",
-        ),
-        (lambda: any_.check(PAST), "check needs 'question' as well"),
-        (lambda: any_.what_if(PAST), "what_if needs 'question' and 'costs' as well"),
-        (lambda: any_.lower_bound(WORLD, ASKED), "lower_bound needs 'costs' as well"),
-        (lambda: any_.AdaptiveAudit(PAST, ASKED), "AdaptiveAudit needs 'costs' as well: Adaptive"),
-        (lambda: any_.RSAudit(PAST, costs=COSTS), "RSAudit needs 'question' as well: RSAudit(hist"),
-        (lambda: any_.run(audit()), "run needs 'world' as well"),
-        (
-            lambda: any_.History.read(FRAME, group="g"),
-            "needs 'decision' and 'outcome' as well: History.read(source, group=…, decision=…, out",
-        ),
-        (
-            lambda: any_.LiveAudit.create("x.db", "x", PAST, ASKED),
-            "LiveAudit.create needs 'costs' as well",
-        ),
         (lambda: any_.what_if(FRAME, ASKED, COSTS), "'history' must be past decisions"),
         (lambda: any_.simulate("adaptive", "fico", ASKED, COSTS), "'world' must be a world"),
         (lambda: any_.simulate(WORLD, "adaptive", ASKED, COSTS), "'audit' must be the name"),

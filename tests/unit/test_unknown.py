@@ -9,8 +9,7 @@ import pytest
 import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
-from equipoise.history.cell_past import CellPast
-from equipoise.history.random_order import RandomOrder
+from equipoise.history.past import Past
 from equipoise.rates import RATES, band_from_counts, clopper_pearson, difference
 from equipoise.worlds import CellWorld
 
@@ -18,9 +17,8 @@ COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}
 POINTS = (0.0, 0.2, 0.5, 0.9, 1.0)
 
 
-def past_of(cells: dict[str, GroupCells], *, exact: bool) -> CellPast:
-    order = RandomOrder(np.random.default_rng(0), counts=[1] * 4 * len(cells))
-    return CellPast(Cells(cells), exact=exact, order=order)
+def past_of(cells: dict[str, GroupCells], *, exact: bool) -> Past:
+    return Past(Cells(cells), exact=exact)
 
 
 def open_book(size: int = 40_000) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step, binary
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
-from equipoise.errors import InvalidInput, ProtocolError, refuse_gaps, require_kind
+from equipoise.errors import InvalidInput, ProtocolError, require_kind
 from equipoise.evidence.observation import COIN, Observation
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
@@ -73,7 +73,6 @@ class AdaptiveAudit(Audit):
     correctable = True
     takes_unknown: ClassVar[bool] = True
 
-    @refuse_gaps
     def __init__(
         self,
         history: Past,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from equipoise.audits.rs import RSAudit
 from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
 from equipoise.audits.tau_precision import level_of, outcomes_of
 from equipoise.bounds import lower_bound, rs_expectation
-from equipoise.errors import BadData, InvalidInput, UnknownName, refuse_gaps
+from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Past
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
-from equipoise.mixture.model import LearnablePast, MixtureModel, ModelledPast
+from equipoise.mixture.model import MixtureModel, learned_model
 from equipoise.mixture.weights import FeatureCounts, Weight
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.worlds import CellWorld
@@ -84,7 +84,6 @@ class ExpAudit(Audit):
 
     name: ClassVar[str] = "exp"
 
-    @refuse_gaps
     def __init__(
         self,
         history: Past,
@@ -299,10 +298,7 @@ class ExpAudit(Audit):
         if not self.outcomes:
             return check(self.history, self.question)
         goals = [(y, g) for y in self.outcomes for g in self.cells]
-        for y, group in goals:
-            rows = self.history.rows_until(self.tau, group=group, outcome=y)
-            if rows is not None:
-                self.rows[y, group] = rows
+        self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
         dry = len(self.rows) < len(goals)
         problem = self.checks.missing
         if problem is not None and self.weights != "auto":
@@ -426,10 +422,9 @@ class ExpAudit(Audit):
 
 
 def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
-    if isinstance(history, LearnablePast) and accepts == "learn":
-        return history.learned_model(rules)
-    if isinstance(history, ModelledPast) and accepts == "known":
-        return history.model
+    if history.model is not None:
+        known = cast(MixtureModel, history.model)
+        return known if accepts == "known" else learned_model(history, rules)
     raise InvalidInput(
         "'model' is needed: this history has no features; fit one with "
         f"equipoise.mixture.{'fit_model' if accepts == 'known' else 'learn_model'}"

@@ -19,22 +19,18 @@ import numpy as np
 from equipoise.audits.base import Answer, Audit
 from equipoise.audits.rate_findings import finding_from_rates, inconclusive, rate_intervals
 from equipoise.audits.tau_precision import outcomes_of, paper_epsilon, paper_tau, relative_error
-from equipoise.errors import InvalidInput, refuse_gaps
+from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.free_check import check
-from equipoise.history.past import Past
+from equipoise.history.past import Goal, Past
 from equipoise.question import Costs, Question, Want
 
 __all__ = [
-    "Goal",
     "Online",
     "TauAudit",
     "checked_tau",
     "rows_missing",
 ]
-
-Goal = tuple[int, str]
-"""An outcome y and a group a: tau people with both are waited for."""
 
 MOST_NAMED = 6  # groups in a list of what is missing
 
@@ -93,7 +89,6 @@ class TauAudit(Audit):
 
     within_group: ClassVar[bool]
 
-    @refuse_gaps
     def __init__(
         self,
         history: Past,
@@ -109,11 +104,10 @@ class TauAudit(Audit):
         self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
         self.reuse_labels = reuse_labels
         self._goals = [(y, a) for y in self._outcomes for a in self.cells]
-        self._rows: dict[Goal, int] = {}  # past people read until the tau-th, unless they run dry
-        for y, a in self._goals:
-            rows = history.rows_until(self.tau, group=a, outcome=y, within_group=self.within_group)
-            if rows is not None:
-                self._rows[y, a] = rows
+        # Past people read until the tau-th; a goal for which they run dry is not there.
+        self._rows = history.rows_until(
+            self.tau, question, outcomes=self._outcomes, within_group=self.within_group
+        )
         self._streams = self._start_streams()
         self._finding = self._finding_before_start()
 
@@ -199,7 +193,12 @@ class TauAudit(Audit):
     def _assumptions(self) -> tuple[str, ...]:
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
         asked = self.question.epsilon
-        lines = ["everybody comes from one population, past and present, independently"]
+        seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
+        lines = [
+            "everybody comes from one population, past and present, independently",
+            f"past people are read in an order drawn from their counts{seed}: if the population "
+            "changed meanwhile, that averages over the period (date, since and until choose one)",
+        ]
         if not self._is_proven():
             lines.append(
                 f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "

@@ -14,7 +14,6 @@ from equipoise.assist import Assist
 from equipoise.bounds.assisted import costs_nothing, efficient_looks, mean_costs
 from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, unfair_set
 from equipoise.cells import Cells
-from equipoise.errors import refuse_gaps
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS, Curve
 from equipoise.worlds import World
@@ -90,7 +89,6 @@ class LowerBound(float):
         return "\n".join(lines)
 
 
-@refuse_gaps
 def lower_bound(
     world: World, question: Question, costs: Costs, *, assist: Assist | None = None
 ) -> LowerBound:

@@ -103,10 +103,6 @@ def past_decisions(
     encoding: Annotated[
         str | None, _option("--encoding", what="Of CSV files, as in utf-16.", panel=PLACES)
     ] = None,
-    order_by: Annotated[
-        str | None,
-        _option("--order-by", what="Column that orders rows.", panel=PLACES, metavar="COLUMN"),
-    ] = None,
     date: Annotated[
         str | None,
         _option("--date", what="Column to cut by.", panel=PLACES, metavar="COLUMN"),
@@ -145,7 +141,6 @@ def past_decisions(
                 table=table,
                 query=query,
                 encoding=encoding,
-                order_by=order_by,
                 date=date,
                 since=since,
                 until=until,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,15 +11,13 @@ from numpy.typing import NDArray
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.display import Row, Shown
-from equipoise.errors import InvalidInput, UnknownName, few_of, refuse_gaps, require_kind
-from equipoise.history.cell_past import CellPast
+from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
 from equipoise.history.counting import count_rows
 from equipoise.history.opening import open_source
-from equipoise.history.order import TableOrder
+from equipoise.history.past import Past
 from equipoise.history.random_accepts import require_random
-from equipoise.history.random_order import RandomOrder
-from equipoise.history.row_kinds import Counted, Said, Unknown
+from equipoise.history.row_kinds import Said, Unknown
 from equipoise.history.scores import Scores, read_scores
 from equipoise.history.source import Moment, Source
 from equipoise.history.summary import Summary, summary_of
@@ -32,11 +31,22 @@ __all__ = ["History"]
 FEW = 30  # people in a group that is called small
 
 
-class History(Shown):
+@dataclass(frozen=True, repr=False)
+class History(Past, Shown):
     """Past decisions: who was approved, and how the approved turned out.
 
-    Made by :meth:`read` from a table or by :meth:`from_cells` from counts; a
-    :class:`~equipoise.history.past.Past` for every audit.
+    Made by :meth:`read` from a table or by :meth:`from_cells` from counts.
+
+    Attributes
+    ----------
+    notes
+        What is remarkable about the data, one sentence each.
+    coding
+        What columns and values of the table mean; None for counts.
+    summary
+        What was read and how it was understood; None for counts.
+    scores
+        Scores of past people per group, if a column of them was named.
 
     Examples
     --------
@@ -46,29 +56,14 @@ class History(Shown):
     >>> history = History.read(table, group="race", decision="granted", outcome="paid")
     >>> history.cells["b"]
     GroupCells(approved_positive=1, approved_negative=1, denied=0)
-    >>> history.rows_until(1, group="b", outcome=1)
-    2
     """
 
-    def __init__(
-        self,
-        cells: Cells,
-        notes: Sequence[str],
-        order: TableOrder | CellPast,
-        *,
-        coding: Coding | None = None,
-        summary: Summary | None = None,
-        scores: Mapping[str, Scores] | None = None,
-    ) -> None:
-        self.scores = scores
-        self._cells = cells
-        self._notes = (*_remarks(cells), *notes)
-        self._order = order
-        self._coding = coding
-        self._summary = summary
+    notes: tuple[str, ...] = ()
+    coding: Coding | None = None
+    summary: Summary | None = None
+    scores: Mapping[str, Scores] | None = field(default=None, compare=False)
 
     @classmethod
-    @refuse_gaps
     def read(
         cls,
         source: object,
@@ -92,8 +87,7 @@ class History(Shown):
         date: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
-        order_by: str | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         table: str | None = None,
         query: str | None = None,
         encoding: str | None = None,
@@ -155,12 +149,9 @@ class History(Shown):
         date, since, until
             Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
             how long outcomes take, never by what is known of them.
-        order_by
-            The column that gives the order of rows, for the audits that read until a number is
-            reached; rows of one value are ordered at random. Without it files and frames keep
-            their order, and a database or a lazy frame gets a random one.
         seed
-            Where random orders are drawn from.
+            Another seed for RS-Audit and Baseline, which read past people in an order that is drawn
+            from the counts. The finding names it; it makes another audit.
         table, query
             What to read of a database; ``table`` also names a sheet of an Excel file.
         encoding
@@ -205,7 +196,7 @@ class History(Shown):
             raise InvalidInput(
                 "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
             )
-        more = (*against, *(name for name in (order_by, score, date) if name is not None))
+        more = (*against, *(name for name in (score, date) if name is not None))
         opened = open_source(
             source, (*columns.all, *more), table=table, query=query, encoding=encoding
         )
@@ -217,7 +208,6 @@ class History(Shown):
             ignore_denied_outcomes=denied_outcomes == "ignore",
             unknown=unknown,
         )
-        order, words = _order(opened, counted, order_by, seed)
         notes = (*opened.notes, *counted.notes)
         if random_accepts is not None:
             against = (*against, *(() if date is None or date in against else (date,)))
@@ -228,10 +218,10 @@ class History(Shown):
             raise InvalidInput(f"'score': {opened.name} can be read once only")
         return cls(
             counted.cells,
-            notes,
-            order,
+            seed=seed,
+            notes=(*_remarks(counted.cells), *notes),
             coding=counted.coding,
-            summary=summary_of(opened, counted, period, words),
+            summary=summary_of(opened, counted, period),
             scores=None if score is None else read_scores(opened, counted, score),
         )
 
@@ -270,65 +260,26 @@ class History(Shown):
 
     @classmethod
     def from_cells(
-        cls, cells: Cells | Mapping[str, Mapping[str, int]], *, seed: int = 0
+        cls, cells: Cells | Mapping[str, Mapping[str, int]], *, seed: int | None = None
     ) -> History:
         """Make a history of counts alone.
-
-        Rows are exchangeable, so :meth:`rows_until` may draw the order that counts do not tell.
 
         Examples
         --------
         >>> counts = {"approved_positive": 30, "approved_negative": 10, "denied": 60}
-        >>> history = History.from_cells({"A": counts, "B": counts}, seed=1)
-        >>> history.rows_until(30, group="A", outcome=1) <= 100
-        True
+        >>> History.from_cells({"A": counts, "B": counts}).cells.total
+        200
         """
         require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
-        notes = [f"Counts only: the order of rows is drawn at random (seed {seed})."]
-        return cls(cells, notes, _random(cells, seed))
-
-    @property
-    def cells(self) -> Cells:
-        """Counts per group."""
-        return self._cells
-
-    @property
-    def exact(self) -> bool:
-        """False: these are counts of a finite sample, not the population."""
-        return False
-
-    @property
-    def coding(self) -> Coding | None:
-        """What columns and values of the table mean; None for counts."""
-        return self._coding
-
-    @property
-    def summary(self) -> Summary | None:
-        """What was read and how it was understood; None for counts."""
-        return self._summary
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is remarkable about the data, one sentence each."""
-        return self._notes
-
-    def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        """Return how many past people are read until ``tau`` were approved and had the outcome.
-
-        Rows are read in the order that :attr:`summary` names. Only the group's rows count if
-        ``within_group``
-        (RS-Audit), all rows otherwise (Baseline). None if there are fewer than ``tau``.
-        """
-        if tau < 1 or tau != int(tau):
-            raise InvalidInput(f"'tau' must be a whole number >= 1; got {tau!r}")
-        if outcome not in (0, 1):
-            raise InvalidInput(f"'outcome' must be 0 or 1; got {outcome!r}")
-        return self._order.rows_until(
-            int(tau), group=group, outcome=int(outcome), within_group=within_group
-        )
+        for group, its in cells.items():
+            for cell, count in its.counts.items():
+                if count != int(count):
+                    raise InvalidInput(
+                        f"{cell!r} of group {group!r} must be a whole number of people; got "
+                        f"{count!r}"
+                    )
+        return cls(cells, seed=seed, notes=tuple(_remarks(cells)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, what was read, and notes, as plain data."""
@@ -380,30 +331,6 @@ def _cut(
     return source.between(date, since, until), f"{date} {' and '.join(words)}"
 
 
-def _order(
-    source: Source, counted: Counted, order_by: str | None, seed: int
-) -> tuple[TableOrder | CellPast, str]:
-    """Say in which order rows are read."""
-    if order_by is not None:
-        if source.once:
-            raise InvalidInput(f"'order_by': {source.name} can be read once only")
-        words = f"by {order_by}; ties at random (seed {seed})"
-        return TableOrder(source, counted, order_by, seed), words
-    if source.ordered:
-        return TableOrder(source, counted), "as in the table"
-    return _random(counted.cells, seed), f"at random (seed {seed}): {source.engine} promises none"
-
-
-def _random(cells: Cells, seed: int) -> CellPast:
-    counts = [
-        _whole(count, cell, group)
-        for group, its in cells.items()
-        for cell, count in its.counts.items()
-        if cells.unknown or cell != "approved_unknown"
-    ]
-    return CellPast(cells, False, RandomOrder(np.random.default_rng(seed), counts=counts))
-
-
 def _feature_columns(features: Any) -> dict[str, Any]:
     """Return the columns of a frame or a mapping, or a single one."""
     if isinstance(features, Mapping):
@@ -425,14 +352,6 @@ def _array(column: Any) -> NDArray[np.object_]:
     gaps = [not isinstance(value, str) and is_missing(value) for value in flat]
     texts = [None if gap else str(value) for gap, value in zip(gaps, flat, strict=True)]
     return np.array(texts, dtype=object)
-
-
-def _whole(count: float, cell: str, group: str) -> int:
-    if count != int(count):
-        raise InvalidInput(
-            f"{cell!r} of group {group!r} must be a whole number of people; got {count!r}"
-        )
-    return int(count)
 
 
 def _remarks(cells: Cells) -> list[str]:

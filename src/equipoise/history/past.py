@@ -1,52 +1,220 @@
-"""What an audit asks of past data, whoever holds them."""
+"""Past decisions as an audit sees them: counts, and features where they are given.
+
+The audits of the paper also read past people one by one until the tau-th success: Past(tau, y, a).
+Rows are independent draws, so their order carries no information, and how many are read until then
+is drawn from the counts: the same law as reading rows in a random order, on every engine.
+Give every person a random time. Unlimited past: the kinds are independent Poisson processes, and
+the tau-th of a kind comes after a Gamma time. Finite past: independent uniform times, and the
+tau-th of n comes at a Beta time. Either way the tau - 1 before it are uniform over the time until
+then.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.cells import Cells
-from equipoise.errors import require_kind
+from equipoise.errors import InvalidInput, require_kind
+from equipoise.question import Question
 
-__all__ = ["Past", "require_past"]
+__all__ = ["Goal", "Past", "endless_counts", "finite_counts", "require_past"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Random = np.random.Generator | np.random.RandomState
+Goal = tuple[int, str]
+"""An outcome y and a group a: tau approved people with both are waited for."""
 
 
-@runtime_checkable
-class Past(Protocol):
-    """Past decisions as an audit sees them.
+@dataclass(frozen=True)
+class Past:
+    """Past decisions.
 
-    ``exact`` is True when ``cells`` are the population itself (unlimited past data), False when
-    they are the counts of a finite sample.
+    Attributes
+    ----------
+    cells
+        Counts per group, or shares of the population.
+    exact
+        Whether ``cells`` are the population itself (an unlimited past) and not a finite sample.
+    seed
+        Another seed for :meth:`rows_until`. An audit that is run with another seed is another
+        audit, so it is named in the finding; None is the seed of these counts.
+    model
+        A mixture model of approved people's features, where they are given.
+    people, family
+        The past people with their features, and the family that is fitted to them.
 
     Examples
     --------
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> isinstance(world.past(1000), Past), world.past(1000).exact, world.past().exact
-    (True, False, True)
+    >>> world.past(1000).exact, world.past().exact
+    (False, True)
+    >>> rows = world.past(1000).rows_until(20, Question(), outcomes=(1,))
+    >>> rows[1, "A"] < rows[1, "B"]
+    True
     """
 
-    @property
-    def cells(self) -> Cells:
-        """Counts, or population shares, per group."""
-        ...
-
-    @property
-    def exact(self) -> bool:
-        """Whether the cells are the population itself."""
-        ...
+    cells: Cells
+    exact: bool = False
+    seed: int | None = None
+    model: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    people: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    family: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
     def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        """Return how many past people are read until ``tau`` were approved and had the outcome.
+        self,
+        tau: int,
+        question: Question,
+        *,
+        outcomes: Sequence[int] = (0, 1),
+        within_group: bool = True,
+    ) -> dict[Goal, int]:
+        """Return how many past people are read until ``tau`` approved ones met each goal.
 
-        Only the group's people are read if ``within_group`` (RS-Audit), everybody otherwise
-        (Baseline). None if the data run dry first.
+        A group's people alone are read if ``within_group`` (RS-Audit), everybody otherwise
+        (Baseline). A goal for which the past runs dry is left out. The draw is seeded by the
+        counts and the question, so that the same data give the same answer wherever they are kept.
         """
-        ...
+        if tau < 1 or tau != int(tau):
+            raise InvalidInput(f"'tau' must be a whole number >= 1; got {tau!r}")
+        if not set(outcomes) <= {0, 1}:
+            raise InvalidInput(f"'outcomes' must be of 0 and 1; got {tuple(outcomes)!r}")
+        names = sorted(self.cells)
+        kinds = {
+            name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)
+            for name, c in ((name, self.cells[name]) for name in names)
+        }
+        rng = _random(kinds, question, self.seed)
+        rows: dict[Goal, int] = {}
+        for block in [[name] for name in names] if within_group else [names]:
+            goals = [(y, name) for y in outcomes for name in block if kinds[name][y] > 0]
+            wanted = [3 * block.index(name) + y for y, name in goals]
+            own = np.array([kinds[name] for name in block], dtype=np.float64).ravel()
+            if self.exact:
+                counts = endless_counts(rng, int(tau), wanted, own, 1)
+                enough = np.ones((1, len(goals)), dtype=bool)
+            else:
+                totals = own.astype(np.int64)[np.newaxis]
+                counts, enough = finite_counts(rng, int(tau), wanted, totals)
+            for at, goal in enumerate(goals):
+                if enough[0, at]:
+                    rows[goal] = int(counts[0, at].sum())
+        return rows
 
 
 def require_past(history: object) -> None:
     """Raise unless this is past decisions."""
     words = "past decisions as History.read or a world's past() return them"
     require_kind("history", history, Past, words)
+
+
+def _random(
+    kinds: Mapping[str, Sequence[float]], question: Question, seed: int | None
+) -> np.random.RandomState:
+    """Return the generator of these counts and this question.
+
+    NumPy promises that the streams of ``RandomState`` never change: an audit that is kept for years
+    is replayed to the same answer.
+    """
+    asked = [question.metric, question.compare, question.gamma, question.epsilon, question.delta]
+    counts = [[name, *map(float, own)] for name, own in kinds.items()]
+    digest = hashlib.sha256(json.dumps([counts, asked, seed]).encode()).digest()
+    return np.random.RandomState(np.frombuffer(digest, dtype="<u4"))
+
+
+def endless_counts(
+    rng: Random, tau: int, goals: Sequence[int], shares: Floats, repeats: int
+) -> Ints:
+    """Return the counts, shape (repeats, goals, kinds), in an unlimited past or stream.
+
+    Parameters
+    ----------
+    goals
+        The kinds whose tau-th person is waited for; their shares must be positive.
+    shares
+        Each kind's share of the stream.
+
+    Examples
+    --------
+    >>> counts = endless_counts(np.random.default_rng(0), 100, [1], np.array([0.9, 0.1]), 3)
+    >>> counts[:, 0, 1].tolist()
+    [100, 100, 100]
+    """
+    stops = rng.gamma(tau, size=(repeats, len(goals))) / shares[list(goals)]
+
+    def came(start: Floats, time: Floats) -> Ints:
+        return rng.poisson(shares * np.maximum(time - start, 0.0))
+
+    reached = np.ones(stops.shape, dtype=bool)
+    return _counts_at(rng, tau, goals, len(shares), stops, reached, came)
+
+
+def finite_counts(
+    rng: Random, tau: int, goals: Sequence[int], totals: Ints
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return the counts in a finite sample, and where there are at least tau of a goal.
+
+    Parameters
+    ----------
+    totals
+        How many people of each kind there are, shape (repeats, kinds).
+
+    Examples
+    --------
+    >>> totals = np.array([[50, 7], [50, 30]])
+    >>> counts, enough = finite_counts(np.random.default_rng(0), 20, [1], totals)
+    >>> enough[:, 0].tolist(), int(counts[1, 0, 1])
+    ([False, True], 20)
+    """
+    enough = totals[:, list(goals)] >= tau
+    stops = rng.beta(tau, np.where(enough, totals[:, list(goals)] - tau + 1, 1))
+    stops = np.where(enough, stops, 1.0)
+    rest = totals.copy()
+    rest[:, list(goals)] -= np.where(enough, tau, 0)
+
+    def came(start: Floats, time: Floats) -> Ints:
+        nonlocal rest
+        left = np.where(start < 1.0, 1.0 - start, 1.0)
+        drawn = rng.binomial(rest, np.clip((time - start) / left, 0.0, 1.0))
+        rest = rest - drawn
+        return drawn
+
+    return _counts_at(rng, tau, goals, totals.shape[1], stops, enough, came), enough
+
+
+def _counts_at(
+    rng: Random,
+    tau: int,
+    goals: Sequence[int],
+    kinds: int,
+    stops: Floats,
+    reached: NDArray[np.bool_],
+    came: Callable[[Floats, Floats], Ints],
+) -> Ints:
+    """Return the counts at each stop; ``came(start, time)`` draws who comes after the stops."""
+    repeats = len(stops)
+    stop, ahead = np.zeros((repeats, kinds)), np.zeros((repeats, kinds), np.int64)
+    stop[:, list(goals)] = np.where(reached, stops, 0.0)
+    ahead[:, list(goals)] = np.where(reached, tau, 0)
+    before = np.maximum(ahead - 1, 0)  # those who come uniformly before their kind's stop
+    seen, later = np.zeros_like(ahead), np.zeros_like(ahead)
+    counts = np.zeros((repeats, len(goals), kinds), np.int64)
+    places = np.argsort(stops, axis=1)
+    times, now = np.take_along_axis(stops, places, axis=1), np.zeros((repeats, 1))
+    for place in range(len(goals)):
+        time = times[:, place : place + 1]
+        waiting, left = time < stop, stop - now
+        part = np.where(waiting, (time - now) / np.where(left > 0.0, left, 1.0), 0.0)
+        seen += rng.binomial(before - seen, part)
+        later += came(np.maximum(now, stop), time)
+        counts[:, place] = np.where(waiting, seen, ahead) + later
+        now = time
+    return np.take_along_axis(counts, np.argsort(places, axis=1)[:, :, None], axis=1)

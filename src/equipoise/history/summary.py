@@ -32,8 +32,6 @@ class Summary(JsonValue):
         ``1``, ``0`` and ``none`` -> the values that mean it, with their numbers of rows.
     period
         The cut by date, in words; empty if there is none.
-    order
-        Where the order of rows comes from.
     """
 
     source: str
@@ -43,7 +41,6 @@ class Summary(JsonValue):
     decision: Mapping[str, Counts]
     outcome: Mapping[str, Counts]
     period: str = ""
-    order: str = ""
 
     def __str__(self) -> str:
         coded = {"decision": self.decision, "outcome": self.outcome}
@@ -57,11 +54,10 @@ class Summary(JsonValue):
             lines.append(f"  {role:<9} {column}" + (f": {values}" if values else ""))
         if self.period:
             lines.append(f"  period    {self.period}")
-        lines.append(f"  order     {self.order}")
         return "\n".join(lines)
 
 
-def summary_of(source: Source, counted: Counted, period: str, order: str) -> Summary:
+def summary_of(source: Source, counted: Counted, period: str) -> Summary:
     """Return what was read of a source."""
     columns, coding = counted.coding.columns, counted.coding
     decisions: dict[str, Counter[str]] = {"1": Counter(), "0": Counter()}
@@ -88,5 +84,4 @@ def summary_of(source: Source, counted: Counted, period: str, order: str) -> Sum
         {meaning: dict(values) for meaning, values in decisions.items()},
         {meaning: dict(values) for meaning, values in outcomes.items()},
         period,
-        order,
     )

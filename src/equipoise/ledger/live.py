@@ -12,7 +12,7 @@ from typing import Any
 
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.errors import EquipoiseError, InvalidInput, refuse_gaps, require_non_negative
+from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
@@ -23,7 +23,7 @@ from equipoise.ledger.memory import EvidencePoint
 from equipoise.ledger.pen import stamp
 from equipoise.ledger.proofs import Proofs
 from equipoise.ledger.schema import PersonRow
-from equipoise.ledger.settings import RecordedPast, Settings, rehearse
+from equipoise.ledger.settings import Settings, rehearse
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verbs import Verbs
@@ -95,7 +95,6 @@ class LiveAudit(Proofs, Verbs):
     # -- making and finding -----------------------------------------------------------------------
 
     @classmethod
-    @refuse_gaps
     def create(
         cls,
         ledger: str,
@@ -140,13 +139,12 @@ class LiveAudit(Proofs, Verbs):
         now = clock or (lambda: datetime.now(UTC))
         require_past(history)
         require_asked(question, costs)
-        past = RecordedPast.of(history)
         settings = Settings(
             name=name,
             audit=audit,
             question=question,
             costs=costs,
-            past=past,
+            past=history,
             seed_hash=hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
             software=__version__,
             budget=None if budget is None else inputs.whole("budget", budget),
@@ -166,7 +164,6 @@ class LiveAudit(Proofs, Verbs):
         _ = settings.group_names  # refuses names that would be one
         data = settings.to_data()
         rehearse(settings)
-        data["past"] = past.to_dict()
         uid, time = uuid.uuid4().hex, stamp(now())
         event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
         body = _canonical({**event, "time": time, "type": "created"})

@@ -5,107 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.assist import Assist
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.display import money
-from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_non_negative
+from equipoise.errors import InvalidInput, LedgerError, UnknownName, require_non_negative
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["RecordedPast", "Settings", "build", "rehearse", "require_limits"]
-
-if TYPE_CHECKING:
-    from equipoise.mixture.model import MixtureModel
+__all__ = ["Settings", "build", "rehearse", "require_limits"]
 
 STREAMS = ("everybody", "denied")
 
-Position = tuple[int, str, int, bool]
+
+def past_to_data(past: Past) -> dict[str, Any]:
+    """Return the counts of a past, and a model of its features, as plain data."""
+    model = None
+    if past.model is not None:
+        from equipoise.ledger.modelled import model_to_data
+
+        model = model_to_data(past.model)
+    cells = past.cells.to_dict()
+    return {"cells": cells, "exact": past.exact, "seed": past.seed, "model": model}
 
 
-class RecordedPast:
-    """Past decisions that remember what they were asked, so that a replay needs nothing else."""
-
-    def __init__(
-        self,
-        cells: Cells,
-        exact: bool,
-        positions: Mapping[Position, int | None] | None = None,
-        source: Past | None = None,
-    ) -> None:
-        self.cells = cells
-        self.exact = exact
-        self.positions = dict(positions or {})
-        self._source = source
-
-    def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        """Answer from memory, or ask the source and remember."""
-        key = (tau, group, outcome, within_group)
-        if key not in self.positions:
-            if self._source is None:
-                raise ProtocolError(f"the first event does not say where tau={tau} is reached")
-            self.positions[key] = self._source.rows_until(
-                tau, group=group, outcome=outcome, within_group=within_group
-            )
-        return self.positions[key]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "cells": self.cells.to_dict(),
-            "exact": self.exact,
-            "positions": [[*key, rows] for key, rows in self.positions.items()],
-            "model": None,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], groups: Sequence[str]) -> RecordedPast:
-        """Build from what :meth:`to_dict` gave, with the groups in their first order."""
-        positions = {(t, g, y, w): rows for t, g, y, w, rows in data["positions"]}
-        cells = Cells.from_dict({group: data["cells"][group] for group in groups})
-        if data["model"] is None:
-            return RecordedPast(cells, data["exact"], positions)
+def past_from_data(data: Mapping[str, Any], groups: Sequence[str]) -> Past:
+    """Return what :func:`past_to_data` wrote, with the groups in their first order."""
+    cells = Cells.from_dict({group: data["cells"][group] for group in groups})
+    model = None
+    if data["model"] is not None:
         from equipoise.ledger.modelled import model_from_data
 
         model = model_from_data(data["model"])
-        return RecordedModelledPast(cells, data["exact"], positions, model=model)
-
-    @staticmethod
-    def of(history: Past) -> RecordedPast:
-        """Begin to remember what a past is asked."""
-        model = getattr(history, "model", None)
-        if model is None:
-            return RecordedPast(history.cells, history.exact, source=history)
-        return RecordedModelledPast(history.cells, history.exact, source=history, model=model)
-
-
-class RecordedModelledPast(RecordedPast):
-    """The same with a mixture model of the features of past approved people."""
-
-    def __init__(
-        self,
-        cells: Cells,
-        exact: bool,
-        positions: Mapping[Position, int | None] | None = None,
-        source: Past | None = None,
-        *,
-        model: MixtureModel,
-    ) -> None:
-        super().__init__(cells, exact, positions, source)
-        self.model = model
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        from equipoise.ledger.modelled import model_to_data
-
-        return {**super().to_dict(), "model": model_to_data(self.model)}
+    return Past(cells, data["exact"], data["seed"], model=model)
 
 
 @dataclass(frozen=True)
@@ -138,7 +75,7 @@ class Settings:
     audit: str
     question: Question
     costs: Costs
-    past: RecordedPast
+    past: Past
     seed_hash: str
     software: str
     budget: int | None = None
@@ -212,7 +149,7 @@ class Settings:
             "groups": list(self.groups),
             "question": self.question.to_dict(),
             "costs": _whole_costs(self.costs),
-            "past": self.past.to_dict(),
+            "past": past_to_data(self.past),
             "max_in_flight_groups": dict(self.max_in_flight_groups),
             "approvals": list(self.approvals),
             "options": dict(self.options),
@@ -223,17 +160,22 @@ class Settings:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Settings:
         """Build from the first event's data."""
+        if data["format"] != FORMAT:
+            raise LedgerError(
+                f"audit {data['name']!r} was begun by another edition of the program (its events "
+                f"have format {data['format']}, this program's {FORMAT}); go on with that edition"
+            )
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in data.items() if name in known}
         values["question"] = Question.from_dict(data["question"])
         values["costs"] = Costs.from_dict(data["costs"])
-        values["past"] = RecordedPast.from_dict(data["past"], data["groups"])
+        values["past"] = past_from_data(data["past"], data["groups"])
         values["approvals"] = tuple(data["approvals"])
         return cls(**values)
 
 
 def rehearse(settings: Settings) -> None:
-    """Make the audit once, so that the past is asked all that it will ever be asked."""
+    """Make the audit once, so that settings that no audit can have are refused."""
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
         raise InvalidInput(
@@ -241,12 +183,6 @@ def rehearse(settings: Settings) -> None:
             f"units (cents); {settings.money(settings.budget)} does not, at costs of "
             f"{settings.costs}{_dearest(settings)}"
         )
-    fallback = getattr(audit, "fallback_question", None)
-    if fallback is not None:  # Exp-Audit may turn to labels later
-        from equipoise.audits.rs import RSAudit
-
-        tau = settings.options.get("tau")
-        RSAudit(settings.past, fallback, settings.costs, tau=tau)
 
 
 def _dearest(settings: Settings) -> str:

@@ -43,7 +43,7 @@ __all__ = [
     "verify",
 ]
 
-FORMAT = 2
+FORMAT = 3
 GENESIS = "0" * 64  # what the first event names as the hash before it
 OPEN = ("RESERVED", "EXECUTED", "OVERDUE")  # states in which money is held
 APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed")

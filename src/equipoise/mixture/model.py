@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, LearnedRule, Oracle, learn_classifier
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated
@@ -18,12 +19,11 @@ from equipoise.mixture.weights import Pair
 
 __all__ = [
     "GroupAccepts",
-    "LearnablePast",
     "MixtureModel",
-    "ModelledPast",
     "accepts_of",
     "fit_model",
     "learn_model",
+    "learned_model",
 ]
 
 GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
@@ -82,25 +82,6 @@ class MixtureModel:
                 lines.append(f"group {group}, outcome {outcome}: {fit}")
         lines += [f"group {group}: no model, {why}" for group, why in self.problems.items()]
         return "\n".join(lines)
-
-
-@runtime_checkable
-class ModelledPast(Protocol):
-    """A past that also offers a mixture model of its features."""
-
-    @property
-    def model(self) -> MixtureModel:
-        """The model."""
-        ...
-
-
-@runtime_checkable
-class LearnablePast(Protocol):
-    """A past whose features can be modelled without asking the decision-maker."""
-
-    def learned_model(self, rules: str) -> MixtureModel:
-        """Return the model if the decision-maker follows this class of rules."""
-        ...
 
 
 def fit_model(
@@ -233,6 +214,18 @@ def learn_model(
             fits[who], words[who] = (zero, one), str(rule)
         denied_features[who] = len(denied)
     return MixtureModel(fits, problems, words, denied_features)
+
+
+def learned_model(past: Past, rules: str) -> MixtureModel:
+    """Return the model of one who may not ask the decision-maker of a past but knows its class."""
+    people = past.people
+    if people is None or people.features is None:
+        raise InvalidInput(
+            "accepts='learn' needs past people with features: a 'history_size', or a world with "
+            "'feature_rows'"
+        )
+    names = np.array(people.groups)[people.group]
+    return learn_model(people.features, names, people.decision, people.outcome, rules, past.family)
 
 
 def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:

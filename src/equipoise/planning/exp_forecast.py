@@ -12,7 +12,7 @@ from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
-from equipoise.mixture.model import MixtureModel, ModelledPast
+from equipoise.mixture.model import MixtureModel
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import guess_r, price_range
 from equipoise.question import Costs, Question
@@ -33,7 +33,7 @@ def forecast_exp(
     if not can_answer(question, by_features=True) or METRICS[question.metric].is_free:
         return None
     guess = CellWorld(history.cells, guess_r(history.cells))
-    model = history.model if isinstance(history, ModelledPast) else None
+    model = history.model
     branches = None if model is None else _branches(model, guess, question)
     least, most = price_range(
         lambda r: exp_expectation(CellWorld(history.cells, r), question, costs), guess.r

@@ -13,7 +13,6 @@ from equipoise.audits.catalogue import AUDITS, resolve
 from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import (
     InvalidInput,
-    refuse_gaps,
     require_n_jobs,
     require_non_negative,
     require_whole,
@@ -151,7 +150,6 @@ class Plan(JsonValue, Shown):
         ax.set_title(wrapped(self.advice), loc="left")
 
 
-@refuse_gaps
 def plan(
     history: Past,
     question: Question,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Progress, silent
-from equipoise.errors import refuse_gaps, require_n_jobs, require_whole
+from equipoise.errors import require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
 from equipoise.planning.adaptive_forecast import by_counts, is_undecided, rehearsals, usual_case
 from equipoise.planning.estimate import estimate
@@ -38,7 +38,6 @@ class Variation(JsonValue):
     seen: Rehearsal | None
 
 
-@refuse_gaps
 def what_if(
     history: Past,
     question: Question,

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
+from equipoise.history.past import endless_counts
 from equipoise.mixture.map_share import map_share
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, log_ratio
-from equipoise.simulation.counts_at_tau import endless_counts
 from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting, draw_at_once

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features
-from equipoise.errors import InvalidInput, refuse_gaps, require_kind
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
 from equipoise.question import Ticket, Want
 from equipoise.simulation.setting import Delay, require_prices_paid
@@ -54,7 +54,6 @@ def let_come(crowd: Crowd, most: int | None = None) -> None:
         came += more
 
 
-@refuse_gaps
 def run(
     audit: Audit,
     world: World,

@@ -14,8 +14,8 @@ from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import free_interval
 from equipoise.history import History, Past
+from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Verdict
-from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.simulation.result import Draws
 from equipoise.simulation.setting import Setting
 from equipoise.worlds import CellWorld

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from equipoise import rates
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.cell_past import CellPast
-from equipoise.history.random_order import RandomOrder
+from equipoise.history.past import Past
 from equipoise.worlds.base import People, Seed
 
 __all__ = ["COUNT_NAMES", "CellWorld"]
@@ -146,7 +145,7 @@ class CellWorld:
         """Return the true Delta."""
         return rates.difference(self.cells, self.r, metric, compare)
 
-    def past(self, size: int | None = None, seed: Seed = 0) -> CellPast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.
 
         Raises
@@ -157,8 +156,9 @@ class CellWorld:
         generator = np.random.default_rng(seed)
         free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
         if size is None:
-            order = RandomOrder(generator, shares=free.ravel().tolist())
-            return CellPast(self.cells, exact=True, order=order)
+            # Every run reads another past; a child leaves the generator's own stream as it is.
+            seed = int(generator.spawn(1)[0].integers(2**32))
+            return Past(self.cells, exact=True, seed=seed)
         if size < 1:
             raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
         drawn = generator.multinomial(size, free.ravel() / free.sum()).reshape(free.shape)
@@ -171,8 +171,7 @@ class CellWorld:
         cells = Cells(
             {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, drawn, strict=True)}
         )
-        order = RandomOrder(generator, counts=drawn.ravel().tolist())
-        return CellPast(cells, exact=False, order=order)
+        return Past(cells)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""

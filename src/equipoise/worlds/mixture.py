@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, require_in_open_unit
-from equipoise.history.cell_past import CellPast
-from equipoise.history.random_order import RandomOrder
+from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.model import MixtureModel, fit_model, learn_model
+from equipoise.mixture.model import MixtureModel, fit_model
 from equipoise.mixture.rules import Accepts, HalfSpace
 from equipoise.mixture.trunc_est import separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
-__all__ = ["GroupMixture", "MixturePast", "MixtureWorld"]
+__all__ = ["GroupMixture", "MixtureWorld"]
 
 RARE = 1e-12  # what fewer people than this share of a group do nobody ever does
 
@@ -54,42 +53,6 @@ class GroupMixture:
         require_in_open_unit("q", q)
         zero, one = (known_law(family, theta, accepts) for theta in thetas)
         return cls(share, q, (zero, one), accepts)
-
-
-@dataclass(frozen=True, eq=False)
-class MixturePast:
-    """Past decisions of a mixture world: their counts, and a model of the approved's features."""
-
-    counts: CellPast
-    model: MixtureModel
-    people: People | None = None
-    family: Family | None = None
-
-    def learned_model(self, rules: str) -> MixtureModel:
-        """Return the model of one who may not ask the classifier but knows its class."""
-        if self.people is None or self.family is None or self.people.features is None:
-            raise InvalidInput(
-                "accepts='learn' needs past people with features: a 'history_size', or a world "
-                "with 'feature_rows'"
-            )
-        p, names = self.people, np.array(self.people.groups)[self.people.group]
-        return learn_model(self.people.features, names, p.decision, p.outcome, rules, self.family)
-
-    @property
-    def cells(self) -> Cells:
-        """Counts, or population shares, per group."""
-        return self.counts.cells
-
-    @property
-    def exact(self) -> bool:
-        """Whether the cells are the population itself."""
-        return self.counts.exact
-
-    def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        """Return how many past people are read until ``tau`` were approved with the outcome."""
-        return self.counts.rows_until(tau, group=group, outcome=outcome, within_group=within_group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,13 +194,13 @@ class MixtureWorld:
         """Return the true Delta."""
         return self._cells.difference(metric, compare)
 
-    def past(self, size: int | None = None, seed: Seed = 0) -> MixturePast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions with a model of the approved people's features."""
         generator = np.random.default_rng(seed)
         if size is None:
             counts = self._cells.past(None, generator)
             if self.feature_rows is None:
-                return MixturePast(counts, self.model)
+                return replace(counts, model=self.model)
             return self._with_people(counts, self.draw(self.feature_rows, generator))
         people = self.draw(size, generator)
         table = np.zeros((len(self.groups), 3), dtype=np.int64)
@@ -246,8 +209,7 @@ class MixtureWorld:
         if empty := [g for g, row in zip(self.groups, table, strict=True) if not row.any()]:
             raise BadData(f"a past of {size:,} people holds nobody of group {empty[0]!r}")
         cells = {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, table, strict=True)}
-        order = RandomOrder(generator, counts=table.ravel().tolist())
-        return self._with_people(CellPast(Cells(cells), exact=False, order=order), people)
+        return self._with_people(Past(Cells(cells)), people)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -274,7 +236,7 @@ class MixtureWorld:
         """Return the same world with laws estimated from so many past people."""
         return replace(self, feature_rows=rows)
 
-    def _with_people(self, counts: CellPast, people: People) -> MixturePast:
+    def _with_people(self, counts: Past, people: People) -> Past:
         approved = people.decision == 1
         assert people.features is not None
         family = self.family or next(iter(self.mixtures.values())).laws[0].family
@@ -282,7 +244,7 @@ class MixtureWorld:
         accepts = {g: m.accepts for g, m in self.mixtures.items()}
         outcomes = people.outcome[approved]
         model = fit_model(people.features[approved], names, outcomes, accepts, family)
-        return MixturePast(counts, model, people, family)
+        return replace(counts, model=model, people=people, family=family)
 
 
 def _unit(vector: Array) -> Array:

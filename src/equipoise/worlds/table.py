@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.cell_past import CellPast
 from equipoise.history.coding import name_of
-from equipoise.history.random_order import RandomOrder
+from equipoise.history.past import Past
 from equipoise.history.values import Meaning, is_missing, read_yes_no, require_meaning
 from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
-__all__ = ["TablePast", "TableWorld"]
+__all__ = ["TableWorld"]
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -160,19 +159,13 @@ class TableWorld:
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
-        rows = np.random.default_rng(seed).integers(len(self), size=size)
-        seen = (self.features, self.score, self.price)
-        return People(
-            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
-            *(None if column is None else column[rows] for column in seen),
-        )
+        return self._people(np.random.default_rng(seed).integers(len(self), size=size))
 
-    def past(self, size: int | None = None, seed: Seed = 0) -> TablePast:
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
         generator = np.random.default_rng(seed)
         if size is None:
-            order = self.as_cells.past(None, generator).order
-            return TablePast(self.cells, True, order, self, np.arange(len(self)))
+            return replace(self.as_cells.past(None, generator), people=self._people(slice(None)))
         if size < 1:
             raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
         rows = generator.integers(len(self), size=size)
@@ -182,28 +175,14 @@ class TableWorld:
             if not np.any(table):
                 raise BadData(f"a past of {size:,} rows holds nobody of group {group!r}")
             cells[group] = GroupCells(table[1][1], table[1][0], sum(table[0]))
-        totals = [count for cell in cells.values() for count in cell.to_dict().values()]
-        order = RandomOrder(generator, counts=totals)
-        return TablePast(Cells(cells), False, order, self, rows)
+        return Past(Cells(cells), people=self._people(rows))
 
-
-@dataclass(frozen=True)
-class TablePast(CellPast):
-    """Past decisions of a :class:`TableWorld`, with the features of the approved."""
-
-    world: TableWorld
-    rows: NDArray[np.intp]
-
-    def approved_features(self, group: str, outcome: int) -> Floats:
-        """Return the features of the group's approved people with the outcome, a row each."""
-        world, rows = self.world, self.rows
-        if world.features is None:
-            raise InvalidInput("this world has no features; name them with 'features'")
-        if group not in self.cells:
-            raise UnknownName("group", group, self.cells.groups)
-        place = world.groups.index(group)
-        mask = (world.group[rows] == place) & (world.decision[rows] == 1)
-        return np.asarray(world.features[rows[mask & (world.outcome[rows] == outcome)]])
+    def _people(self, rows: NDArray[np.intp] | slice) -> People:
+        seen = (self.features, self.score, self.price)
+        return People(
+            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
+            *(None if column is None else column[rows] for column in seen),
+        )
 
 
 def _count(

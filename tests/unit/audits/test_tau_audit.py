@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from equipoise.audits.tau_precision import can_answer, paper_tau
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.history import History
+from equipoise.history.past import Goal, Past
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
@@ -23,22 +25,27 @@ CELLS = Cells({"A": GroupCells(300, 100, 600), "B": GroupCells(100, 50, 850)})
 
 
 @dataclass(frozen=True)
-class FixedPast:
+class FixedPast(Past):
     """A past whose answers are given."""
 
-    rows: dict[tuple[int, str], int | None]
     cells: Cells = CELLS
-    exact: bool = False
-    asked: list[tuple[int, bool]] = field(default_factory=list)
+    rows: dict[Goal, int] = field(default_factory=dict)
+    asked: list[tuple[Goal, int, bool]] = field(default_factory=list)
 
     def rows_until(
-        self, tau: int, *, group: str, outcome: int, within_group: bool = True
-    ) -> int | None:
-        self.asked.append((tau, within_group))
-        return self.rows[outcome, group]
+        self,
+        tau: int,
+        question: Question,
+        *,
+        outcomes: Sequence[int] = (0, 1),
+        within_group: bool = True,
+    ) -> dict[Goal, int]:
+        goals = [(y, group) for y in outcomes for group in self.cells]
+        self.asked.extend((goal, tau, within_group) for goal in goals)
+        return {goal: self.rows[goal] for goal in goals if goal in self.rows}
 
 
-ROWS: dict[tuple[int, str], int | None] = {
+ROWS: dict[Goal, int] = {
     (0, "A"): 10,
     (0, "B"): 20,
     (1, "A"): 5,
@@ -56,7 +63,7 @@ def feed(audit: TauAudit, people: str) -> None:
 
 
 def test_rs_counts_each_group_by_itself() -> None:
-    audit = RSAudit(FixedPast(ROWS), Question(), Costs(feature=1.0, label=10.0), tau=2)
+    audit = RSAudit(FixedPast(rows=ROWS), Question(), Costs(feature=1.0, label=10.0), tau=2)
     feed(audit, "A00 B11 A11 B00 A00")  # A: outcome 0 twice among 3; phase (0, A) ends
     assert audit.finding is None
     feed(audit, "A11 A01")  # phase (1, A) ends after 2; A is done
@@ -78,7 +85,7 @@ def test_rs_counts_each_group_by_itself() -> None:
 
 def test_baseline_counts_everybody_in_every_phase() -> None:
     question = Question("predictive_equality", gamma=0.5, epsilon=0.2)
-    past = FixedPast(ROWS)
+    past = FixedPast(rows=ROWS)
     audit = BaselineAudit(past, question, Costs(), tau=2)
     feed(audit, "A00 B11 B00 B00 A10")  # phase (0, A): two of A with outcome 0 after 5 people
     feed(audit, "A11 B00 A00 B10")  # phase (0, B): after 4 more, counted from the start
@@ -88,19 +95,19 @@ def test_baseline_counts_everybody_in_every_phase() -> None:
     assert estimates == {"A": 5 / 10, "B": 4 / 20}
     assert finding.verdict is Verdict.FAIR
     assert finding.labels == 5
-    assert past.asked == [(2, False), (2, False)]
+    assert {asked[1:] for asked in past.asked} == {(2, False)}
 
 
 def test_one_stream_serves_all_phases_when_labels_are_reused() -> None:
     audit = BaselineAudit(
-        FixedPast(ROWS), Question("predictive_equality"), Costs(), tau=2, reuse_labels=True
+        FixedPast(rows=ROWS), Question("predictive_equality"), Costs(), tau=2, reuse_labels=True
     )
     feed(audit, "A00 B11 B00 B00 A10")
     assert audit.finding is not None
     estimates = {g: i.estimate for g, i in audit.finding.rates["false_positive_rate"].items()}
     assert estimates == {"A": 5 / 10, "B": 4 / 20}
 
-    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=1, reuse_labels=True)
+    audit = RSAudit(FixedPast(rows=ROWS), Question(), Costs(), tau=1, reuse_labels=True)
     feed(audit, "A00 A00 A11 B11 B01 B10")
     assert audit.finding is not None
     assert audit.finding.rates["true_positive_rate"]["A"].estimate == 3 / 5
@@ -109,7 +116,7 @@ def test_one_stream_serves_all_phases_when_labels_are_reused() -> None:
 
 def test_requests_beyond_the_end_of_a_phase_serve_the_next() -> None:
     """Late answers change what is known when, never the count in request order."""
-    past = FixedPast(ROWS)
+    past = FixedPast(rows=ROWS)
     audit = RSAudit(past, Question("equal_opportunity"), Costs(), tau=1)
     late = [audit.ask("A", 0) for _ in range(3)]
     audit.tell(late[2], 1)
@@ -134,7 +141,7 @@ def test_requests_beyond_the_end_of_a_phase_serve_the_next() -> None:
 def test_only_the_phases_of_the_metric_are_run() -> None:
     asked: dict[str, int] = {}
     for metric in ("equalized_odds", "equal_opportunity", "predictive_equality"):
-        past = FixedPast(ROWS)
+        past = FixedPast(rows=ROWS)
         RSAudit(past, Question(metric), Costs(), tau=3)
         asked[metric] = len(past.asked)
     assert asked == {"equalized_odds": 4, "equal_opportunity": 2, "predictive_equality": 2}
@@ -152,13 +159,13 @@ def test_demographic_parity_needs_no_label() -> None:
 @pytest.mark.parametrize("metric", [name for name in METRICS if not can_answer(Question(name))])
 def test_other_metrics_are_refused(metric: str) -> None:
     with pytest.raises(InvalidInput, match=f"cannot answer 'metric' '{metric}'"):
-        BaselineAudit(FixedPast(ROWS), Question(metric), Costs())
+        BaselineAudit(FixedPast(rows=ROWS), Question(metric), Costs())
 
 
 @pytest.mark.parametrize("tau", [0, -3, 1.5, True, "7"])
 def test_tau_must_be_a_whole_number(tau: object) -> None:
     with pytest.raises(InvalidInput, match="'tau' must be a whole number of at least 1"):
-        RSAudit(FixedPast(ROWS), Question(), Costs(), tau=tau)  # type: ignore[arg-type]
+        RSAudit(FixedPast(rows=ROWS), Question(), Costs(), tau=tau)  # type: ignore[arg-type]
 
 
 def test_a_dry_past_is_said_before_anything_is_spent() -> None:
@@ -200,7 +207,7 @@ def test_a_group_without_denied_people_is_audited_for_free() -> None:
 
 
 def test_a_missing_outcome_ends_the_count() -> None:
-    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=2)
+    audit = RSAudit(FixedPast(rows=ROWS), Question(), Costs(), tau=2)
     feed(audit, "A00")
     audit.withdraw(audit.ask("A", 0))
     finding = audit.finding
@@ -210,7 +217,7 @@ def test_a_missing_outcome_ends_the_count() -> None:
 
 
 def test_a_missing_outcome_after_the_end_does_not_matter() -> None:
-    audit = RSAudit(FixedPast(ROWS), Question("equal_opportunity"), Costs(), tau=1)
+    audit = RSAudit(FixedPast(rows=ROWS), Question("equal_opportunity"), Costs(), tau=1)
     surplus = [audit.ask("A", 0) for _ in range(2)]
     audit.tell(surplus[0], 1)
     audit.withdraw(surplus[1])
@@ -220,7 +227,7 @@ def test_a_missing_outcome_after_the_end_does_not_matter() -> None:
 
 
 def test_concluding_early_lists_the_people_who_did_not_come() -> None:
-    audit = RSAudit(FixedPast(ROWS), Question(), Costs(), tau=3)
+    audit = RSAudit(FixedPast(rows=ROWS), Question(), Costs(), tau=3)
     feed(audit, "A00 A00 B11")
     assert audit.conclude().missing == (
         "1 more people of group 'A' with outcome 0",
@@ -232,7 +239,7 @@ def test_concluding_early_lists_the_people_who_did_not_come() -> None:
 
 def test_a_short_budget_leaves_out_the_approved_too() -> None:
     """Counting the approved while the denied are passed over would bias the shares."""
-    audit = BaselineAudit(FixedPast(ROWS), Question(), Costs(0.0, 1.0), tau=5, budget=2.0)
+    audit = BaselineAudit(FixedPast(rows=ROWS), Question(), Costs(0.0, 1.0), tau=5, budget=2.0)
     pending = [audit.ask("A", 0), audit.ask("A", 0)]
     assert [t.want for t in pending] == [Want.LABEL, Want.LABEL]
     assert audit.ask("A", 0).want is Want.NOTHING  # both units are held
@@ -244,7 +251,7 @@ def test_a_short_budget_leaves_out_the_approved_too() -> None:
 
 def test_the_dearest_group_must_be_affordable() -> None:
     costs = Costs(0.0, 1.0, groups={"B": Costs(0.0, 5.0)})
-    audit = BaselineAudit(FixedPast(ROWS), Question(), costs, tau=5, budget=4.0)
+    audit = BaselineAudit(FixedPast(rows=ROWS), Question(), costs, tau=5, budget=4.0)
     assert audit.ask("A", 0).want is Want.NOTHING
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.INCONCLUSIVE
@@ -256,10 +263,11 @@ def test_tau_and_its_promise() -> None:
     past = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.2, 0.1, 0.7, 0.2)}).past()
     audit = RSAudit(past, question, Costs())
     assert audit.tau == full == int(np.ceil(576 * np.log(160) / 0.25))
-    assert len(audit._assumptions()) == 1
+    assert len(audit._assumptions()) == 2
+    assert f"with seed {past.seed}" in audit._assumptions()[1]
     short = RSAudit(past, question, Costs(), tau=100)
-    assert "no proven error probability" in short._assumptions()[1]
-    assert "nothing is established" in RSAudit(past, question, Costs(), tau=5)._assumptions()[2]
+    assert "no proven error probability" in short._assumptions()[2]
+    assert "nothing is established" in RSAudit(past, question, Costs(), tau=5)._assumptions()[3]
     strict = replace(question, delta_wrong_fair=0.001)
     assert RSAudit(past, strict, Costs()).tau == paper_tau(replace(question, delta=0.001), 2)
 

@@ -16,9 +16,7 @@ from equipoise.evidence.reference import Bet
 from equipoise.evidence.staircase import OUT, Bets, Kind
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
-from equipoise.history.cell_past import CellPast
 from equipoise.history.past import Past
-from equipoise.history.random_order import RandomOrder
 from equipoise.rates import METRICS, Bands
 
 NEVER = 1e-250  # an error level at which no cell is ever refuted
@@ -72,8 +70,7 @@ class Setup:
 
 
 def exact_past(cells: Cells) -> Past:
-    shares = [x for c in cells.values() for x in c.shares]
-    return CellPast(cells, exact=True, order=RandomOrder(np.random.default_rng(0), shares=shares))
+    return Past(cells, exact=True)
 
 
 def setups(*, most_groups: int = 5, labels: int = 60) -> st.SearchStrategy[Setup]:

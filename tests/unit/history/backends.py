@@ -267,8 +267,6 @@ UNORDERED = (
     "record batches",
     *(k for k in BACKENDS if "ibis" in k),
 )
-# A partition's column holds the group; rows come partition by partition.
-REGROUPED = ("hive partitions", "delta folder", "delta table")
 
 
 def options(kind: str) -> dict[str, Any]:

@@ -126,19 +126,18 @@ def test_two_files_with_columns_in_another_order(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("y,d,g\n1,1,b\n,0,a\n")
     history = read([tmp_path / "1.csv", tmp_path / "2.csv"])
     assert history.cells == eq.Cells({"a": eq.GroupCells(1, 0, 2), "b": eq.GroupCells(1, 1, 1)})
-    assert history.rows_until(1, group="b", outcome=1, within_group=False) == 5
 
 
 def test_a_column_may_have_any_name(tmp_path: Path) -> None:
     path = tmp_path / "past.csv"
     path.write_text('"the ""group""",select,y\'s\na,1,1\nb,1,0\n')
     history = eq.History.read(path, group='the "group"', decision="select", outcome="y's")
-    assert history.rows_until(1, group="b", outcome=0) == 1
+    assert history.cells["b"] == eq.GroupCells(0, 1, 0)
 
 
-@pytest.mark.parametrize("name", ["number", "NUMBER", "is_hit", "place", "People", "hits"])
+@pytest.mark.parametrize("name", ["n", "N", "count", "len", "equipoise_past", "equipoise count"])
 def test_a_column_may_have_a_name_that_queries_use(name: str) -> None:
-    """Places are counted, never read from a column, used or not, that is called like them."""
+    """Rows are counted, never read from a column, used or not, that is called like a count."""
     rows = range(60)
     frame = pd.DataFrame(
         {
@@ -148,13 +147,10 @@ def test_a_column_may_have_a_name_that_queries_use(name: str) -> None:
             "y": [int(i % 3 > 0) for i in rows],
         }
     )
-    for order in ({}, {"order_by": name}):
-        history = eq.History.read(frame, **COLUMNS, **order)
-        assert history.rows_until(5, group="a", outcome=1) == 8
-        assert history.rows_until(5, group="a", outcome=1, within_group=False) == 15
+    assert read(frame).cells["a"] == eq.GroupCells(20, 10, 0)
     marked = frame.drop(columns=name).rename(columns={"y": name})
     history = eq.History.read(marked, group="g", decision="d", outcome=name)
-    assert history.rows_until(5, group="a", outcome=1) == 8
+    assert history.cells["a"] == eq.GroupCells(20, 10, 0)
     with pytest.raises(BadData, match=r"empty in 1 row \(number 7\)"):
         read(frame.assign(g=frame["g"].where(frame.index != 6)))
 
@@ -225,7 +221,7 @@ def test_a_stranger_may_not_reach_the_database() -> None:
     """Values and names are quoted: nothing in a table is run as SQL."""
     nasty = "x'; DROP TABLE equipoise_past; --"
     frame = pd.DataFrame({"g": [nasty, "b"], "d": [1, 1], "y": [1, 0]})
-    assert read(frame).rows_until(1, group=nasty, outcome=1) == 1
+    assert read(frame).cells[nasty] == eq.GroupCells(1, 0, 0)
 
 
 @pytest.mark.parametrize(

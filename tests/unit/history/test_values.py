@@ -152,7 +152,6 @@ def test_small_groups_are_folded_only_when_asked() -> None:
     folded = eq.History.read(data, **COLUMNS, min_group=10)
     assert folded.cells.groups == ("a", "b", "other groups")
     assert folded.cells["other groups"].total == 5
-    assert folded.rows_until(5, group="other groups", outcome=1, within_group=False) == 85
 
 
 def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
@@ -171,7 +170,6 @@ def test_it_says_what_it_understood() -> None:
     assert "2,000 rows counted by DuckDB" in said
     assert "decision  decision: 1 = " in said
     assert "0 = 'denied' (" in said
-    assert "order     as in the table" in said
     assert history.summary is not None
     assert history.summary.outcome["0"] == {"lost": (frame().status == "lost").sum()}
 
@@ -201,27 +199,6 @@ def test_predictions_come_as_fairlearn_has_them() -> None:
     assert "Black & x" in both.cells.groups
     with pytest.raises(InvalidInput, match="must be equally long"):
         eq.History.from_predictions(truth[:5], decided, data.race)
-
-
-@pytest.mark.parametrize("kind", ["table", "random"])
-def test_the_same_answer_twice(kind: str) -> None:
-    """Rows of one value of order_by stand in a random order, the same one every time."""
-    rng = np.random.default_rng(2)
-    size = 4_000
-    data = pd.DataFrame(
-        {"race": rng.choice(["a", "b"], size), "decision": 1, "status": rng.integers(0, 2, size)}
-    )
-    data["year"] = np.sort(rng.integers(2000, 2010, size))
-    options = {"order_by": "year"} if kind == "table" else {}
-    source = data if kind == "table" else __import__("polars").from_pandas(data).lazy()
-    places = [
-        eq.History.read(source, **COLUMNS, seed=seed, **options).rows_until(
-            700, group="a", outcome=1
-        )
-        for seed in (1, 1, 2)
-    ]
-    assert places[0] == places[1] != places[2]
-    assert all(1_250 < place < 1_550 for place in places if place is not None)
 
 
 def test_advice_does_not_call_open_loans_failures() -> None:
@@ -258,11 +235,6 @@ def test_withdrawn_applications_follow_the_advice() -> None:
     rest = eq.History.read(data[~gone], **COLUMNS, positive=["approved", "repaid"])
     assert read.cells == rest.cells
     assert "Column 'decision': left out as never decided: 'Withdrawn' (100)." in read.notes
-    for inside in (True, False):
-        until = [
-            h.rows_until(50, group="white", outcome=1, within_group=inside) for h in (read, rest)
-        ]
-        assert until[0] == until[1]
     late = messy.status.mask(data.index % 400 == 0, "repaid")
     with pytest.raises(BadData, match="5 of them have an outcome in column 'status'"):
         eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from equipoise.cells import Cells, GroupCells
+from equipoise.history.past import Past
 from equipoise.ledger.drift import BLOCK, DriftCounts, DriftTest, drift_tests
-from equipoise.ledger.settings import RecordedPast
 
-PAST = RecordedPast(Cells({"A": GroupCells(4000, 1000, 5000), "B": GroupCells(0, 0, 2000)}), False)
+PAST = Past(Cells({"A": GroupCells(4000, 1000, 5000), "B": GroupCells(0, 0, 2000)}), False)
 
 
 def stream(size: int, seed: int, approval: float = 0.5, good: float = 0.8) -> DriftCounts:

@@ -7,11 +7,12 @@ import pytest
 
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.past import Past
 from equipoise.mixture import Gaussian, MixtureModel, learn_classifier, learn_model
+from equipoise.mixture.model import learned_model
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, MixtureWorld
-from equipoise.worlds.mixture import MixturePast
 
 PEOPLE = np.random.default_rng(0).normal(size=(4_000, 3))
 OTHERS = np.random.default_rng(1).normal(size=(20_000, 3))
@@ -113,17 +114,17 @@ QUESTION = Question(gamma=0.05, epsilon=0.25, delta=0.05)
 
 
 @pytest.fixture(scope="module")
-def past() -> MixturePast:
+def past() -> Past:
     return WORLD.past(seed=1)
 
 
 @pytest.fixture(scope="module")
-def learned(past: MixturePast) -> MixtureModel:
-    return past.learned_model("half_space")
+def learned(past: Past) -> MixtureModel:
+    return learned_model(past, "half_space")
 
 
 def test_the_model_behind_a_learnt_rule_is_the_one_behind_the_rule(
-    past: MixturePast, learned: MixtureModel
+    past: Past, learned: MixtureModel
 ) -> None:
     for group in WORLD.groups:
         for mine, known in zip(learned.of(group), past.model.of(group), strict=True):
@@ -133,7 +134,7 @@ def test_the_model_behind_a_learnt_rule_is_the_one_behind_the_rule(
             assert abs(mine.acceptance - known.acceptance) < 5.0 * error
 
 
-def test_the_audit_pays_for_what_it_learns(past: MixturePast, learned: MixtureModel) -> None:
+def test_the_audit_pays_for_what_it_learns(past: Past, learned: MixtureModel) -> None:
     costs = Costs(0.5, 3.0)
     audit = ExpAudit(past, QUESTION, costs, model=learned)
     assert audit.stage == "coarse"
@@ -149,7 +150,7 @@ def test_the_audit_pays_for_what_it_learns(past: MixturePast, learned: MixtureMo
         ExpAudit(CellWorld(WORLD.cells, WORLD.r).past(), QUESTION, costs, accepts="learn")
 
 
-def test_the_finding_names_the_class(past: MixturePast, learned: MixtureModel) -> None:
+def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
     audit = ExpAudit(past, QUESTION, Costs(0.5, 3.0), model=learned, features=2_000)
     tau = audit.coarse_tau
     audit.take_coarse(

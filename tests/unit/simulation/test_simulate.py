@@ -10,9 +10,9 @@ from joblib._parallel_backends import ThreadingBackend
 from equipoise.audits.base import Audit
 from equipoise.audits.rs import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
-from equipoise.simulation.counts_at_tau import endless_counts, finite_counts
 from equipoise.simulation.spread import spread
 from equipoise.worlds import CellWorld, MixtureWorld, Person, TableWorld
 

@@ -5,7 +5,10 @@ import pytest
 from paper.proof_worlds import lower_bound_pair
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.question import Question
 from equipoise.worlds import CellWorld
+
+QUESTION = Question()
 
 COUNTS = {
     "A": dict(zip(("approved_positive", "approved_negative"), (30, 10), strict=True))
@@ -90,19 +93,23 @@ def test_finite_past_has_the_asked_size_and_keeps_its_word() -> None:
     past = WORLD.past(500, 3)
     assert not past.exact
     assert past.cells.total == 500
-    rows = [past.rows_until(tau, group="A", outcome=1) for tau in (40, 10, 25)]
-    assert rows == [past.rows_until(tau, group="A", outcome=1) for tau in (40, 10, 25)]
-    assert rows[1] < rows[2] < rows[0] <= past.cells["A"].total
-    everybody = past.rows_until(25, group="A", outcome=1, within_group=False)
-    assert rows[2] <= everybody <= 500
+    rows = past.rows_until(25, QUESTION)
+    assert rows == past.rows_until(25, QUESTION) == WORLD.past(500, 3).rows_until(25, QUESTION)
+    assert 25 <= rows[1, "A"] <= past.cells["A"].total
+    assert 25 <= past.rows_until(25, QUESTION, within_group=False)[1, "A"] <= 500
+
+
+def test_every_run_reads_another_unlimited_past() -> None:
+    first, again, other = (WORLD.past(None, seed).rows_until(25, QUESTION) for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_finite_past_runs_dry_exactly_when_its_counts_do() -> None:
     past = WORLD.past(300, 4)
     for group, cells in past.cells.items():
         for outcome, count in ((1, cells.approved_positive), (0, cells.approved_negative)):
-            assert past.rows_until(int(count), group=group, outcome=outcome) is not None
-            assert past.rows_until(int(count) + 1, group=group, outcome=outcome) is None
+            assert (outcome, group) in past.rows_until(int(count), QUESTION)
+            assert (outcome, group) not in past.rows_until(int(count) + 1, QUESTION)
 
 
 def test_a_past_without_a_group_is_refused_by_name() -> None:
@@ -114,13 +121,11 @@ def test_a_past_without_a_group_is_refused_by_name() -> None:
         world.past(50, 0)
     with pytest.raises(InvalidInput, match="'size' of a past must be at least 1; got 0"):
         world.past(0)
-    with pytest.raises(UnknownName, match="unknown group 'none'"):
-        world.past().rows_until(1, group="none", outcome=1)
 
 
 def test_a_kind_of_people_that_does_not_exist_never_comes() -> None:
     world = CellWorld.from_shares({"A": (0.6, 0.0, 0.4, 0.7), "B": (0.3, 0.3, 0.4, 0.5)})
-    assert world.past().rows_until(1, group="A", outcome=0) is None
+    assert (0, "A") not in world.past().rows_until(1, QUESTION)
 
 
 def test_people_are_drawn_from_the_seed() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from equipoise.errors import BadData, InvalidInput
 from equipoise.mixture import Exponential, Gaussian, HalfSpace
+from equipoise.question import Question
 from equipoise.worlds import GroupMixture, MixtureWorld
 
 
@@ -50,7 +51,7 @@ def test_the_past_brings_a_model() -> None:
     finite = world.past(20_000, 1)
     assert not finite.exact
     assert finite.cells.total == 20_000
-    assert finite.rows_until(10, group="1", outcome=1) >= 10
+    assert finite.rows_until(10, Question())[1, "1"] >= 10
     sizes = sum(fit.size for pair in finite.model.fits.values() for fit in pair)
     assert sizes == finite.cells["1"].approved + finite.cells["0"].approved
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.question import Question
 from equipoise.rates import METRICS
 from equipoise.worlds import TableWorld, read_world
 from tests.profiles import examples
@@ -130,12 +131,14 @@ def test_rows_arrive_whole() -> None:
 
 def test_past_holds_the_approved_features() -> None:
     world = world_of(features=["age"])
-    assert world.past().approved_features("f", 1).ravel().tolist() == [30, 44]
     past = world.past(100, 2)
-    assert len(past.approved_features("f", 1)) == past.cells["f"].approved_positive
-    assert past.rows_until(3, group="m", outcome=1) <= past.cells["m"].total
-    with pytest.raises(InvalidInput, match="this world has no features"):
-        world_of().past().approved_features("f", 1)
+    for one, expected in ((world.past(), 2), (past, past.cells["f"].approved_positive)):
+        who = (np.array(one.people.groups)[one.people.group] == "f") & (one.people.decision == 1)
+        found = one.people.features[who & (one.people.outcome == 1)].ravel()
+        assert len(found) == expected
+        assert set(found) <= {30, 44}
+    assert past.rows_until(3, Question())[1, "m"] <= past.cells["m"].total
+    assert world_of().past().people.features is None
 
 
 def test_read_world_counts_what_the_table_holds(tmp_path: Path) -> None:
