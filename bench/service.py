@@ -1,4 +1,4 @@
-"""The service: durable asks against an empty endpoint, workers, and pages of a million people."""
+"""The service: durable asks against an empty endpoint, and pages of a million people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from pathlib import Path
 
 import httpx
 from rich.table import Table
-from study.postgres import new_database, postgres
 from study.serving import PAST
 
 from bench.ledger_million import fill
@@ -55,8 +54,6 @@ def run(options: argparse.Namespace) -> Table:
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         _durable_asks(directory, options, out)
         _many_people(directory, options, out)
-        with postgres() as server:
-            _workers(server, directory, options, out)
     return out
 
 
@@ -91,7 +88,7 @@ def _many_people(directory: str, options: argparse.Namespace, out: Table) -> Non
     with _serve(f"{directory}/10000.db") as few, _serve(f"{directory}/{options.people}.db") as many:
         rates, costs = [], []
         for server in (few, many):  # so that an ask is weighed, not sent away
-            server.put("million/limits", {"max_in_flight": None, "why": "to be measured"})
+            server.free("million")
         for round_ in range(options.rounds + 1):
             found = []
             for server in (few, many):
@@ -109,23 +106,6 @@ def _many_people(directory: str, options: argparse.Namespace, out: Table) -> Non
         out.add_row(f"{path} at {options.people:,} people", f"{milliseconds:.0f} ms of server time")
 
 
-def _workers(server: str, directory: str, options: argparse.Namespace, out: Table) -> None:
-    ledger, rates = new_database(server), {}
-    for workers in (1, 4):
-        with _serve(ledger, f"{directory}/pg.tokens", workers) as running:
-            for number in range(4):
-                running.create(f"audit {workers}{number}")
-            batches = [
-                running.asks(f"audit {workers}{number}", "r", 2 * options.requests)
-                for number in range(4)
-            ]
-            mixed = [one for group in zip(*batches, strict=True) for one in group]
-            running.load(mixed[:200])
-            rates[workers], _ = running.load(mixed[200:])
-    words = f"{rates[4] / rates[1]:.2f} of 1 worker's rate ({os.cpu_count()} cores)"
-    out.add_row("4 workers on PostgreSQL, separate audits", words)
-
-
 @dataclass
 class _Server:
     """A server in a process of its own, with an auditor's and a writer's token."""
@@ -141,18 +121,23 @@ class _Server:
         return head.encode() + b"\r\n" + (more if body else b"") + b"\r\n" + body
 
     def asks(self, audit: str, name: str, number: int) -> list[bytes]:
-        path = f"/v1/audits/{audit.replace(' ', '%20')}/people/{name}-"
-        body = b'{"group":"B","decision":0}'
-        return [self.request("PUT", f"{path}{i}", body) for i in range(number)]
+        path = f"/v1/audits/{audit.replace(' ', '%20')}/commands"
+        body = b'{"commands":[{"command":"ask","person":"%s-%d","group":"B","decision":0}]}'
+        return [self.request("POST", path, body % (name.encode(), i)) for i in range(number)]
 
     def create(self, audit: str) -> None:
         question = {"gamma": 0.2656, "epsilon": 0.02}
-        self.put(audit, {"past": PAST, "question": question, "max_in_flight": 500})
+        self.call("PUT", audit, {"past": PAST, "question": question, "max_in_flight": 500})
 
-    def put(self, path: str, body: dict[str, object]) -> None:
+    def free(self, audit: str) -> None:
+        """Let any number of people be in flight."""
+        limits = {"command": "set_limits", "max_in_flight": None, "why": "to be measured"}
+        self.call("POST", f"{audit}/commands", {"commands": [limits]})
+
+    def call(self, method: str, path: str, body: dict[str, object]) -> None:
         headers = {"authorization": f"Bearer {self.tokens['auditor']}"}
         url = f"http://127.0.0.1:{self.port}/v1/audits/{path}"
-        httpx.put(url, json=body, headers=headers, timeout=120.0).raise_for_status()
+        httpx.request(method, url, json=body, headers=headers, timeout=120.0).raise_for_status()
 
     def load(self, requests: list[bytes]) -> tuple[float, list[float]]:
         """Send requests over 32 connections; return requests per second and each one's time."""
@@ -201,7 +186,7 @@ async def _send(port: int, requests: list[bytes]) -> list[float]:
 
 
 @contextmanager
-def _serve(ledger: str, tokens: str = "", workers: int = 1) -> Iterator[_Server]:
+def _serve(ledger: str, tokens: str = "") -> Iterator[_Server]:
     place = tokens or tokens_beside(ledger)
     store = TokenStore(place)
     made = {
@@ -215,7 +200,7 @@ def _serve(ledger: str, tokens: str = "", workers: int = 1) -> Iterator[_Server]
         program = "from equipoise.cli import app; app()"
         line = ["serve", "--ledger", ledger, "--tokens", place, "--port", str(port)]
         process = subprocess.Popen(
-            [sys.executable, "-c", program, *line, "--workers", str(workers)],
+            [sys.executable, "-c", program, *line],
             stdout=subprocess.DEVNULL,
             stderr=log,
         )

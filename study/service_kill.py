@@ -20,7 +20,7 @@ from equipoise.client import RemoteAudit
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
-from equipoise.service import Role, ServiceSettings, TokenStore, create_app
+from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
 from study.postgres import in_memory, new_database, postgres
 from study.serving import WORLD
 
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace) -> Table:
 
 def kill_workers(directory: str, ledger: str, kills: int, seed: int) -> KillResult:
     """Let clients ask and tell, kill worker after worker, compare the ledger with diaries."""
-    settings = ServiceSettings(ledger, f"{directory}/tokens")
-    store = TokenStore(settings.tokens)
+    settings = load_settings(ledger=ledger, tokens=f"{directory}/tokens")
+    store = TokenStore(settings.token_store)
     token = store.new("bank", Role.WRITER)
     store.close()
     LiveAudit.create(

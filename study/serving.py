@@ -14,7 +14,7 @@ import httpx
 import uvicorn
 
 from equipoise.client import RemoteAudit
-from equipoise.service import Role, ServiceSettings, TokenStore, create_app
+from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
 from equipoise.service.protocol import LimitedProtocol
 from equipoise.worlds import CellWorld
 
@@ -63,14 +63,41 @@ class Served:
         answer = self.as_("auditor").put(f"/v1/audits/{name}", json={**body, **given})
         assert answer.status_code == 200, answer.text
 
+    def send(
+        self, audit: str, command: str, *people: str, role: str = "writer", **said: Any
+    ) -> httpx.Response:
+        """Send one command about nobody or each of some people, as a role."""
+        commands = [{"command": command, **({"person": p} if p else {}), **said}
+                    for p in people or ("",)]  # fmt: skip
+        return self.as_(role).post(f"/v1/audits/{audit}/commands", json={"commands": commands})
+
+    def result(self, audit: str, command: str, person: str = "", **more: Any) -> dict[str, Any]:
+        """Send one command; return its result, which may be a problem."""
+        answer = self.send(audit, command, *([person] if person else []), **more)
+        assert answer.status_code == 200, answer.text
+        (found,) = answer.json()["results"]
+        return dict(found)
+
+    def verify(self, audit: str) -> dict[str, Any]:
+        """Verify an audit and wait for the end of it."""
+        auditor, path = self.as_("auditor"), f"/v1/audits/{audit}/verifications"
+        answer = auditor.post(path)
+        assert answer.status_code == 202, answer.text
+        found = answer.json()
+        while found["kind"] == "running":
+            time.sleep(0.05)
+            found = auditor.get(f"{path}/{found['id']}").json()
+        return dict(found)
+
 
 @contextmanager
 def serving(
     directory: str, *, ledger: str = "", port: int = 0, **settings: Any
 ) -> Iterator[Served]:
     """Run a server until the end of the block."""
-    made = ServiceSettings(ledger or f"{directory}/ledger.db", f"{directory}/tokens", **settings)
-    store = TokenStore(made.tokens)
+    place_of_ledger = ledger or f"{directory}/ledger.db"
+    made = load_settings(ledger=place_of_ledger, tokens=f"{directory}/tokens", **settings)
+    store = TokenStore(made.token_store)
     with socket.socket() as place:
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind(("127.0.0.1", port))
@@ -80,6 +107,7 @@ def serving(
             http=LimitedProtocol,
             log_level="error",
             access_log=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
@@ -93,7 +121,6 @@ def serving(
         finally:
             for client in served.clients:
                 client.close()
-            app.state.ending = True
             server.should_exit = True
             thread.join()
             store.close()

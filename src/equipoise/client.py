@@ -1,4 +1,4 @@
-"""A live audit on a server, used like one in a ledger: the same methods, over HTTP.
+"""A live audit on a server, used like one in a ledger: the same verbs, over HTTP.
 
 Every call may be repeated, so a call that got no answer is: after a lost connection, a busy or
 restarting server, for as long as ``patience`` says. What was carried out before is answered as it
@@ -8,9 +8,10 @@ was.
 from __future__ import annotations
 
 import random
+import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -30,15 +31,16 @@ from equipoise.history.past import Past
 from equipoise.ledger import Checkpoint, Reply, Status
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
-from equipoise.question import Costs, Question, Want
+from equipoise.ledger.verbs import AT_ONCE, Verbs
+from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
     import httpx
 
 __all__ = ["AccessDenied", "RemoteAudit"]
 
-AT_ONCE = 1000
 AGAIN = (408, 429, 502, 503, 504)
+POLLED = 0.5  # seconds between looks at a verification
 
 
 class AccessDenied(EquipoiseError):
@@ -52,8 +54,7 @@ ERRORS: Mapping[str, type[EquipoiseError]] = {
     "person-conflict": Conflict,
     "outcome-conflict": Conflict,
     "wrong-state": ProtocolError,
-    "audit-concluded": ProtocolError,
-    "ledger-broken": LedgerError,
+    "budget-committed": ProtocolError,
     "storage-unavailable": LedgerError,
     "busy": LedgerError,
     "internal": LedgerError,
@@ -61,7 +62,7 @@ ERRORS: Mapping[str, type[EquipoiseError]] = {
 """Type of a problem -> the error that a ledger would raise; InvalidInput for every other."""
 
 
-class RemoteAudit:
+class RemoteAudit(Verbs):
     """One audit on a server.
 
     Parameters
@@ -71,7 +72,7 @@ class RemoteAudit:
     name
         The audit.
     token
-        As ``equipoise token new`` showed it; not needed where the server is open.
+        As ``equipoise token new`` showed it.
     patience
         Seconds for which a call is repeated while nobody answers.
 
@@ -98,7 +99,7 @@ class RemoteAudit:
         self.name = name
         self._patience = patience
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
-        self._root = f"/v1/audits/{_part(name)}"
+        self._root = f"/v1/audits/{quote(name, safe='')}"
 
     @classmethod
     def create(
@@ -116,11 +117,10 @@ class RemoteAudit:
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         made = cls(url, name, token=token, patience=patience)
         names = ("metric", "gamma", "epsilon", "delta", "compare")
-        asked = {n: getattr(question, n) for n in names}
         groups = {g: {"feature": c.feature, "label": c.label} for g, c in costs.groups.items()}
         body = {
             "past": history.cells.to_dict(),
-            "question": asked,
+            "question": {n: getattr(question, n) for n in names},
             "costs": {"feature": costs.feature, "label": costs.label, "groups": groups},
             **settings,
         }
@@ -139,110 +139,33 @@ class RemoteAudit:
     ) -> None:
         self.close()
 
-    # -- people -----------------------------------------------------------------------------------
+    # -- commands ---------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        person: str,
-        group: str,
-        decision: int,
-        *,
-        score: float | None = None,
-        price: int | None = None,
-        version: str = "",
-    ) -> Reply:
-        """Say what is wanted of somebody who arrived; the same for ever after.
-
-        ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
-        """
-        return self._one("", do.Ask(person, group, decision, score, price, version))
-
-    def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
-        """Ask about many; a refused one has its ``problem`` set and holds up nobody.
-
-        Each is a person, a group and a decision, then perhaps a score, a price and a version.
-        """
-        rows = (do.made(do.Ask, row, "person, group, decision") for row in people)
-        return self._many("/people", "people", rows)
-
-    def tell(self, person: str, outcome: int) -> Reply:
-        """Bring an outcome, in any order, at any time."""
-        return self._one("/outcome", do.Tell(person, outcome))
-
-    def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
-        """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        rows = (do.made(do.Tell, row, "person, outcome") for row in outcomes)
-        return self._many("/outcomes", "outcomes", rows)
-
-    def executed(self, person: str) -> Reply:
-        """Say that the override was carried out."""
-        return self._about(person, "/execution")
-
-    def withdraw(self, person: str) -> Reply:
-        """Say that the person refused: the hold is released, the outcome stays unknown."""
-        return self._about(person, "/withdrawal")
+    def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
+        """Send checked commands, at most 1,000; return a result for each."""
+        if not commands:
+            return []
+        sent = [_keyed(one).to_dict() for one in commands]
+        found = self._call("POST", "/commands", {"commands": sent})
+        return [
+            _error(one["problem"]) if one.get("problem") else Reply.from_dict(one)
+            for one in found["results"]
+        ]
 
     def overdue(self, *, days: float | None = None) -> list[Reply]:
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
-        return [_reply(one) for one in self._call("POST", "/overdue", {"days": days})["results"]]
-
-    def write_off(self, person: str) -> Reply:
-        """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
-        return self._about(person, "/write-off")
-
-    def correct(self, person: str, outcome: int, why: str) -> Reply:
-        """Replace a known outcome by the right one; the old event stays."""
-        return self._about(person, "/correction", {"outcome": outcome, "why": why})
+        found = self._call("POST", "/overdue", {"days": days})
+        return [Reply.from_dict(one) for one in found["results"]]
 
     def erase(self, person: str) -> Reply:
-        """Forget a person: pseudonym, and key are gone, chain and money stay provable."""
-        return _reply(self._call("DELETE", f"/people/{_part(person)}"))
-
-    # -- the audit --------------------------------------------------------------------------------
-
-    def conclude(self, why: str = "nobody else is to come") -> Finding | None:
-        """Say that nobody else will come; return what the evidence supports."""
-        self._call("POST", "/conclude", {"why": why})
-        return self.finding
-
-    def pause(self, why: str) -> Reply:
-        """Ask nobody for now; outcomes are taken all the same."""
-        return _decision(self._call("POST", "/pause", {"why": why}))
-
-    def resume(self, why: str) -> Reply:
-        """Ask again."""
-        return _decision(self._call("POST", "/resume", {"why": why}))
-
-    def set_budget(self, budget: int | None, why: str) -> Reply:
-        """Change the cap: up freely, down to what is spent or held; None for no cap."""
-        return _decision(self._call("PUT", "/budget", {"budget": budget, "why": why}))
-
-    def set_limits(
-        self,
-        max_in_flight: int | None,
-        max_in_flight_groups: Mapping[str, int] | None = None,
-        *,
-        why: str,
-    ) -> Reply:
-        """Change how many requests may be without an outcome at once."""
-        body = {"max_in_flight": max_in_flight, "why": why}
-        groups = {"max_in_flight_groups": dict(max_in_flight_groups or {})}
-        return _decision(self._call("PUT", "/limits", body | groups))
-
-    def approve(self, proposal: int) -> Reply:
-        """Carry out what somebody else proposed, where the audit asks for a second person."""
-        return _decision(self._call("POST", f"/proposals/{int(proposal)}/approval"))
-
-    def reject(self, proposal: int, why: str) -> Reply:
-        """Drop a proposal."""
-        body = {"why": why}
-        return _decision(self._call("POST", f"/proposals/{int(proposal)}/rejection", body))
+        """Forget a person: the pseudonym is gone, chain and money stay provable."""
+        return self.do(do.Erase(person))
 
     # -- where it stands, and proof ---------------------------------------------------------------
 
     @property
     def finding(self) -> Finding | None:
-        """The answer, None while the audit goes on."""
+        """The answer, None while the audit is in progress."""
         return self.status().finding
 
     def so_far(self) -> Finding:
@@ -260,8 +183,21 @@ class RemoteAudit:
         return Checkpoint(name=self.name, **{name: found[name] for name in names})
 
     def verify(self) -> dict[str, Any]:
-        """Have the ledger checked against its events and every checkpoint handed out."""
+        """Have the ledger checked against its events and every checkpoint handed out.
+
+        The server does it beside its other work; this waits for the end of it.
+
+        Raises
+        ------
+        LedgerError
+            If something was changed, or the server was stopped before the end.
+        """
         found: dict[str, Any] = self._call("POST", "/verifications")
+        while found["kind"] == "running":
+            time.sleep(POLLED)
+            found = self._call("GET", f"/verifications/{found['id']}")
+        if found["kind"] != "verified":
+            raise LedgerError(found["note"] or "the server was stopped meanwhile; verify again")
         return found
 
     def events(self, *, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -269,6 +205,11 @@ class RemoteAudit:
         while page := self._call("GET", f"/events?after={after}&limit={AT_ONCE}")["events"]:
             yield from page
             after = page[-1]["seq"]
+
+    def person(self, person: str) -> dict[str, Any] | None:
+        """Return what is stored about a person, None if nobody asked about them."""
+        found: list[dict[str, Any]] = self._call("POST", "/people", {"people": [person]})["people"]
+        return found[0] if found else None
 
     def people(self, *, states: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         """Yield people in order of arrival, in the given states, page by page."""
@@ -280,23 +221,6 @@ class RemoteAudit:
 
     # -- helpers ----------------------------------------------------------------------------------
 
-    def _about(self, person: str, what: str, body: Mapping[str, Any] | None = None) -> Reply:
-        return _reply(self._call("PUT", f"/people/{_part(person)}{what}", body))
-
-    def _one(self, what: str, command: do.Ask | do.Tell) -> Reply:
-        person, body = _apart(do.checked(command))
-        return self._about(person, what, body)
-
-    def _many(
-        self, path: str, name: str, commands: Iterable[Command | EquipoiseError]
-    ) -> list[Reply]:
-        def send(part: Sequence[Command]) -> list[Reply]:
-            rows = [{"person": person, **body} for person, body in map(_apart, part)]
-            found = self._call("POST", path, {name: rows})["results"] if rows else []
-            return [_reply(one) for one in found]
-
-        return do.in_batches(commands, AT_ONCE, send)
-
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Call until somebody answers; every call may be repeated."""
         import httpx
@@ -305,55 +229,38 @@ class RemoteAudit:
         while True:
             try:
                 answer = self._http.request(method, self._root + path, json=body)
+                if answer.is_success:
+                    return answer.json()
+                problem = _error_of(answer)
                 if answer.status_code not in AGAIN:
-                    return _read(answer)
+                    raise problem
                 asked = float(answer.headers.get("retry-after", 0))
-                wait = min(max(wait, asked), 30.0)
-                problem = str(_problem(answer))
+                wait, words = min(max(wait, asked), 30.0), str(problem)
             except httpx.TransportError as error:
-                problem = f"no answer from {self._http.base_url}: {error}"
+                words = f"no answer from {self._http.base_url}: {error}"
             if time.monotonic() + wait > deadline:
-                raise LedgerError(f"{problem}; repeating the call is safe")
+                raise LedgerError(f"{words}; repeating the call is safe")
             time.sleep(wait * random.uniform(0.5, 1.0))
             wait = min(2.0 * wait, 5.0)
 
 
-def _read(answer: httpx.Response) -> Any:
-    if answer.is_success:
-        return answer.json()
-    raise _problem(answer)
+def _keyed(command: Command) -> Command:
+    """Return a decision about the audit with a key, so that a repeated call is known as one."""
+    if command.key or do.person_of(command):
+        return command
+    return replace(command, key=secrets.token_hex(16))
 
 
-def _problem(answer: httpx.Response) -> EquipoiseError:
+def _error_of(answer: httpx.Response) -> EquipoiseError:
     try:
-        found = answer.json()
-        kind = str(found["type"]).removeprefix("urn:equipoise:")
-        words = found.get("detail") or found["title"]
+        return _error(answer.json())
     except (KeyError, TypeError, ValueError, AttributeError):
         return LedgerError(f"the server answered {answer.status_code} without a reason")
-    return ERRORS.get(kind, InvalidInput)(f"{words} ({kind})")
 
 
-def _reply(found: Mapping[str, Any]) -> Reply:
-    if "problem" in found:
-        problem = found["problem"]
-        return Reply(found["person"], problem=problem.get("detail") or problem["title"])
-    return Reply(**{**found, "want": Want(found["want"])})
-
-
-def _decision(found: Mapping[str, Any]) -> Reply:
-    return Reply("", **found)
-
-
-def _part(name: str) -> str:
-    return quote(name, safe="")
-
-
-def _apart(command: Command) -> tuple[str, dict[str, Any]]:
-    """Return whom a command is about, and what it says of them."""
-    said = {field.name: getattr(command, field.name) for field in fields(command)}
-    del said["command"]
-    return said.pop("person"), {k: v for k, v in said.items() if v is not None and v != ""}
+def _error(problem: Mapping[str, Any]) -> EquipoiseError:
+    kind = str(problem["type"]).removeprefix("urn:equipoise:")
+    return ERRORS.get(kind, InvalidInput)(f"{problem.get('detail') or problem['title']} ({kind})")
 
 
 def _whole(value: Any) -> Any:

@@ -64,32 +64,37 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     page = logged_in(context, served, "auditor")
     require_accessible(page)  # nothing is there yet
 
-    page.get_by_role("link", name="Check a history").first.click()
+    page.get_by_role("link", name="New audit").click()
     page.get_by_label("Table").set_input_files(table)
     for label, column in (("groups", "race"), ("decisions", "approved"), ("outcomes", "repaid")):
         page.get_by_label(f"Column of {label}").fill(column)
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("#prices")).to_contain_text("Past decisions alone")
     before = page.locator("#prices .facts").inner_text()
-    slider = page.get_by_label("gamma: FAIR up to")
+    slider = page.get_by_label("Fair up to a gap of")
     slider.focus()
     for _ in range(5):
         slider.press("ArrowRight")
-    page.get_by_label("epsilon: the grey zone").fill("0.2")
+    page.get_by_label("Grey zone above it").fill("0.2")
     expect(page.locator("#prices .facts")).not_to_have_text(before)
     require_accessible(page)
     page.get_by_label("Name").fill("loans & <b>more</b>")
+    page.get_by_role("button", name="Begin").click()  # a budget is asked for
+    expect(page.get_by_role("alert")).to_contain_text("'budget' is needed")
+    page.go_back()
+    page.get_by_label("Name").fill("loans & <b>more</b>")
+    page.get_by_label("Budget").fill("1,000,000")
     page.get_by_role("button", name="Begin").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loans & <b>more</b>")
 
     page.get_by_role("group", name="Somebody arrived").get_by_label("Pseudonym").fill("by-hand")
     page.get_by_label("Group").select_option("B")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("group", name="Somebody arrived").get_by_role("button").click()
     expect(page.get_by_role("status")).to_contain_text("The outcome is wanted")
     page.get_by_role("group", name="An outcome is known").get_by_label("Pseudonym").fill("by-hand")
-    page.get_by_role("button", name="Tell").click()
+    page.get_by_role("group", name="An outcome is known").get_by_role("button").click()
     expect(page.get_by_role("status")).to_have_text("Done.")
-    expect(page.locator(".verdict strong")).to_have_text("GO ON")
+    expect(page.locator(".verdict strong")).to_have_text("in progress")
 
     live = LiveAudit.open(served.settings.ledger, "loans & <b>more</b>", actor="bank")
     people = list(WORLD.draw(4000, 2))
@@ -104,7 +109,7 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
         if live.finding is not None:
             break
     assert live.finding is not None
-    # Nobody touched the page: it follows the events.
+    # Nobody touched the page: it asks for news.
     verdict = page.locator(".verdict strong")
     expect(verdict).to_have_text(live.finding.verdict.value, timeout=15_000)
     expect(page.locator("#live svg").first).to_be_visible(timeout=15_000)
@@ -123,13 +128,14 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
 def test_every_page_is_readable(served: Served, browser: Browser, look: str) -> None:
     if not served.as_("auditor").get("/v1/audits").json()["audits"]:
         served.create("some")
-    (name, *_) = [a["id"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]]
+    (name, *_) = [a["uid"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]]
     width = 390 if look == "phone" else 1100
     context = browser.new_context(
         color_scheme="dark" if look == "dark" else "light", viewport={"width": width, "height": 900}
     )
     page = logged_in(context, served, "regulator")
-    for path in ("/", f"/audits/{name}", f"/audits/{name}/people", "/check"):
+    here = f"/audits/{name}"
+    for path in ("/", here, f"{here}/people", f"{here}/work", f"{here}/log", "/check"):
         page.goto(f"{served.url}{path}")
         assert page.evaluate(OVERFLOW) <= 0, path
         if look != "phone":

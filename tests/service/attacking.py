@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import httpx
 from study.serving import Served
 
-__all__ = ["HOSTILE", "form_key", "kind", "log_in", "send_raw"]
+__all__ = ["HOSTILE", "form_key", "kind", "log_in", "refusal", "send_raw"]
 
 HOSTILE = "<script>window.pwned=1</script>'\"; DROP TABLE people;-- {{7*7}}"
 
@@ -17,6 +18,14 @@ def kind(answer: httpx.Response) -> str:
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     found = answer.json()
     assert found["status"] == answer.status_code
+    assert found["title"]
+    return str(found["type"]).removeprefix("urn:equipoise:")
+
+
+def refusal(result: dict[str, Any]) -> str:
+    """Return why a command was refused, checked to be what RFC 9457 wants."""
+    found = result["problem"]
+    assert found["status"] >= 400
     assert found["title"]
     return str(found["type"]).removeprefix("urn:equipoise:")
 
@@ -40,7 +49,7 @@ def send_raw(served: Served, method: bytes, path: bytes, token: str) -> int:
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10.0) as connection:
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\nauthorization: Bearer %s\r\nconnection: close\r\n"
-        body = b'{"group":"B","decision":0}'
+        body = b'{"commands":[{"command":"ask","person":"p","group":"B","decision":0}]}'
         more = b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
         connection.sendall(head % (method, path, host.encode(), token.encode()))
         connection.sendall(more % (len(body), body))

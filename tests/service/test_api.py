@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pytest
-from study.serving import PAST, WORLD, Served
+from study.serving import ASK, PAST, WORLD, Served
 
-from equipoise.errors import UnknownName
 from equipoise.ledger import LiveAudit, Reply
-from equipoise.ledger.commands import Ask
-from equipoise.service.desk import Desk
-from tests.service.attacking import form_key, kind, log_in
+from equipoise.ledger.driver import Driver
+from equipoise.question import Want
+from tests.service.attacking import form_key, kind, log_in, refusal
 
 
 def test_asking_and_telling_again_changes_nothing(served: Served) -> None:
     served.create("again")
-    bank, path = served.as_("writer"), "/v1/audits/again/people/p-17"
-    first = bank.put(path, json={"group": "B", "decision": 0})
-    assert first.json() == {
-        "person": "p-17", "state": "RESERVED", "want": "LABEL", "repeated": False,
-    }  # fmt: skip
-    assert bank.put(path, json={"group": "B", "decision": 0}).json()["repeated"]
-    assert kind(bank.put(path, json={"group": "A", "decision": 0})) == "person-conflict"
-    assert bank.put(f"{path}/execution").json()["state"] == "EXECUTED"
-    told = bank.put(f"{path}/outcome", json={"outcome": 1})
-    assert told.json()["state"] == "REVEALED"
-    assert bank.put(f"{path}/outcome", json={"outcome": 1}).json()["repeated"]
-    assert kind(bank.put(f"{path}/outcome", json={"outcome": 0})) == "outcome-conflict"
-    assert kind(bank.put(f"{path}/withdrawal")) == "wrong-state"
-    auditor = served.as_("auditor")
-    mended = auditor.put(f"{path}/correction", json={"outcome": 0, "why": "a typo"})
-    assert mended.json()["state"] == "CORRECTED"
-    assert auditor.get(path).json()["outcome"] == 0
-    assert [p["person"] for p in auditor.get("/v1/audits/again/people?conflicted=true").json()
-            ["people"]] == ["p-17"]  # fmt: skip
+    one = partial(served.result, "again", person="p-17")
+    assert one("ask", **ASK) == Reply("p-17", "RESERVED", Want.LABEL).to_dict()
+    assert one("ask", **ASK)["repeated"]
+    assert refusal(one("ask", **ASK | {"group": "A"})) == "person-conflict"
+    assert one("execute")["state"] == "EXECUTED"
+    assert one("tell", outcome=1)["state"] == "REVEALED"
+    assert one("tell", outcome=1)["repeated"]
+    assert refusal(one("tell", outcome=0)) == "outcome-conflict"
+    assert refusal(one("withdraw")) == "wrong-state"
+    mended = one("correct", outcome=0, why="a typo", role="auditor")
+    assert mended["state"] == "CORRECTED"
+    auditor, path = served.as_("auditor"), "/v1/audits/again/people"
+    (stored,) = auditor.post(path, json={"people": ["p-17", "nobody"]}).json()["people"]
+    assert (stored["person"], stored["outcome"]) == ("p-17", 0)
+    assert not {"salt", "seed", "who"} & set(stored)
+    conflicted = auditor.get(f"{path}?conflicted=true").json()["people"]
+    assert [p["person"] for p in conflicted] == ["p-17"]
 
 
 def test_creating_again_finds_the_same_audit(served: Served) -> None:
@@ -50,30 +50,33 @@ def test_creating_again_finds_the_same_audit(served: Served) -> None:
 
 def test_a_batch_says_what_came_of_each(served: Served) -> None:
     served.create("batch")
-    bank = served.as_("writer")
-    people = [{"person": f"p{i}", "group": "B", "decision": 0} for i in range(5)]
-    people[2]["group"] = "nobody"
-    path = "/v1/audits/batch"
-    results = bank.post(f"{path}/people", json={"people": people}).json()["results"]
-    assert [r.get("state") for r in results] == ["RESERVED", "RESERVED", None] + ["RESERVED"] * 2
-    assert results[2]["problem"]["type"] == "urn:equipoise:invalid-input"
-    told = {"outcomes": [{"person": p["person"], "outcome": 1} for p in people[:3]]}
-    results = bank.post(f"{path}/outcomes", json=told).json()["results"]
-    assert [r.get("state") for r in results] == ["REVEALED", "REVEALED", None]
-    assert results[2]["problem"]["type"] == "urn:equipoise:unknown-person"
-    for way, state in (("executions", "EXECUTED"), ("withdrawals", "WITHDRAWN")):
-        person = people[3 if way == "executions" else 4]["person"]
-        (result,) = bank.post(f"{path}/{way}", json={"people": [person]}).json()["results"]
-        assert result["state"] == state
+    asks = [{"command": "ask", "person": f"p{i}", **ASK} for i in range(5)]
+    asks[2]["group"] = "nobody"
+    tells = [{"command": "tell", "person": f"p{i}", "outcome": 1} for i in range(3)]
+    others = [{"command": "execute", "person": "p3"}, {"command": "withdraw", "person": "p4"}]
+    body = {"commands": [*asks, *tells, *others]}  # of any kind, in their order
+    results = served.as_("writer").post("/v1/audits/batch/commands", json=body).json()["results"]
+    states = [one.get("state") for one in results]
+    reserved, revealed = ["RESERVED"] * 2, ["REVEALED"] * 2
+    assert states == [*reserved, None, *reserved, *revealed, None, "EXECUTED", "WITHDRAWN"]
+    assert results[2]["person"] == results[7]["person"] == "p2"
+    assert refusal(results[2]) == "invalid-input"
+    assert refusal(results[7]) == "unknown-person"
+
+
+def test_a_command_of_another_role_refuses_all(served: Served) -> None:
+    served.create("mixed")
+    commands = [{"command": "ask", "person": "p", **ASK}, {"command": "pause", "why": "x"}]
+    answer = served.as_("writer").post("/v1/audits/mixed/commands", json={"commands": commands})
+    assert kind(answer) == "forbidden"
+    assert served.as_("auditor").get("/v1/audits/mixed/status").json()["events"] == 1
 
 
 def test_pages_of_people_and_events_hold_everything_once(served: Served) -> None:
     served.create("pages")
-    bank, auditor, path = served.as_("writer"), served.as_("auditor"), "/v1/audits/pages"
-    people = [{"person": f"p{i}", "group": "B", "decision": 0} for i in range(30)]
-    bank.post(f"{path}/people", json={"people": people})
-    told = [{"person": f"p{i}", "outcome": 0} for i in range(1, 30, 2)]
-    bank.post(f"{path}/outcomes", json={"outcomes": told})
+    auditor, path = served.as_("auditor"), "/v1/audits/pages"
+    served.send("pages", "ask", *(f"p{i}" for i in range(30)), **ASK)
+    served.send("pages", "tell", *(f"p{i}" for i in range(1, 30, 2)), outcome=0)
     seen: list[str] = []
     after: int | None = 0
     while after is not None:
@@ -94,21 +97,21 @@ def test_pages_of_people_and_events_hold_everything_once(served: Served) -> None
 
 def test_a_second_person_must_approve(served: Served) -> None:
     served.create("two", budget=1000, approvals=["budget", "concluded", "corrected"])
-    auditor, approver, path = served.as_("auditor"), served.as_("approver"), "/v1/audits/two"
-    proposed = auditor.put(f"{path}/budget", json={"budget": 5000, "why": "more"}).json()
+    audits, approves = (partial(served.result, "two", role=r) for r in ("auditor", "approver"))
+    auditor, path = served.as_("auditor"), "/v1/audits/two"
+    proposed = audits("set_budget", budget=5000, why="more")
     assert proposed["state"] == "PROPOSED"
-    assert auditor.get(f"{path}/budget").json()["cap"] == 1000
-    own = f"{path}/proposals/{proposed['number']}/approval"
-    assert kind(auditor.post(own)) == "forbidden"
-    assert approver.post(own).json()["state"] == "BUDGET"
-    assert auditor.get(f"{path}/budget").json()["cap"] == 5000
-    assert kind(approver.post(f"{path}/proposals/999/approval")) == "unknown-proposal"
-    number = auditor.post(f"{path}/conclude", json={"why": "enough"}).json()["number"]
-    dropped = approver.post(f"{path}/proposals/{number}/rejection", json={"why": "not yet"})
-    assert dropped.json()["state"] == "REJECTED"
-    assert auditor.get(f"{path}/status").json()["concluded"] is None
-    actors = auditor.get(f"{path}/status").json()["actors"]
-    assert {"auditor of all", "approver of all"} <= set(actors)
+    assert auditor.get(f"{path}/status").json()["cap"] == 1000
+    number = proposed["number"]
+    assert kind(served.send("two", "approve", role="auditor", proposal=number)) == "forbidden"
+    assert approves("approve", proposal=number)["state"] == "BUDGET"
+    assert auditor.get(f"{path}/status").json()["cap"] == 5000
+    assert refusal(approves("approve", proposal=999)) == "unknown-proposal"
+    number = audits("conclude", why="enough")["number"]
+    assert approves("reject", proposal=number, why="not yet")["state"] == "REJECTED"
+    status = auditor.get(f"{path}/status").json()
+    assert status["concluded"] is None
+    assert {"auditor of all", "approver of all"} <= set(status["actors"])
 
 
 def test_what_is_granted_is_checked_and_shown(served: Served) -> None:
@@ -124,74 +127,79 @@ def test_what_is_granted_is_checked_and_shown(served: Served) -> None:
 
 def test_decisions_about_an_audit(served: Served) -> None:
     served.create("decide", budget=10_000, audit="adaptive", options={})
-    bank, auditor, path = served.as_("writer"), served.as_("auditor"), "/v1/audits/decide"
-    why = {"why": "holidays"}
-    assert auditor.post(f"{path}/pause", json=why).json()["state"] == "PAUSED"
-    asked = bank.put(f"{path}/people/p1", json={"group": "A", "decision": 0})
-    assert asked.json()["want"] == "NOTHING"
-    assert auditor.get(f"{path}/people/p1").json()["why"] == "paused"
-    assert auditor.post(f"{path}/resume", json=why).json()["state"] == "RESUMED"
-    bank.put(f"{path}/people/p2", json={"group": "A", "decision": 0})
-    low = auditor.put(f"{path}/budget", json={"budget": 1, **why})
-    assert kind(low) == "budget-committed"
-    limits = auditor.put(f"{path}/limits", json={"max_in_flight": 5, **why})
-    assert limits.json()["state"] == "LIMITS"
-    assert auditor.put(f"{path}/people/p2/overdue").json()["state"] == "OVERDUE"
-    assert auditor.put(f"{path}/people/p2/write-off").json()["state"] == "WRITTEN_OFF"
-    assert auditor.post(f"{path}/conclude", json=why).json()["state"] == "CONCLUDED"
+    one = partial(served.result, "decide", role="auditor")
+    auditor, path = served.as_("auditor"), "/v1/audits/decide"
+    assert one("pause", why="holidays")["state"] == "PAUSED"
+    assert served.result("decide", "ask", "p1", **ASK)["want"] == "NOTHING"
+    (person,) = auditor.post(f"{path}/people", json={"people": ["p1"]}).json()["people"]
+    assert person["why"] == "paused"
+    assert one("resume", why="back")["state"] == "RESUMED"
+    served.result("decide", "ask", "p2", **ASK)
+    assert refusal(one("set_budget", budget=1, why="less")) == "budget-committed"
+    assert one("set_limits", max_in_flight=5, why="few")["state"] == "LIMITS"
+    assert one("overdue", "p2")["state"] == "OVERDUE"
+    assert one("write_off", "p2")["state"] == "WRITTEN_OFF"
+    assert one("conclude", why="enough")["state"] == "CONCLUDED"
     assert auditor.get(f"{path}/finding").json()["finding"]["verdict"] == "INCONCLUSIVE"
-    assert kind(auditor.post(f"{path}/pause", json=why)) == "audit-concluded"
-    assert auditor.delete(f"{path}/people/p2").json()["state"] == "ERASED"
-    assert kind(auditor.get(f"{path}/people/p2")) == "unknown-person"
+    assert one("erase", "p2")["state"] == "ERASED"
+    assert auditor.post(f"{path}/people", json={"people": ["p2"]}).json()["people"] == []
 
 
 def test_proof(served: Served) -> None:
     served.create("proof", audit="adaptive", options={})
-    bank, auditor, path = served.as_("writer"), served.as_("auditor"), "/v1/audits/proof"
+    auditor, path = served.as_("auditor"), "/v1/audits/proof"
     for i, person in enumerate(WORLD.draw(30, 0)):
-        reply = bank.put(f"{path}/people/{i}", json=vars_of(person)).json()
-        if reply["want"] == "LABEL":
-            bank.put(f"{path}/people/{i}/outcome", json={"outcome": person.outcome})
+        said = {"group": person.group, "decision": person.decision}
+        if served.result("proof", "ask", str(i), **said)["want"] == "LABEL":
+            served.result("proof", "tell", str(i), outcome=person.outcome)
     point = served.as_("regulator").post(f"{path}/checkpoints").json()
-    assert auditor.get(f"{path}/checkpoints").json()["checkpoints"] == [point]
-    assert auditor.post(f"{path}/verifications").json()["checkpoints"] == 1
+    assert auditor.get(f"{path}/checkpoints").json()["marks"] == [point]
+    found = served.verify("proof")
+    assert (found["kind"], found["note"]) == ("verified", "against 1 checkpoints")
+    assert found["hash"] == auditor.get(f"{path}/status").json()["head"]
+    assert kind(auditor.get(f"{path}/verifications/{point['id']}")) == "not-found"
     plan = auditor.get(f"{path}/plan").json()
     assert plan["least"] <= plan["low"] <= plan["expected"] <= plan["high"]
     assert set(plan["assumes"]) == {"A", "B"}
-    assert {"tests", "alarm"} == set(auditor.get(f"{path}/drift").json())
-    for form, begin in (("html", "<!doctype html>"), ("md", "# "), ("json", "{")):
+    for form, begin in (("html", "<!doctype html>"), ("json", "{")):
         text = auditor.get(f"{path}/report", params={"form": form})
         assert text.text.lstrip().startswith(begin)
         assert "attachment" in text.headers["content-disposition"]
 
 
-def vars_of(person: object) -> dict[str, object]:
-    return {name: getattr(person, name) for name in ("group", "decision")}
-
-
 def test_names_with_slashes_and_signs_are_names(served: Served) -> None:
     served.create("a%2Fb%20%C3%A9")
     bank = served.as_("writer", "a/b é")
-    path = "/v1/audits/a%2Fb%20%C3%A9/people/x%2F..%3F%25%23"
-    assert bank.put(path, json={"group": "A", "decision": 1}).json()["person"] == "x/..?%#"
+    body = {"commands": [{"command": "ask", "person": "x/..?%#", "group": "A", "decision": 1}]}
+    answer = bank.post("/v1/audits/a%2Fb%20%C3%A9/commands", json=body)
+    assert answer.json()["results"][0]["person"] == "x/..?%#"
 
 
-def test_asks_that_arrive_together_share_a_commit(served: Served) -> None:
+def test_asks_that_arrive_together_share_a_commit(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served.create("together")
+    clients = [served.as_(role) for role in ("writer", "auditor") for _ in range(10)]
+    serve, served_together = Driver._serve, []
 
-    async def arrive() -> None:
-        desk = Desk(served.settings)
-        audit = await desk.audit("together")
-        asks = [audit.do(f"bank {i % 2}", Ask(str(i), "A", 0)) for i in range(20)]
-        replies = await asyncio.gather(*asks, audit.do("bank 0", Ask("x", "nobody", 0)))
-        assert [type(reply) for reply in replies] == [Reply] * 20 + [UnknownName]
-        desk.close()
+    def spy(self: Driver, jobs: Any) -> None:
+        served_together.append(len(jobs))
+        time.sleep(0.05)  # the others come meanwhile
+        serve(self, jobs)
 
-    asyncio.run(arrive())
+    monkeypatch.setattr(Driver, "_serve", spy)
+
+    def ask(number: int) -> int:
+        body = {"commands": [{"command": "ask", "person": str(number), **ASK}]}
+        return clients[number].post("/v1/audits/together/commands", json=body).status_code
+
+    with ThreadPoolExecutor(20) as threads:
+        assert set(threads.map(ask, range(20))) == {200}
+    assert max(served_together) > 1
+    assert len(served_together) < 20
     live = LiveAudit.open(served.settings.ledger, "together")
-    asked = [e for e in live.events() if e["type"] == "asked"]
-    assert {e["actor"] for e in asked} == {"bank 0", "bank 1"}
-    assert len({e["time"] for e in asked}) == 1
+    actors = {e["actor"] for e in live.events() if e["type"] == "asked"}
+    assert actors == {"writer of all", "auditor of all"}
     live.close_ledger()
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from study.postgres import in_memory
 from study.serving import ASK, PAST, Served, serving
 
 from equipoise.ledger import LiveAudit
 from equipoise.service import tokens
-from tests.service.attacking import HOSTILE, kind, log_in, send_raw
+from tests.service.attacking import HOSTILE, kind, log_in, refusal, send_raw
 
 
 def test_sql_and_script_in_every_string_stay_words(served: Served) -> None:
@@ -25,84 +26,91 @@ def test_sql_and_script_in_every_string_stay_words(served: Served) -> None:
     text = served.store.new(HOSTILE, tokens.Role.AUDITOR)
     auditor = served.client({"authorization": f"Bearer {text}"})
     path, why = "/v1/audits/%3Cscript%3E", {"why": HOSTILE}
-    person = {"person": HOSTILE, "group": group, "decision": 0}
-    (asked,) = auditor.post(f"{path}/people", json={"people": [person]}).json()["results"]
+    commands: list[dict[str, object]] = [
+        {"command": "ask", "person": HOSTILE, "group": group, "decision": 0},
+        {"command": "ask", "person": f"{HOSTILE} 2", "group": group, "decision": 0},
+        {"command": "tell", "person": HOSTILE, "outcome": 0},
+        {"command": "tell", "person": HOSTILE, "outcome": 1},  # a conflict, which the page lists
+        {"command": "pause", **why},
+        {"command": "conclude", **why},  # a proposal, which the page lists
+    ]
+    asked = auditor.post(f"{path}/commands", json={"commands": commands}).json()["results"][0]
     assert asked["person"] == HOSTILE
-    for outcome in (0, 1):  # the second is a conflict, which the page lists
-        told = {"outcomes": [{"person": HOSTILE, "outcome": outcome}]}
-        auditor.post(f"{path}/outcomes", json=told)
-    auditor.post(f"{path}/pause", json=why)
-    auditor.post(f"{path}/conclude", json=why)  # a proposal, which the page lists
     browser = served.client({"origin": served.url})
     assert browser.post("/login", data={"token": text}).status_code == 303
     here = "/audits/%3Cscript%3E"
     pages = ("/", here, f"{here}/people", f"{here}/people?conflicted=true", f"{here}/report/html",
-             f"{here}/report/md")  # fmt: skip
+             f"{here}/work", f"{here}/log")  # fmt: skip
     for page in pages:
         shown = browser.get(page)
         assert shown.status_code == 200, page
         assert "<script>window" not in shown.text
         assert "&lt;script&gt;" in shown.text
         assert "{{7*7}}" in shown.text or "7*7" not in shown.text
-    assert auditor.post(f"{path}/verifications").status_code == 200
+    assert served.verify("%3Cscript%3E")["kind"] == "verified"
 
 
 def test_paths_cannot_climb_or_be_confused(served: Served) -> None:
     served.create("paths")
-    bank, auditor = served.as_("writer"), served.as_("auditor")
-    for raw in (b"/v1/audits/paths/people/%ff", b"/v1/audits/%ff%fe/people/x"):
-        assert send_raw(served, b"PUT", raw, served.tokens["writer of all"]) in (400, 403)
+    served.as_("writer")
+    auditor, token = served.as_("auditor"), served.tokens["writer of all"]
+    for raw in (b"/v1/audits/%ff/commands", b"/v1/audits/%ff%fe/commands"):
+        assert send_raw(served, b"POST", raw, token) in (400, 403)
     for raw in (b"/static/../app.py", b"/static/%2e%2e/app.py", b"/static/..%2fapp.py",
                 b"/static//etc/passwd", b"//etc/passwd", b"/v1/../livez", b"/V1/audits",
                 b"/" + b"a" * 5000):  # fmt: skip
         status = send_raw(served, b"GET", raw, served.tokens["auditor of all"])
         assert status in (303, 400, 401, 404)
-    for raw in (b"/%761/audits/paths/people/a%2525", b"/v1%2Faudits/paths/people/a%2525"):
-        assert send_raw(served, b"PUT", raw, served.tokens["writer of all"]) == 400
-    two = [bank.put(f"/v1/audits/paths/people/{p}", json=ASK).json()["person"]
-           for p in ("a%252Fb", "a%2Fb", "..%2F..")]  # fmt: skip
+    for raw in (b"/%761/audits/paths/commands", b"/v1%2Faudits/paths/commands"):
+        assert send_raw(served, b"POST", raw, token) == 400
+    two = [served.result("paths", "ask", p, **ASK)["person"] for p in ("a%2Fb", "a/b", "../..")]
     assert two == ["a%2Fb", "a/b", "../.."]
     assert auditor.get("/v1/audits/paths/people").json()["people"][2]["person"] == "../.."
-    assert bank.put("/v1/audits/paths/people/%00", json=ASK).status_code == 422
-    assert bank.put("/v1/audits/paths/people/q?decision=1", json=ASK).status_code == 422
+    for name in ("\x00", "  "):
+        assert refusal(served.result("paths", "ask", name, **ASK)) == "invalid-input"
+    body = {"commands": [{"command": "ask", "person": "q", **ASK}]}
+    assert served.as_("writer").post("/v1/audits/paths/commands?x=1", json=body).status_code == 422
     assert auditor.get("/v1/audits/paths/people?limt=5").status_code == 422
     assert auditor.get("/v1/audits/paths/people?limit=5&after=0&state=SKIPPED").status_code == 200
-    assert bank.put("/v1/audits/paths/people/%20%20", json=ASK).status_code == 422
 
 
 def test_large_deep_and_garbled_bodies_are_refused(served: Served) -> None:
     served.create("bodies")
-    bank, path = served.as_("writer"), "/v1/audits/bodies/people/p"
+    bank, path = served.as_("writer"), "/v1/audits/bodies/commands"
     json_ = {"content-type": "application/json"}
-    large = b'{"group":"' + b"x" * (2 << 20) + b'","decision":0}'
-    assert bank.put(path, content=large, headers=json_).status_code == 413
+    large = b'{"commands":"' + b"x" * (5 << 20) + b'"}'
+    assert bank.post(path, content=large, headers=json_).status_code == 413
 
     def chunks() -> Iterator[bytes]:  # no length is announced
-        for _ in range(40):
+        for _ in range(80):
             yield b"x" * 65536
 
-    assert bank.put(path, content=chunks(), headers=json_).status_code == 413
+    assert bank.post(path, content=chunks(), headers=json_).status_code == 413
+    one = b'{"commands":[%s]}'
     for bad in (
         b"[" * 200_000,
         b'{"a":' * 50_000,
         b"\xff\xfe{",
-        b'{"group":"\xff","decision":0}',
-        b'{"group":"\\ud800","decision":0}',
+        b'{"commands":[]}',
+        one % b'{"command":"ask","person":"p","group":"\xff","decision":0}',
+        one % b'{"command":"ask","person":"p","group":"\\ud800","decision":0}',
         b"",
         b"null",
         b"NaN",
         b"{",
-        b'{"group":1e999}',
-        b'{"group":"B","decision":0,"decision":7}',
-        b'{"group":"B","decision":true}',
-        b'{"group":"B","decision":0,"more":1}',
-        '{"group":"B"}'.encode("utf-16"),
+        one % b'{"command":"tell","person":"p","outcome":1e999}',
+        one % b'{"command":"ask","person":"p","group":"B","decision":0,"decision":7}',
+        one % b'{"command":"ask","person":"p","group":"B","decision":true}',
+        one % b'{"command":"ask","person":"p","group":"B","decision":0,"more":1}',
+        one % b'{"command":"dance","person":"p"}',
+        one % b'{"person":"p","group":"B","decision":0}',
+        '{"commands":[]}'.encode("utf-16"),
     ):
-        answer = bank.put(path, content=bad, headers=json_)
-        assert answer.status_code in (400, 422), bad[:40]
+        answer = bank.post(path, content=bad, headers=json_)
+        assert answer.status_code in (400, 422), bad[:80]
         assert answer.headers["content-type"] == "application/problem+json"
-    many = {"people": [{"person": str(i), **ASK} for i in range(1001)]}
-    assert bank.post("/v1/audits/bodies/people", json=many).status_code == 422
+    many = {"commands": [{"command": "ask", "person": str(i), **ASK} for i in range(1001)]}
+    assert bank.post(path, json=many).status_code == 422
     assert served.as_("auditor").get("/v1/audits/bodies/status").json()["events"] == 1
     question = {"gamma": 0.1, "epsilon": 0.2}
     for tau in (10**4000, 2**53, 0, -1, 0.5, "many", True, None, [], {}):
@@ -126,7 +134,7 @@ def test_a_body_that_never_arrives_is_given_up() -> None:
         with socket.create_connection((host, int(port)), 10.0) as connection:
             token = served.tokens["writer of all"].encode()
             connection.sendall(
-                b"PUT /v1/audits/slow/people/p HTTP/1.1\r\nhost: x\r\nauthorization: Bearer "
+                b"POST /v1/audits/slow/commands HTTP/1.1\r\nhost: x\r\nauthorization: Bearer "
                 + token + b"\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"
             )  # fmt: skip
             assert b" 408 " in connection.recv(65536).split(b"\r\n")[0]
@@ -146,45 +154,48 @@ def test_a_head_without_end_is_cut_off(served: Served) -> None:
 
 def test_a_replayed_request_is_paid_once(served: Served) -> None:
     served.create("replay")
-    bank, path = served.as_("writer"), "/v1/audits/replay"
     for _ in range(3):
-        bank.put(f"{path}/people/p", json=ASK)
-        bank.put(f"{path}/people/p/outcome", json={"outcome": 0})
-    money = served.as_("auditor").get(f"{path}/budget").json()
-    assert (money["spent"], money["reserved"]) == (105, 0)
-    assert served.as_("auditor").get(f"{path}/status").json()["events"] == 3
+        served.result("replay", "ask", "p", **ASK)
+        served.result("replay", "tell", "p", outcome=0)
+    status = served.as_("auditor").get("/v1/audits/replay/status").json()
+    assert (status["spent"], status["reserved"], status["events"]) == (105, 0, 3)
 
 
 def test_decisions_may_be_repeated(served: Served) -> None:
     """Whoever lost the answer asks again and gets it; nothing is decided twice."""
     served.create("twice", budget=1000, approvals=["budget", "erased"])
-    auditor, approver, path = served.as_("auditor"), served.as_("approver"), "/v1/audits/twice"
-    auditor.put(f"{path}/people/p", json={**ASK, "decision": 1})
-    auditor.put(f"{path}/people/p/outcome", json={"outcome": 1})
-    proposed = [
-        auditor.put(f"{path}/budget", json={"budget": 5000, "why": "more"}).json()["number"],
-        auditor.put(f"{path}/budget", json={"budget": 9000, "why": "more"}).json()["number"],
-        auditor.delete(f"{path}/people/p").json()["number"],
+    audits, approves = (partial(served.result, "twice", role=r) for r in ("auditor", "approver"))
+    auditor, path = served.as_("auditor"), "/v1/audits/twice"
+    audits("ask", "p", **ASK | {"decision": 1})
+    audits("tell", "p", outcome=1)
+    numbers = [
+        audits("set_budget", budget=5000, why="more")["number"],
+        audits("set_budget", budget=9000, why="more")["number"],
+        audits("erase", "p")["number"],
     ]
-    ends = [f"{path}/proposals/{n}/{how}" for n, how in
-            zip(proposed, ("approval", "rejection", "approval"), strict=True)]  # fmt: skip
-    why = {"why": "too much"}
-    first = [approver.post(end, json=why).json() for end in ends]
+
+    def decide() -> list[dict[str, Any]]:
+        return [
+            approves("approve", proposal=numbers[0]),
+            approves("reject", proposal=numbers[1], why="too much"),
+            approves("approve", proposal=numbers[2]),
+        ]
+
+    first = decide()
     events = auditor.get(f"{path}/status").json()["events"]
-    again = [approver.post(end, json=why).json() for end in ends]
-    assert again == [{**one, "repeated": True} for one in first]
+    assert decide() == [{**one, "repeated": True} for one in first]
     assert [one["state"] for one in first] == ["BUDGET", "REJECTED", "ERASED"]
-    assert kind(approver.post(ends[0].replace("approval", "rejection"), json=why)) == "wrong-state"
-    gone = auditor.delete(f"{path}/people/p")  # nobody could tell that it is not a repetition
-    assert (gone.status_code, gone.json()["repeated"]) == (200, True)
+    other = approves("reject", proposal=numbers[0], why="after all")
+    assert refusal(other) == "wrong-state"
+    assert audits("erase", "p")["repeated"]  # nobody could tell that it is not a repetition
     assert auditor.get(f"{path}/status").json()["events"] == events
-    assert auditor.post(f"{path}/verifications").status_code == 200
+    assert served.verify("twice")["kind"] == "verified"
 
 
 def test_an_audit_cannot_take_the_id_of_another(served: Served) -> None:
     served.create("first")
     auditor = served.as_("auditor")
-    number = auditor.get("/v1/audits/first").json()["id"]
+    number = auditor.get("/v1/audits/first").json()["uid"]
     body = {"past": PAST, "question": {"gamma": 0.1, "epsilon": 0.2}}
     assert kind(auditor.put(f"/v1/audits/{number}", json=body)) == "invalid-input"
     assert auditor.get(f"/v1/audits/{number}").json()["name"] == "first"
@@ -192,30 +203,24 @@ def test_an_audit_cannot_take_the_id_of_another(served: Served) -> None:
 
 def test_a_slow_reader_holds_up_nobody(served: Served) -> None:
     served.create("slow")
-    bank, auditor = served.as_("writer"), served.as_("auditor")
-    people = {"people": [{"person": str(i), **ASK} for i in range(1000)]}
-    bank.post("/v1/audits/slow/people", json=people)
-    browser = log_in(served)
-    with (
-        auditor.stream("GET", "/v1/audits/slow/export") as export,
-        browser.stream("GET", "/audits/slow/stream") as stream,
-    ):
-        assert export.status_code == stream.status_code == 200
-        for i in range(20):  # neither is read from
-            assert bank.put(f"/v1/audits/slow/people/x{i}", json=ASK).status_code == 200
+    auditor = served.as_("auditor")
+    served.send("slow", "ask", *map(str, range(1000)), **ASK)
+    with auditor.stream("GET", "/v1/audits/slow/export") as export:
+        assert export.status_code == 200
+        for i in range(20):  # it is not read from
+            assert served.send("slow", "ask", f"x{i}", **ASK).status_code == 200
         assert len(list(export.iter_lines())) == 1001
-        assert json.loads(next(stream.iter_lines()).removeprefix("data: "))["seq"] >= 1001
 
 
 def test_changed_rows_are_found(served: Served) -> None:
     served.create("forged")
-    bank, auditor = served.as_("writer"), served.as_("auditor")
-    bank.put("/v1/audits/forged/people/p", json=ASK)
+    served.result("forged", "ask", "p", **ASK)
     assert served.client().get("/readyz").status_code == 200
     live = LiveAudit.open(served.settings.ledger, "forged")
     with live._store.transaction() as connection:
         connection.run("UPDATE people SET hold = 1 WHERE audit_id = ?", (live.row.id,))
-    answer = auditor.post("/v1/audits/forged/verifications")
-    assert kind(answer) == "ledger-broken"
+    found = served.verify("forged")
+    assert found["kind"] == "broken"
+    assert found["note"]
     assert "broken" in log_in(served).get("/audits/forged").text
     live.close_ledger()

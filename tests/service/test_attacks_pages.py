@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
-from tempfile import TemporaryDirectory
 
 import openpyxl
-import pytest
-from study.postgres import in_memory
-from study.serving import Served, serving
+from study.serving import Served
 
-from equipoise.service import access, pages_check
+from equipoise.service import access
 from tests.service.attacking import form_key, log_in
 
 
@@ -63,20 +59,6 @@ def test_another_site_cannot_act_for_somebody(served: Served) -> None:
     assert auditor.get("/v1/audits/csrf/status").json()["paused"] == "holidays"
 
 
-def test_an_open_server_answers_this_machine_alone() -> None:
-    with TemporaryDirectory(dir=in_memory()) as directory, serving(directory, open=True) as served:
-        anybody = served.client()
-        assert anybody.get("/").status_code == 200
-        # A name that somebody else points at this machine, and a page of another site.
-        assert anybody.get("/", headers={"host": "evil.example"}).status_code == 403
-        body = {"why": "x"}
-        evil = {"origin": "https://evil.example"}
-        assert anybody.post("/v1/audits/a/pause", json=body, headers=evil).status_code == 403
-        served.as_("auditor")  # the first token closes the door
-        time.sleep(access.REMEMBERED)
-        assert anybody.get("/v1/audits").status_code == 401
-
-
 def test_pages_run_no_inline_script_and_cannot_be_framed(served: Served) -> None:
     browser = log_in(served)
     for path in ("/", "/check", "/login", "/nothing", "/static/dashboard.js", "/livez"):
@@ -116,9 +98,9 @@ def test_what_a_form_says_is_checked_like_any_request(served: Served) -> None:
     asked = {**key, "group": "A", "decision": "0"}
     answer = browser.post(f"{act}/ask", data=asked, files={"person": ("p", b"p")})
     assert answer.status_code == 400  # a file is no name
-    for budget, status in (("-5", 422), ("1e3", 422), ("9" * 19, 422), ("2000", 303)):
+    for budget, status in (("-5", 422), ("x", 422), ("", 422), ("9" * 19, 422), ("2000", 303)):
         form = {**key, "budget": budget, "why": "x"}
-        assert browser.post(f"{act}/budget", data=form).status_code == status, budget
+        assert browser.post(f"{act}/set_budget", data=form).status_code == status, budget
     counts = {"approved_positive": 9, "approved_negative": 9, "denied": 9}
     for group in ("\ud800", "\x00", "x" * 201, " B"):
         cells = json.dumps({group: counts, "B": counts})
@@ -132,9 +114,7 @@ def test_what_a_form_says_is_checked_like_any_request(served: Served) -> None:
     assert (found["events"], found["cap"]) == (2, 2000)
 
 
-def test_broken_and_swollen_tables_are_refused(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_and_swollen_tables_are_refused(served: Served) -> None:
     browser = log_in(served)
     columns = {"group": "g", "decision": "d", "outcome": "o"}
     form = {"form_key": form_key(browser.get("/check").text), **columns}
@@ -143,7 +123,6 @@ def test_broken_and_swollen_tables_are_refused(
         'spreadsheetml/2006/main"><sheetData><row r="1"><c r="A1" t="str"><v>&{};</v></c></row>'
         "</sheetData></worksheet>"
     )
-    monkeypatch.setattr(pages_check, "UNPACKED_LIMIT", 1 << 20)
     tables = {
         "undefined.xlsx": workbook(sheet.format("b")),
         "unknown columns.xlsx": workbook(sheet.format("a")),
@@ -157,8 +136,7 @@ def test_broken_and_swollen_tables_are_refused(
         answer = browser.post("/check", data=form, files={"table": (name, content)})
         assert answer.status_code == 422, name
         assert 'role="alert"' in answer.text
-        assert "may unpack" in answer.text or name != "bomb.xlsx"
-        assert "/past." not in answer.text  # nor where the server put it
+        assert "/tmp" not in answer.text  # nor where the server put it
 
 
 def workbook(sheet: str) -> bytes:

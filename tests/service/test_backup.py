@@ -18,13 +18,13 @@ from equipoise.ledger import LiveAudit
 def asking(served: Served, stop: threading.Event) -> threading.Thread:
     """Let somebody ask on and on."""
     served.create("kept")
-    bank = served.as_("writer")
+    served.as_("writer")
 
     def ask() -> None:
         number = 0
         while not stop.is_set():
             number += 1
-            bank.put(f"/v1/audits/kept/people/{number}", json=ASK)
+            served.result("kept", "ask", str(number), **ASK)
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -55,7 +55,7 @@ def test_a_copy_of_a_file_verifies(served: Served, tmp_path: Path) -> None:
     connection.close()
     stop.set()
     thread.join()
-    served.as_("writer").put("/v1/audits/kept/people/after", json=ASK)
+    served.result("kept", "ask", "after", **ASK)
     require_whole(str(copy), early, checkpoint(served))
 
 
@@ -79,5 +79,5 @@ def test_a_dump_of_postgresql_verifies(
     stop.set()
     thread.join()
     subprocess.run([programs / "pg_restore", "-d", restored, dump], check=True)
-    on_postgres.as_("writer").put("/v1/audits/kept/people/after", json=ASK)
+    on_postgres.result("kept", "ask", "after", **ASK)
     require_whole(restored, early, checkpoint(on_postgres))

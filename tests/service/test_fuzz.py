@@ -19,9 +19,8 @@ def fuzzed() -> Iterator[Served]:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_no_request_breaks_the_server_or_its_schema(fuzzed: Served, role: str) -> None:
-    share = slice(ROLES.index(role), None, len(ROLES))  # together, every operation
-    seen = fuzz(fuzzed, role, 1, only=share, brief=True)
-    assert sum(seen.values()) > 5
+    seen = fuzz(fuzzed, role, 1, brief=True)
+    assert sum(seen.values()) > 10
     assert not [status for status in seen if status >= 500]
     assert role != "nobody" or set(seen) <= {200, 401, 429}
 

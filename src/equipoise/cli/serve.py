@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import tempfile
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from equipoise.cli.option_groups import LEDGER, Ledger
-from equipoise.errors import InvalidInput, MissingExtra
+from equipoise.errors import MissingExtra
 
 if TYPE_CHECKING:
     from equipoise.service import ServiceSettings
 
-__all__ = ["Tokens", "app", "server_options", "settings_for"]
+__all__ = ["Tokens", "app", "require_extra", "server_options"]
 
 app = typer.Typer(add_completion=False)
+
+PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "multipart", "itsdangerous",
+            "pydantic_settings")  # fmt: skip
+LINK = "login link"  # how the names of tokens begin that a server made for itself
 
 Tokens = Annotated[
     str,
@@ -36,71 +38,79 @@ def serve(
     ledger: Ledger = LEDGER,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8100,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
     tokens: Tokens = "",
     https: Annotated[
-        bool, typer.Option(help="Browsers come by https, through a proxy: cookies insist on it.")
+        bool,
+        typer.Option(
+            envvar="EQUIPOISE_HTTPS",
+            help="Browsers come by https, through a proxy: cookies insist on it.",
+        ),
     ] = False,
     demo: Annotated[
-        bool, typer.Option(help="With a demonstration audit at which simulated people arrive.")
+        bool,
+        typer.Option(
+            envvar="EQUIPOISE_DEMO",
+            help="With a demonstration audit at which simulated people arrive.",
+        ),
     ] = False,
 ) -> None:
     """Serve the audits of a ledger: an API for programs, a dashboard for people.
 
-    Without tokens (equipoise token new) the server is open, and listens on this machine alone.
+    Where nobody has made a token (equipoise token new), a link that logs in for a day is printed.
+    Everything else is set by the environment: EQUIPOISE_SECRET_KEY, EQUIPOISE_BODY_LIMIT and so on.
     """
-    settings = settings_for(ledger, host, tokens, https=https, demo=demo)
+    require_extra()
     import uvicorn
 
-    with tempfile.TemporaryDirectory() as shared:
-        os.environ.update(settings.to_environment())
-        if workers > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        who = "open to this machine, no token needed" if settings.open else "tokens needed"
-        typer.echo(f"serving {ledger} at http://{host}:{port} ({who})")
-        uvicorn.run(**server_options(host, port, workers))
+    from equipoise.ledger.connection import shown
+    from equipoise.service import create_app, load_settings
+
+    settings = load_settings(ledger=ledger, tokens=tokens, https=https, demo=demo)
+    secret = _login_token(settings)
+    typer.echo(f"serving {shown(ledger)} at http://{host}:{port}")
+    if secret:
+        place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        typer.echo(f"log in, today: http://{place}:{port}/login#token={secret}")
+    uvicorn.run(create_app(settings), **server_options(host, port))
 
 
-def settings_for(
-    ledger: str, host: str, tokens: str = "", *, https: bool = False, demo: bool = False
-) -> ServiceSettings:
-    """Return settings; refuse to be open to others than this machine."""
-    for package in ("fastapi", "uvicorn", "httptools", "prometheus_client", "multipart"):
+def require_extra() -> None:
+    """Refuse where the service's packages are missing."""
+    for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(package, extra="serve", purpose="the service and its dashboard")
-    from equipoise.service import ServiceSettings, TokenStore
-    from equipoise.service.settings import is_loopback
-
-    settings = ServiceSettings(ledger, tokens, secure=https, demo=demo)
-    store = TokenStore(settings.tokens)
-    guarded = bool(store.all())  # dead ones as well: what was closed once does not open by itself
-    store.close()
-    if not guarded and not is_loopback(host):
-        raise InvalidInput(
-            f"'--host' {host} can be reached by others and there is no token, so anybody could do "
-            "anything; make one first: equipoise token new NAME --role auditor"
-        )
-    return replace(settings, open=not guarded)
 
 
-def server_options(host: str, port: int, workers: int = 1) -> dict[str, Any]:
+def _login_token(settings: ServiceSettings) -> str:
+    """Make an auditor's token for a day, unless somebody has made one by hand."""
+    from equipoise.ledger.inputs import system_user
+    from equipoise.service import Role, TokenStore
+
+    store, now = TokenStore(settings.token_store), datetime.now(UTC)
+    try:
+        if settings.proxy_peers or any(
+            token.lives(now) and not token.name.startswith(LINK) for token in store.all()
+        ):
+            return ""
+        return store.new(f"{LINK} of {system_user()}, {now.isoformat()}", Role.AUDITOR, days=1)
+    finally:
+        store.close()
+
+
+def server_options(host: str, port: int) -> dict[str, Any]:
     """Return how uvicorn is run: what it logs, how much it takes, how it ends."""
-    lines = {"()": "equipoise.service.guard.JsonLines"}
+    lines = {"()": "equipoise.service.limits.JsonLines"}
     handler = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
     quiet = {"handlers": ["err"], "level": "INFO", "propagate": False}
     return {
-        "app": "equipoise.service.app:from_environment",
-        "factory": True,
         "host": host,
         "port": port,
-        "workers": workers,
         "access_log": False,
         "server_header": False,
+        "proxy_headers": False,  # the application reads them, from whom it is told to
         "http": "equipoise.service.protocol:LimitedProtocol",
         "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 5,
-        # where a worker takes longer to start than the usual 5 s it would never come up
-        "timeout_worker_healthcheck": 60,
         "limit_concurrency": 2000,
         "log_config": {
             "version": 1,

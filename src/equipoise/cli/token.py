@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,8 +9,7 @@ import typer
 from equipoise.cli.console import print_json
 from equipoise.cli.option_groups import LEDGER, Ledger
 from equipoise.cli.options import Json
-from equipoise.cli.serve import Tokens
-from equipoise.errors import MissingExtra
+from equipoise.cli.serve import Tokens, require_extra
 
 if TYPE_CHECKING:
     from equipoise.service import TokenStore
@@ -81,8 +79,7 @@ def revoke(name: Name, ledger: Ledger = LEDGER, tokens: Tokens = "", json: Json 
 
 
 def _store(ledger: str, tokens: str) -> TokenStore:
-    if importlib.util.find_spec("fastapi") is None:
-        raise MissingExtra("fastapi", extra="serve", purpose="the service and its dashboard")
+    require_extra()
     from equipoise.service import TokenStore
     from equipoise.service.settings import tokens_beside
 

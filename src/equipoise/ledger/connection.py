@@ -6,13 +6,13 @@ Statements are written once, with ``?`` for values, and run on the drivers thems
 from __future__ import annotations
 
 import importlib.util
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from equipoise.errors import InvalidInput, LedgerError, MissingExtra, require_kind
 from equipoise.ledger.failures import driver_errors
@@ -139,9 +139,18 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
 
 
 def shown(url: str) -> str:
-    """Return the address without its password."""
-    secret = urlsplit(url).password if url.startswith("postgres") else None
-    return url if secret is None else url.replace(f":{secret}@", ":***@", 1)
+    """Return the address without its password, wherever it stands.
+
+    Examples
+    --------
+    >>> shown("postgresql://anna:secret@db/audits?password=secret&sslmode=require")
+    'postgresql://anna:***@db/audits?password=***&sslmode=require'
+    """
+    if not url.startswith("postgres"):
+        return url
+    start, mark, rest = url.rpartition("@")
+    found = re.sub(r"(://[^:/]*):.*", r"\1:***", start) + mark + rest
+    return re.sub(r"(?i)((?:ssl)?passw?o?r?d?=)[^&]*", r"\1***", found)
 
 
 def kind_and_path(url: str) -> tuple[str, Path | None]:

@@ -1,19 +1,26 @@
-"""Who is calling: bearer tokens for programs, a session cookie for browsers, roles for both.
+"""Who is calling: tokens for programs; for browsers a signed cookie, or a proxy that is trusted.
 
 This runs before a request's body is read. Programs (``/v1``, ``/metrics``) show a token in a header
-and nothing else opens them, so no page of another site can act for somebody; browsers show a
-cookie and nothing else opens the pages.
+and nothing else opens them, so no page of another site can act for somebody. A cookie carries the
+id of the token that somebody logged in with; the token is looked up at every request, so whoever is
+revoked is out.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
+from itsdangerous import BadData, URLSafeTimedSerializer
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
@@ -21,42 +28,69 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import inputs
+from equipoise.ledger.writer import stamp
 from equipoise.service.problems import Problem, problem_of, to_response
-from equipoise.service.settings import LOOPBACK, ServiceSettings
-from equipoise.service.tokens import Role, Session, Token, TokenStore
+from equipoise.service.settings import ServiceSettings
+from equipoise.service.tokens import Role, Token, TokenStore
 
-__all__ = ["COOKIE", "Access", "Attempts", "Caller", "address_of", "caller_of", "decoded"]
+__all__ = ["COOKIE", "Access", "Attempts", "Caller", "Sessions", "caller_of", "decoded"]
 
 COOKIE = "equipoise_session"
-PUBLIC = ("/livez", "/readyz", "/openapi.json", "/login", "/favicon.ico")
+PROXY_SECRET = "x-equipoise-proxy-secret"
+PUBLIC = ("/livez", "/readyz", "/openapi.json", "/favicon.ico")
 PROGRAMS = ("/v1/", "/metrics")
 SAFE = ("GET", "HEAD", "OPTIONS")
 REMEMBERED = 2.0  # seconds until a revoked token is refused
+SESSION = 12 * 3600  # seconds
 FAILURES, WINDOW = 20, 60.0  # failed attempts of one address, and in how many seconds
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling, as what, and for which audit (None: every one)."""
+    """Who is calling, as what, and for which audit (None: every one).
+
+    ``form_key`` is what forms of a browser must bring along, ``token`` the id of the token that a
+    browser logged in with.
+    """
 
     name: str
     role: Role
     audit: str | None = None
-    session: Session | None = None
+    form_key: str = ""
+    token: str = ""
 
     @property
     def may_know(self) -> bool:
         """Whether the caller may learn more than replies."""
         return self.role is not Role.WRITER
 
-    @property
-    def form_key(self) -> str:
-        """What forms must bring along; empty where no log-in is needed."""
-        return "" if self.session is None else self.session.form_key
-
     def may_see(self, name: str, uid: str) -> bool:
         """Whether an audit is in this caller's scope."""
         return self.audit is None or self.audit in (name, uid)
+
+
+class Sessions:
+    """Cookies that say with which token, and when, a browser logged in."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._key = settings.secret_key.get_secret_value().encode()
+        self._signer = URLSafeTimedSerializer(self._key, salt="equipoise.session")
+
+    def begin(self, token: Token) -> str:
+        """Return a cookie for the holder of a token."""
+        return self._signer.dumps([token.id, stamp(datetime.now(UTC)), secrets.token_hex(8)])
+
+    def read(self, cookie: str) -> tuple[str, str] | None:
+        """Return the token's id and when the session began; None unless we signed it."""
+        try:
+            number, began, _ = self._signer.loads(cookie, max_age=SESSION)
+        except BadData:
+            return None
+        return number, began
+
+    def form_key(self, text: str) -> str:
+        """Return what a page of another site cannot know."""
+        return hmac.new(self._key, f"form {text}".encode(), hashlib.sha256).hexdigest()
 
 
 class Attempts:
@@ -66,8 +100,9 @@ class Attempts:
         self._clock = clock
         self._failed: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def failed(self, address: str) -> None:
+    def failed(self, scope: Scope) -> None:
         """Count a failure; refuse an address that failed too often."""
+        address = (scope.get("client") or ["unknown"])[0]
         now, times = self._clock(), self._failed.setdefault(address, deque())
         self._failed.move_to_end(address)
         if len(self._failed) > 10_000:
@@ -90,8 +125,8 @@ class Access:
         self._settings = settings
         self._store = store
         self._attempts = attempts
+        self._sessions = Sessions(settings)
         self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
-        self._closed, self._looked = False, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""
@@ -108,28 +143,21 @@ class Access:
 
     async def _enter(self, scope: Scope) -> Response | None:
         path, headers = scope["path"], Headers(scope=scope)
-        scope.setdefault("state", {})["caller"] = None
+        scope["state"]["caller"] = None
         if path in PUBLIC or path.startswith("/static/"):
-            if path == "/login" and scope["method"] not in SAFE:
-                self._require_same_site(headers)
-            return None
-        if await self._is_open(scope):
-            _require_loopback_name(headers)
-            if scope["method"] not in SAFE and ("origin" in headers or "referer" in headers):
-                self._require_same_site(headers)
-            scope["state"]["caller"] = Caller(inputs.system_user(), Role.AUDITOR)
             return None
         if path.startswith(PROGRAMS):
             scope["state"]["caller"] = await self._by_token(scope, headers)
             return None
-        return await self._by_cookie(scope, headers)
-
-    async def _is_open(self, scope: Scope) -> bool:
-        """Whether nobody needs a token; the first one that is made closes the door."""
-        if self._settings.open and not self._closed and time.monotonic() >= self._looked:
-            found = await scope["app"].state.desk.in_reader(self._store.all)
-            self._closed, self._looked = bool(found), time.monotonic() + REMEMBERED
-        return self._settings.open and not self._closed
+        if scope["method"] not in SAFE:
+            _require_same_site(headers)
+        caller = self._by_proxy(scope, headers) or await self._by_cookie(headers)
+        scope["state"]["caller"] = caller
+        if caller is not None or path == "/login":
+            return None
+        if scope["method"] in SAFE:
+            return RedirectResponse("/login", 303)
+        raise Problem("unauthenticated")
 
     async def _by_token(self, scope: Scope, headers: Headers) -> Caller:
         kind, _, text = headers.get("authorization", "").partition(" ")
@@ -139,55 +167,66 @@ class Access:
         known = self._known.get(key)
         if known is not None and now < known[0]:
             return known[1]
-        token = await scope["app"].state.desk.in_reader(lambda: self._store.find(text))
+        token = await run_in_threadpool(self._store.find, text)
         if token is None:  # others at the same address, with a token that is right, are let in
             self._known.pop(key, None)
-            self._attempts.failed(address_of(scope))
+            self._attempts.failed(scope)
             raise Problem("unauthenticated")
-        caller = _caller(token)
+        caller = Caller(token.name, token.role, token.audit)
         self._known[key] = (now + REMEMBERED, caller)
         self._known.move_to_end(key)
         if len(self._known) > 10_000:
             self._known.popitem(last=False)
         return caller
 
-    async def _by_cookie(self, scope: Scope, headers: Headers) -> Response | None:
-        secret = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        session = None
-        if secret:
-            find = self._store.session
-            session = await scope["app"].state.desk.in_reader(lambda: find(secret))
-        if session is None:
-            if scope["method"] in SAFE:
-                return RedirectResponse("/login", 303)
-            raise Problem("unauthenticated")
-        if scope["method"] not in SAFE:
-            self._require_same_site(headers)
-        scope["state"]["caller"] = _caller(session.token, session)
-        return None
+    async def _by_cookie(self, headers: Headers) -> Caller | None:
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        session = self._sessions.read(cookie) if cookie else None
+        token = None if session is None else await run_in_threadpool(self._store.by_id, session[0])
+        if session is None or token is None or session[1] <= token.logged_out:
+            return None
+        key = self._sessions.form_key(cookie)
+        return Caller(token.name, token.role, token.audit, key, token.id)
 
-    def _require_same_site(self, headers: Headers) -> None:
-        """Refuse what another site's page sends: browsers say where a request comes from."""
-        origin = headers.get("origin") or headers.get("referer", "")
-        if urlsplit(origin).netloc != headers.get("host", "") or not origin:
-            raise Problem("cross-site")
+    def _by_proxy(self, scope: Scope, headers: Headers) -> Caller | None:
+        """Return whom a trusted proxy names; refuse whoever only looks like one.
+
+        Only the peer of the socket counts, whatever addresses the request says it was forwarded
+        for, and only with the secret; then exactly one actor, who is in a group that has a role.
+        """
+        settings = self._settings
+        if PROXY_SECRET not in headers:
+            return None
+        wanted = settings.proxy_secret.get_secret_value().encode()
+        given = [value.encode("latin-1") for value in headers.getlist(PROXY_SECRET)]
+        peer = scope["state"]["peer"]
+        listed = peer is not None and any(ip_address(peer) in net for net in settings.proxy_peers)
+        right = len(given) == 1 and hmac.compare_digest(given[0], wanted)
+        if not (wanted and listed and right):
+            self._attempts.failed(scope)
+            raise Problem("unauthenticated", "this is not the proxy that is trusted")
+        actors = headers.getlist(settings.proxy_actor)
+        groups = headers.getlist(settings.proxy_groups)
+        if len(actors) != 1 or len(groups) > 1:
+            raise Problem("unauthenticated", "the proxy must name one actor, in one header")
+        name = inputs.name("actor", _text(actors[0]))
+        theirs = {one.strip() for one in _text(groups[0] if groups else "").split(",")}
+        roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
+        if not roles:
+            raise Problem("forbidden", f"no group of {name} has a role here")
+        return Caller(name, roles[0], None, self._sessions.form_key(f"proxy {name}"))
 
 
-def _require_loopback_name(headers: Headers) -> None:
-    """Refuse other names where nobody logs in: a page elsewhere could point one at this machine."""
-    name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-    if name not in LOOPBACK and not name.startswith("127."):
-        raise Problem("wrong-host", "without tokens the server answers to localhost only")
+def _require_same_site(headers: Headers) -> None:
+    """Refuse what another site's page sends: browsers say where a request comes from."""
+    origin = headers.get("origin") or headers.get("referer", "")
+    if urlsplit(origin).netloc != headers.get("host", "") or not origin:
+        raise Problem("cross-site")
 
 
-def _caller(token: Token, session: Session | None = None) -> Caller:
-    return Caller(token.name, token.role, token.audit, session)
-
-
-def address_of(scope: Scope) -> str:
-    """Return where a request comes from."""
-    client = scope.get("client")
-    return client[0] if client else "unknown"
+def _text(header: str) -> str:
+    """Return a header as UTF-8, which is what proxies send."""
+    return header.encode("latin-1").decode("utf-8", "replace")
 
 
 def decoded(text: str) -> str:

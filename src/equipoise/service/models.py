@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
+from equipoise.ledger import Reply
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command
+from equipoise.ledger.schema import PersonRow
+from equipoise.ledger.store import AuditRow
 from equipoise.rates import METRICS
+from equipoise.service.tokens import Mark
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 Bit = Annotated[int, Field(ge=0, le=1, strict=True)]
 Amount = Annotated[int, Field(ge=0, lt=2**53, strict=True)]
 Unit = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False, strict=True)]
-Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 Count = Annotated[float, Field(ge=0.0, le=2.0**53, allow_inf_nan=False, strict=True)]
+Limit = Annotated[int, Field(ge=1, lt=2**53, strict=True)]
 BATCH = 1000
+SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
 
 
 class Model(BaseModel):
@@ -25,90 +36,49 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-# -- people ---------------------------------------------------------------------------------------
+# -- commands and people --------------------------------------------------------------------------
+
+KINDS: Mapping[str, Any] = {
+    "person": Name,
+    "group": Name,
+    "decision": Bit,
+    "outcome": Bit,
+    "score": Number | None,
+    "price": Amount | None,
+    "version": Annotated[str, StringConstraints(max_length=2000)],
+    "why": Why,
+    "budget": Amount | None,
+    "max_in_flight": Limit | None,
+    "max_in_flight_groups": dict[Name, Limit],
+    "proposal": Amount,
+    "key": Annotated[str, StringConstraints(max_length=200)],
+}
+"""What the fields of commands hold."""
 
 
-class Arrival(Model):
-    """Somebody arrived: who they belong to, and what was decided.
-
-    ``score``, of a model's ``version``, and ``price`` are for audits that look before they ask.
-    """
-
-    group: Name
-    decision: Bit
-    score: Number | None = None
-    price: Amount | None = None
-    version: Annotated[str, StringConstraints(max_length=2000)] = ""
+def _command_model(tag: str, kind: type[Command]) -> type[Model]:
+    own: dict[str, Any] = {"command": (Literal[tag], ...)}
+    for field in fields(kind):
+        default = field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        if field.name != "command":
+            own[field.name] = (KINDS[field.name], ... if default is MISSING else default)
+    return create_model(f"{kind.__name__}Command", __base__=Model, __doc__=kind.__doc__, **own)
 
 
-class NamedArrival(Arrival):
-    """The same in a batch."""
-
-    person: Name
+_MODELS: list[Any] = [_command_model(tag, kind) for tag, kind in do.COMMANDS.items()]
+AnyCommand: Any = Annotated[reduce(or_, _MODELS), Field(discriminator="command")]
 
 
-class Arrivals(Model):
-    """Many who arrived."""
+class Commands(Model):
+    """What is to be done, in this order."""
 
-    people: Annotated[list[NamedArrival], Field(max_length=BATCH)]
+    commands: Annotated[list[AnyCommand], Field(min_length=1, max_length=BATCH)]
 
-
-class Outcome(Model):
-    """How it turned out."""
-
-    outcome: Bit
-
-
-class NamedOutcome(Outcome):
-    """The same in a batch."""
-
-    person: Name
-
-
-class Outcomes(Model):
-    """Many that became known."""
-
-    outcomes: Annotated[list[NamedOutcome], Field(max_length=BATCH)]
-
-
-class People(Model):
-    """Pseudonyms."""
-
-    people: Annotated[list[Name], Field(max_length=BATCH)]
-
-
-class Correction(Model):
-    """The right outcome, and why."""
-
-    outcome: Bit
-    why: Why
-
-
-class Overdue(Model):
-    """Days after which an outcome is overdue; null for the audit's own number."""
-
-    days: Annotated[float, Field(ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)] | None = (
-        None
-    )
-
-
-class WriterReply(Model):
-    """All that a writer is told: what is wanted, and that it is stored."""
-
-    person: str
-    state: str
-    want: Literal["NOTHING", "SCORE_ONLY", "FEATURES", "LABEL"]
-    repeated: bool
-
-
-class FullReply(WriterReply):
-    """The same for those who may see the audit."""
-
-    hold: int
-    number: int | None
-    request: int | None
-    why: str
-    outcome: int | None
+    def to_commands(self) -> list[Command]:
+        """Return them as the ledger takes them."""
+        return [do.COMMANDS[one.command](**dict(one)) for one in self.commands]
 
 
 class ProblemModel(BaseModel):
@@ -121,43 +91,52 @@ class ProblemModel(BaseModel):
 
 
 class Refusal(Model):
-    """One of a batch that was not taken."""
+    """A command that was not carried out."""
 
     person: str
     problem: ProblemModel
 
 
 class Results(Model):
-    """A result for each of a batch, in its order."""
+    """A result for each command, in their order; writers learn what is wanted and no more."""
 
-    results: list[FullReply | WriterReply | Refusal]
+    results: list[Reply | Refusal]
 
 
-class PersonModel(Model):
-    """What is stored about a person."""
+class People(Model):
+    """Pseudonyms."""
 
-    number: int
-    person: str | None
-    group: str
-    decision: int
-    want: str
-    state: str
-    why: str
-    request: int | None
-    hold: int
-    paid: int
-    overrun: int
-    outcome: int | None
-    asked: str
-    executed: bool
-    conflicted: bool
+    people: Annotated[list[Name], Field(min_length=1, max_length=BATCH)]
+
+
+class Overdue(Model):
+    """Days after which an outcome is overdue; null for the audit's own number."""
+
+    days: Annotated[float, Field(ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)] | None = (
+        None
+    )
+
+
+def shown(row: Any) -> dict[str, Any]:
+    """Return a stored row without what is secret."""
+    return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in SECRET}
+
+
+def _without_secrets(kind: type, name: str, doc: str) -> type[BaseModel]:
+    hints = get_type_hints(kind)
+    own = {f.name: (hints[f.name], ...) for f in fields(kind) if f.name not in SECRET}
+    return create_model(name, __base__=Model, __doc__=doc, **own)  # type: ignore[call-overload, no-any-return]
+
+
+PersonModel: Any = _without_secrets(PersonRow, "PersonModel", "What is stored about a person.")
+AuditModel: Any = _without_secrets(AuditRow, "AuditModel", "One audit in the list.")
 
 
 class PeoplePage(Model):
     """People in order of arrival; ``next`` is what to pass as ``after``, null at the end."""
 
     people: list[PersonModel]
-    next: int | None
+    next: int | None = None
 
 
 class EventsPage(Model):
@@ -212,8 +191,8 @@ class NewAudit(Model):
     audit: Literal["adaptive", "rs", "baseline"] = "adaptive"
     options: dict[str, Any] = {}
     budget: Amount | None = None
-    max_in_flight: Annotated[int, Field(ge=1, lt=2**53, strict=True)] | None = None
-    max_in_flight_groups: dict[str, Annotated[int, Field(ge=1, lt=2**53, strict=True)]] = {}
+    max_in_flight: Limit | None = None
+    max_in_flight_groups: dict[str, Limit] = {}
     lottery: Annotated[float, Field(gt=0.0, le=1.0, allow_inf_nan=False, strict=True)] = 1.0
     overdue_after: Annotated[float, Field(gt=0.0, le=36600.0, strict=True)] | None = None
     stream: Literal["everybody", "denied"] = "everybody"
@@ -222,88 +201,16 @@ class NewAudit(Model):
     approvals: list[Literal["budget", "concluded", "corrected", "erased", "limits", "resumed"]] = []
 
 
-class AuditModel(Model):
-    """One audit in the list."""
-
-    name: str
-    id: str
-    events: int
-    time: str
-    cap: int | None
-    spent: int
-    reserved: int
-    overrun: int
-
-
 class AuditsPage(Model):
     """The audits that a token opens."""
 
     audits: list[AuditModel]
 
 
-class Reason(Model):
-    """Why somebody decides something."""
+class MarksPage(Model):
+    """The latest first."""
 
-    why: Why
-
-
-class Budget(Model):
-    """The money of an audit in minor units; ``cap`` null for none."""
-
-    cap: int | None
-    spent: int
-    reserved: int
-    overrun: int
-    free: int | None
-    currency: str
-    decimals: int
-
-
-class NewBudget(Reason):
-    """Another cap, null for none."""
-
-    budget: Amount | None
-
-
-class NewLimits(Reason):
-    """Other limits of what may be without an outcome."""
-
-    max_in_flight: Annotated[int, Field(ge=1, lt=2**53, strict=True)] | None = None
-    max_in_flight_groups: dict[str, Annotated[int, Field(ge=1, lt=2**53, strict=True)]] = {}
-
-
-class Decision(Model):
-    """What came of a decision about the audit; PROPOSED where a second person must approve."""
-
-    state: str
-    number: int | None
-    why: str
-    repeated: bool
-
-
-class CheckpointModel(Model):
-    """An end of the chain that was handed out."""
-
-    audit: str
-    seq: int
-    hash: str
-    time: str
-    actor: str
-
-
-class CheckpointsPage(Model):
-    """The latest checkpoints, the latest first."""
-
-    checkpoints: list[CheckpointModel]
-
-
-class Verification(Model):
-    """A check of the whole ledger against its events and against every checkpoint."""
-
-    events: int
-    head: str
-    verdict: str | None
-    checkpoints: int
+    marks: list[Mark]
 
 
 class FindingModel(Model):
@@ -325,10 +232,3 @@ class Forecast(Model):
     high: float | None
     assumes: dict[str, float]
     rehearsed: dict[str, Any] | None = None
-
-
-class DriftPage(Model):
-    """Whether the present is like the past."""
-
-    tests: list[dict[str, Any]]
-    alarm: bool

@@ -1,50 +1,66 @@
-"""The dashboard: log in, see all audits, watch one."""
+"""The dashboard: log in, see all audits, watch one, do by hand what programs do."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from importlib.resources import files
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
-from equipoise.ledger import LiveAudit
-from equipoise.service.access import COOKIE, address_of, caller_of
-from equipoise.service.api_people import State, page_of
-from equipoise.service.api_proof import Form as ReportForm
-from equipoise.service.api_proof import export_of, report_of
-from equipoise.service.desk import AuditDesk
-from equipoise.service.pages_base import Form, fragment, page, read_form
-from equipoise.service.panels import apart, panels_of
+from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.ledger import LiveAudit, Reply
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command
+from equipoise.question import Want
+from equipoise.service.access import COOKIE, caller_of
+from equipoise.service.api import State, download, page_of
+from equipoise.service.audits import AuditContext, Reading, may_do
+from equipoise.service.forms import Form, Sent, fragment, page, read_form
+from equipoise.service.panels import apart, log_of
 from equipoise.service.problems import Problem
-from equipoise.service.tokens import Role, TokenStore
-from equipoise.service.visit import Reading, Visit
+from equipoise.service.proof import begin_verification, hand_out_checkpoint
+from equipoise.service.tokens import READERS, Role
 
-__all__ = ["live_part", "router"]
+__all__ = ["minor_units", "router"]
 
 router = APIRouter(include_in_schema=False)
 
 PER_PAGE = 50
+WORK = 300  # overrides on one list
+PATIENCE = 2.0  # seconds that a page waits for the evidence
+MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
 WANTED = {
     "NOTHING": "Nothing is wanted of this person.",
-    "SCORE_ONLY": "This person counts as seen; nothing more is wanted.",
-    "LABEL": "The outcome is wanted: override the refusal, and tell it when it is known.",
-    "FEATURES": "The features are wanted.",
+    "SCORE_ONLY": "The score of this person counts; nothing more is wanted.",
+    "LABEL": "The outcome is wanted: override the refusal, and enter the outcome when it is known.",
 }
-PATIENCE = 0.1  # seconds that a page waits for the evidence
-HEARTBEAT = 15.0  # seconds after which a silent stream says that it lives
-STREAM = 10.0  # seconds after which a browser must ask again, and show that it still may
-MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
+BITS = {"1": 1, "0": 0, "yes": 1, "no": 0, "true": 1, "false": 0, "approved": 1, "denied": 0,
+        "good": 1, "bad": 0}  # fmt: skip
+FOR_EVER = {
+    "conclude": "The audit ends here, with the answer that the evidence supports by now. Nobody "
+    "else will be asked, and it cannot be begun again.",
+    "write_off": "The outcome of this person is given up. Its highest cost is booked as spent, and "
+    "the outcome counts as unknown for ever, even if it comes later.",
+    "erase": "The pseudonym of this person is deleted. Nobody will be able to tell who it was, and "
+    "no outcome can be entered for them any more.",
+}
+"""Command -> what cannot be undone."""
+IRREVERSIBLE = {"concluded": "conclude", "erased": "erase"}  # proposals -> commands
+
+
+# -- logging in -----------------------------------------------------------------------------------
 
 
 @router.get("/login")
-async def login(request: Request) -> Response:
+def login(request: Request) -> Response:
     """Ask for a token."""
-    if request.app.state.settings.open:
+    if request.state.caller is not None:
         return RedirectResponse("/", 303)
     return page(request, "login.html", refused="")
 
@@ -53,140 +69,59 @@ async def login(request: Request) -> Response:
 async def log_in(request: Request) -> Response:
     """Begin a session."""
     state, form = request.app.state, await read_form(request)
-    text, store = form.words.get("token", "").strip(), request.app.state.store
-    session = await state.desk.in_reader(lambda: store.log_in(text))
-    if session is None:  # whoever holds a token is let in, whatever others at this address try
-        state.attempts.failed(address_of(request.scope))
+    token = await run_in_threadpool(state.store.find, form.word("token"))
+    if token is None or token.role not in READERS:
+        # whoever holds a token is let in, whatever others at this address try
+        state.attempts.failed(request.scope)
         words = "That is not a token that opens the dashboard, or it has expired."
         return page(request, "login.html", status=401, refused=words)
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
-        COOKIE, session.secret, httponly=True, samesite="strict", path="/",
-        secure=state.settings.secure,
+        COOKIE, state.sessions.begin(token), httponly=True, samesite="strict", path="/",
+        secure=state.settings.https,
     )  # fmt: skip
     return answer
 
 
 @router.post("/logout")
-async def log_out(request: Request, form: Form) -> Response:
-    """End a session."""
-    session, store = caller_of(request).session, request.app.state.store
-    if session is not None:
-        await request.app.state.desk.in_reader(lambda: store.log_out(session.secret))
+def log_out(request: Request, form: Sent) -> Response:
+    """End every session of the caller's token."""
+    request.app.state.store.log_out(caller_of(request).token)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, path="/")
     return answer
 
 
+# -- looking --------------------------------------------------------------------------------------
+
+
 @router.get("/")
-async def audits(
-    request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0
-) -> HTMLResponse:
+def audits(request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0) -> HTMLResponse:
     """List the audits."""
-    caller, desk = caller_of(request), request.app.state.desk
-    rows = [r for r in await desk.rows() if caller.may_see(r.name, r.uid) and r.id > after]
-    shown = []
-    for row in rows[:PER_PAGE]:
-        one: AuditDesk = await desk.audit(row.uid)
-        shown.append((row, await one.read(lambda live: live.status())))
+    caller, known = caller_of(request), request.app.state.audits
+    if caller.role not in READERS:
+        raise Problem("forbidden")
+    rows = [r for r in known.rows() if caller.may_see(r.name, r.uid) and r.id > after]
+    shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
-    return page(request, "audits.html", audits=shown, more=more)
+    return page(request, "audits.html", audits=shown, more=more, Role=Role)
 
 
 @router.get("/audits/{audit}")
-async def audit(visit: Reading, request: Request, done: str = "", want: str = "") -> HTMLResponse:
+def audit(context: Reading, request: Request, done: str = "", want: str = "") -> HTMLResponse:
     """Watch one audit."""
-    return await audit_page(visit, request, done=WANTED.get(want, done.rstrip(".")))
-
-
-async def audit_page(
-    visit: Visit, request: Request, *, done: str = "", problem: Problem | None = None
-) -> HTMLResponse:
-    """Return the page of an audit, with what came of a form."""
-    part = await live_part(visit, request.app.state.store, patience=PATIENCE)
-    settings = await visit.desk.read(lambda live: live.settings)
-    return page(
-        request,
-        "audit.html",
-        status=problem.status_code if problem else 200,
-        caller=visit.caller,
-        name=visit.desk.name,
-        settings=settings,
-        live=part,
-        done=done,
-        problem=problem,
-    )
+    return _audit_page(context, request, done=WANTED.get(want, done))
 
 
 @router.get("/audits/{audit}/live")
-async def live(visit: Reading, request: Request) -> HTMLResponse:
-    """Return what moves on the page of an audit."""
-    return HTMLResponse(await live_part(visit, request.app.state.store))
-
-
-async def live_part(visit: Visit, store: TokenStore, *, patience: float = 0.0) -> str:
-    """Return what moves: money and people as of now, evidence as of when it was weighed last."""
-    desk, caller = visit.desk, visit.caller
-    await desk.freshen(patience)
-    weighed = desk.weighing.latest
-
-    def look(reader: LiveAudit) -> str:
-        status = reader.status()
-        marks = {
-            kind: next(iter(store.marks(desk.row.uid, kind, 1)), None)
-            for kind in ("checkpoint", "verified", "broken")
-        }
-        panels = panels_of(reader, status)
-        return fragment(
-            "live.html",
-            name=desk.name,
-            status=status,
-            settings=reader.settings,
-            weighed=weighed,
-            report=None if weighed is None else weighed.report,
-            marks=marks,
-            panels=panels,
-            apart=apart,
-            me=caller,
-            Role=Role,
-        )
-
-    return await desk.read(look)
-
-
-@router.get("/audits/{audit}/stream")
-async def stream(visit: Reading, request: Request) -> Response:
-    """Say that something happened, as server-sent events; what happened is fetched then."""
-    state = request.app.state
-    if state.watchers >= state.settings.watchers:
-        raise Problem("busy")
-    return StreamingResponse(
-        _moments(visit, state), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
-    )
-
-
-async def _moments(visit: Visit, state: Any) -> AsyncIterator[str]:
-    state.watchers += 1
-    try:
-        last, spoke, end = None, 0.0, time.monotonic() + STREAM
-        while not state.ending and time.monotonic() < end:
-            await visit.desk.freshen()
-            weighed = visit.desk.weighing.latest
-            moment = {"seq": await visit.desk.seen(), "weighed": weighed.seq if weighed else 0}
-            if moment != last:
-                yield f"data: {json.dumps(moment)}\nretry: 300\n\n"
-                last, spoke = moment, time.monotonic()
-            elif time.monotonic() - spoke > HEARTBEAT:
-                yield ": still here\n\n"
-                spoke = time.monotonic()
-            await asyncio.sleep(1.0)
-    finally:
-        state.watchers -= 1
+def live(context: Reading, request: Request) -> HTMLResponse:
+    """Return what moves on the page of an audit; the page asks for it every five seconds."""
+    return HTMLResponse(_live_part(context, request, patience=0.0))
 
 
 @router.get("/audits/{audit}/people")
-async def people(
-    visit: Reading,
+def people(
+    context: Reading,
     request: Request,
     state: State | None = None,
     conflicted: bool = False,
@@ -194,35 +129,46 @@ async def people(
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
-    rows, more = await visit.desk.read(
-        lambda live: page_of(live, states, conflicted=conflicted, after=after, limit=PER_PAGE)
-    )
-    settings = await visit.desk.read(lambda live: live.settings)
-    return page(
-        request, "people.html", caller=visit.caller, name=visit.desk.name, people=rows, more=more,
-        state=state, conflicted=conflicted, settings=settings, states=get_args(State),
-    )  # fmt: skip
+    rows, more = page_of(context.reader, states, conflicted=conflicted, after=after, limit=PER_PAGE)
+    return _people_page(context, request, rows, more=more, state=state, conflicted=conflicted)
+
+
+@router.post("/audits/{audit}/people")
+def find(context: Reading, request: Request, form: Sent) -> HTMLResponse:
+    """Find somebody by pseudonym; it is no part of an address, so no log has it."""
+    found = context.reader.person(form.word("person"))
+    return _people_page(context, request, [found] if found else [], sought=form.word("person"))
+
+
+@router.get("/audits/{audit}/log")
+def log(
+    context: Reading, request: Request, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
+) -> HTMLResponse:
+    """Show who did what, the latest first."""
+    end = context.reader.checkpoint().seq + 1 if before is None else before
+    first = max(0, end - 1 - PER_PAGE)
+    entries = log_of(context.reader.events(after=first, limit=end - 1 - first), context.reader)
+    return _page(context, request, "log.html", entries=entries, more=first + 1 if first else None)
 
 
 @router.get("/audits/{audit}/report/{form}")
-async def report(visit: Reading, form: ReportForm) -> Response:
+def report(context: Reading, form: Literal["html", "json"]) -> Response:
     """Download the report."""
-    return await report_of(visit, form)
+    return download(context, form)
 
 
 @router.get("/audits/{audit}/export")
-async def export(visit: Reading) -> Response:
+def export(context: Reading) -> Response:
     """Download every event."""
-    return await export_of(visit)
+    return download(context, "jsonl")
 
 
 @router.get("/static/{name}")
-async def static(name: str) -> Response:
+def static(name: str) -> Response:
     """Return the style or the script."""
     if name not in MEDIA:
         raise Problem("not-found")
-    here = files("equipoise.service") / "static"
-    text = (here / name).read_text("utf-8")
+    text = (files("equipoise.service") / "static" / name).read_text("utf-8")
     if name == "style.css":
         look = files("equipoise.report") / "templates" / "report.css"
         text = look.read_text("utf-8") + text
@@ -231,6 +177,254 @@ async def static(name: str) -> Response:
 
 
 @router.get("/favicon.ico")
-async def favicon() -> Response:
+def favicon() -> Response:
     """Return nothing, without a fuss."""
     return Response(status_code=204)
+
+
+# -- doing ----------------------------------------------------------------------------------------
+
+
+def _decide(form: Form, live: LiveAudit) -> Command:
+    """Return what somebody chose about a proposal; nothing is chosen for them."""
+    choice, number = form.word("choice"), form.whole("proposal")
+    if choice == "approve":
+        return do.Approve(number)
+    if choice != "reject":
+        raise InvalidInput("choose whether to approve or to reject it")
+    return do.Reject(number, form.word("why") or "not approved")
+
+
+def _budget(form: Form, live: LiveAudit) -> Command:
+    amount = form.word("budget")
+    if not amount and not form.word("no_cap"):
+        raise InvalidInput("'budget' is needed, or a tick that there is none")
+    cap = minor_units("budget", amount, live.settings.decimals) if amount else None
+    return do.SetBudget(cap, form.word("why"))
+
+
+ACTIONS: dict[str, Callable[[Form, LiveAudit], Command]] = {
+    "ask": lambda f, _: do.Ask(f.word("person"), f.word("group"), f.whole("decision")),
+    "tell": lambda f, _: do.Tell(f.word("person"), f.whole("outcome")),
+    "execute": lambda f, _: do.Execute(f.word("person")),
+    "withdraw": lambda f, _: do.Withdraw(f.word("person")),
+    "overdue": lambda f, _: do.MarkOverdue(f.word("person")),
+    "write_off": lambda f, _: do.WriteOff(f.word("person")),
+    "erase": lambda f, _: do.Erase(f.word("person")),
+    "correct": lambda f, _: do.Correct(f.word("person"), f.whole("outcome"), f.word("why")),
+    "pause": lambda f, _: do.Pause(f.word("why")),
+    "resume": lambda f, _: do.Resume(f.word("why")),
+    "conclude": lambda f, _: do.Conclude(f.word("why")),
+    "set_budget": _budget,
+    "decide": _decide,
+}
+"""Form -> the command that it stands for."""
+
+
+@router.post("/audits/{audit}/do/{what}")
+def act(context: Reading, request: Request, what: str, form: Sent) -> Response:
+    """Carry out a form and show the page again; ask once more about what cannot be undone."""
+    what = form.word("what") or what  # where one form offers several
+    try:
+        if what == "checkpoint":
+            return _checkpoint_file(context, request)
+        if what == "verify":
+            return _verify(context, request)
+        if what not in ACTIONS:
+            raise Problem("not-found")
+        command = ACTIONS[what](form, context.reader)
+        if not may_do(context.caller.role, command.command):
+            raise Problem("forbidden")
+        final = _what_is_final(context, command)
+        if final and form.word("sure") != "yes":
+            return _page(context, request, "sure.html", what=what, words=FOR_EVER[final], form=form)
+        reply = context.do(command)
+    except Problem as problem:
+        return _audit_page(context, request, problem=problem)
+    except EquipoiseError as error:
+        return _audit_page(context, request, problem=Problem("invalid-input", str(error)))
+    done = "proposed" if reply.state == "PROPOSED" else what
+    return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
+
+
+@router.get("/audits/{audit}/work")
+def work(context: Reading, request: Request, done: str = "") -> HTMLResponse:
+    """List the overrides that are to be carried out: today's, and those left over."""
+    rows = context.reader.people(states=("RESERVED",), limit=WORK)
+    today = datetime.now(UTC).date().isoformat()
+    lists = {
+        "Today": [row for row in rows if row.asked >= today],
+        "Left over": [row for row in rows if row.asked < today],
+    }
+    waiting = context.reader.status().states.get("RESERVED", 0)
+    return _page(context, request, "work.html", lists=lists, waiting=waiting, done=done)
+
+
+@router.post("/audits/{audit}/work")
+def confirm(context: Reading, request: Request, form: Sent) -> Response:
+    """Take what a credit officer ticked: carried out, or refused by the person."""
+    carried, refused = (form.values.get(name, []) for name in ("execute", "withdraw"))
+    if both := sorted(set(carried) & set(refused)):
+        raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
+    commands: list[Command] = [do.Execute(person) for person in carried]
+    commands += [do.Withdraw(person) for person in refused]
+    return _batch_page(context, request, "Overrides", commands)
+
+
+@router.post("/audits/{audit}/upload")
+async def upload(context: Reading, request: Request) -> Response:
+    """Take a table of arrivals or of outcomes; what is wrong with a row holds up no other."""
+    if not may_do(context.caller.role, "ask"):
+        raise Problem("forbidden")
+    uploads = request.app.state.uploads
+    async with uploads.sent_by(request) as form:
+        if form.table is None or not form.table.name:
+            raise InvalidInput("choose a table first")
+        commands: list[Command]
+        if form.word("what") == "outcomes":
+            rows = await uploads.rows(form.table, ("person", "outcome"), ())
+            commands = [do.Tell(person, _bit(outcome)) for person, outcome in rows]
+        else:
+            names = ("person", "group", "decision")
+            rows = await uploads.rows(form.table, names, ("score", "price", "version"))
+            commands = [_arrival(*row) for row in rows]
+    title = "Outcomes" if form.word("what") == "outcomes" else "Arrivals"
+    return await run_in_threadpool(_batch_page, context, request, title, commands)
+
+
+def minor_units(name: str, amount: str, decimals: int) -> int:
+    """Return an amount of money, as people write it, in whole minor units.
+
+    Examples
+    --------
+    >>> minor_units("budget", "1,000.50", 2)
+    100050
+    """
+    try:
+        found = Decimal(amount.replace(",", "")).scaleb(decimals)
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite() or found < 0 or found != found.to_integral_value() or found >= 2**53:
+        raise InvalidInput(
+            f"{name!r} must be an amount with {decimals} decimals; got {amount[:40]!r}"
+        )
+    return int(found)
+
+
+def _arrival(
+    person: str, group: str, decision: str, score: str, price: str, version: str
+) -> Command:
+    try:
+        number = float(score) if score else None
+        return do.Ask(person, group, _bit(decision), number, int(price) if price else None, version)
+    except ValueError:
+        return do.Ask(person, group, _bit(decision), score, price, version)  # type: ignore[arg-type]
+
+
+def _bit(text: str) -> Any:
+    return BITS.get(text.lower(), text)  # the ledger says what is wrong with any other
+
+
+def _what_is_final(context: AuditContext, command: Command) -> str | None:
+    """Return which command that cannot be undone this is, or approves."""
+    if isinstance(command, do.Approve):
+        proposals = context.reader.status().proposals
+        kinds = [one.command for one in proposals if one.number == command.proposal]
+        return IRREVERSIBLE.get(kinds[0]) if kinds else None
+    return command.command if command.command in FOR_EVER else None
+
+
+def _checkpoint_file(context: AuditContext, request: Request) -> Response:
+    """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
+    point, _ = hand_out_checkpoint(context, request.app.state.store)
+    name = f"{quote(context.audit.name, safe='')}-checkpoint-{point.seq}.jsonl"
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
+
+
+def _verify(context: AuditContext, request: Request) -> Response:
+    if context.caller.role is not Role.AUDITOR:
+        raise Problem("forbidden")
+    begin_verification(context, request.app.state.audits, request.app.state.store)
+    return _back(context, "done=verify")
+
+
+def _back(context: AuditContext, query: str) -> Response:
+    return RedirectResponse(f"/audits/{quote(context.audit.name, safe='')}?{query}", 303)
+
+
+# -- pages ----------------------------------------------------------------------------------------
+
+
+def _page(context: AuditContext, request: Request, template: str, **more: Any) -> HTMLResponse:
+    given = {"caller": context.caller, "name": context.audit.name, "Role": Role, **more}
+    return page(request, template, settings=context.reader.settings, **given)
+
+
+def _audit_page(
+    context: AuditContext, request: Request, *, done: str = "", problem: Problem | None = None
+) -> HTMLResponse:
+    status = problem.status_code if problem else 200
+    part = _live_part(context, request, patience=PATIENCE)
+    return _page(
+        context, request, "audit.html", status=status, live=part, done=done, problem=problem
+    )
+
+
+def _live_part(context: AuditContext, request: Request, *, patience: float) -> str:
+    """Return what moves: people and money, and the evidence as far as it is reported."""
+    store, audit = request.app.state.store, context.audit
+    proofs = store.marks(audit.uid, "running", "verified", "broken", limit=1)
+    return fragment(
+        "live.html",
+        name=audit.name,
+        seen=audit.reports.look(patience),
+        settings=context.reader.settings,
+        checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
+        proof=next(iter(proofs), None),
+        apart=apart,
+        me=context.caller,
+        Role=Role,
+    )
+
+
+def _people_page(
+    context: AuditContext,
+    request: Request,
+    rows: Any,
+    *,
+    more: int | None = None,
+    state: str | None = None,
+    conflicted: bool = False,
+    sought: str = "",
+) -> HTMLResponse:
+    return _page(
+        context, request, "people.html", people=rows, more=more, state=state,
+        conflicted=conflicted, sought=sought, states=get_args(State),
+    )  # fmt: skip
+
+
+def _batch_page(
+    context: AuditContext, request: Request, title: str, commands: list[Command]
+) -> HTMLResponse:
+    """Carry out commands and say what came of them."""
+    refused, taken = [], list[Reply]()
+    for start in range(0, len(commands), 1000):
+        part = commands[start : start + 1000]
+        for command, result in zip(part, context.results(part), strict=True):
+            if isinstance(result, Problem):
+                refused.append((do.person_of(command), result.words or result.title))
+            else:
+                taken.append(result)
+    new = [reply for reply in taken if not reply.repeated]
+    return _page(
+        context,
+        request,
+        "batch.html",
+        title=title,
+        rows=len(commands),
+        new=len(new),
+        repeated=len(taken) - len(new),
+        wanted=[reply.person for reply in new if reply.want is Want.LABEL],
+        refused=refused,
+    )

@@ -1,17 +1,18 @@
-"""What the page of an audit shows beside the evidence: people, ages, what is to be done."""
+"""What the pages of an audit show beside the evidence: people, what is to be done, who did what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.status import Proposal
 
-__all__ = ["Panels", "apart", "panels_of"]
+__all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of"]
 
 AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"))  # fmt: skip
@@ -61,7 +62,7 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
     unconfirmed: Sequence[PersonRow] = ()
     if states.get("RESERVED"):
         unconfirmed = live.people(states=("RESERVED",), limit=LISTED)
-    settled = ("REVEALED", "CORRECTED", "DESCRIBED")
+    settled = ("REVEALED", "CORRECTED")
     wanted = status.people - states.get("SKIPPED", 0)
     looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
     return Panels(
@@ -113,3 +114,59 @@ def _ages(
         words = next((w for limit, w in AGES if age <= limit), "longer")
         found[words][columns[state]] += number
     return tuple((words, *found[words]) for words in names)  # type: ignore[misc]
+
+
+DEEDS = {
+    "created": "began the audit",
+    "asked": "reported an arrival",
+    "executed": "confirmed an override",
+    "withdrawn": "reported a refusal",
+    "revealed": "brought an outcome",
+    "corrected": "corrected an outcome",
+    "noted": "brought an outcome that nobody asked for",
+    "conflict": "brought an outcome that contradicts the stored one",
+    "overdue": "marked an outcome as overdue",
+    "written_off": "gave up an outcome",
+    "erased": "erased a person",
+    "budget": "changed the budget",
+    "limits": "changed the limits",
+    "paused": "paused the audit",
+    "resumed": "resumed the audit",
+    "concluded": "concluded the audit",
+    "proposed": "proposed",
+    "approved": "approved a proposal",
+    "rejected": "rejected a proposal",
+    "verdict": "reached the verdict",
+}
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """Who did what: one event in plain words."""
+
+    number: int
+    time: str
+    actor: str
+    deed: str
+    about: str
+
+
+def log_of(events: Iterable[Mapping[str, Any]], live: LiveAudit) -> list[LogEntry]:
+    """Return events as people read them, the latest first."""
+    money = live.settings.money
+    entries = []
+    for event in events:
+        kind, data = event["type"], event["data"]
+        said = [data["why"]] if data.get("why") else []
+        if "person" in data:
+            said.insert(0, f"person {data['person']:,}")
+        if kind == "budget":
+            cap = data.get("budget")
+            said.insert(0, "no cap" if cap is None else money(cap))
+        if kind == "proposed":
+            said.insert(0, DEEDS[data["command"]])
+        if kind == "verdict":
+            said.insert(0, str(data["finding"]["verdict"]))
+        deed = DEEDS.get(kind, kind.replace("_", " "))
+        entries.append(LogEntry(event["seq"], event["time"], event["actor"], deed, "; ".join(said)))
+    return entries[::-1]

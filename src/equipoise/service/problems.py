@@ -31,7 +31,6 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "unauthenticated": (401, "A valid token is needed"),
     "forbidden": (403, "This token may not do this"),
     "cross-site": (403, "The request came from another site"),
-    "wrong-host": (403, "The server does not answer to this name"),
     "not-found": (404, "There is nothing here"),
     "unknown-audit": (404, "There is no such audit"),
     "unknown-person": (404, "The audit was never asked about this person"),
@@ -42,10 +41,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "outcome-conflict": (409, "Another outcome is stored, and stands"),
     "wrong-state": (409, "This cannot be done in the present state"),
     "audit-exists": (409, "An audit of this name exists with other settings"),
-    "audit-concluded": (409, "The audit is concluded"),
     "budget-committed": (409, "More than this is spent or held"),
-    "no-verdict": (409, "There is no verdict yet"),
-    "ledger-broken": (409, "The ledger does not verify"),
     "too-large": (413, "The request is too large"),
     "invalid-input": (422, "A value breaks a rule"),
     "too-many-attempts": (429, "Too many failed attempts"),
@@ -111,7 +107,7 @@ def add_handlers(app: FastAPI) -> None:
     async def refuse(request: Request, error: Exception) -> Response:
         caller = getattr(request.state, "caller", None)
         problem = _as_problem(error, tell_all=caller is not None and caller.may_know)
-        from equipoise.service.pages_base import problem_page
+        from equipoise.service.forms import problem_page
 
         if request.scope["path"].startswith(FOR_PROGRAMS):
             return to_response(problem)

@@ -1,87 +1,141 @@
-"""Where the service keeps things and how much it takes from strangers."""
+"""Where the service keeps things, and how much it takes from strangers: read from the environment.
+
+Every field can be set by a variable: ``EQUIPOISE_LEDGER``, ``EQUIPOISE_BODY_LIMIT`` and so on.
+What a caller passes goes before what the environment says.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import secrets
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from equipoise.errors import InvalidInput
+from equipoise.service.tokens import Role
 
-__all__ = ["ServiceSettings", "is_loopback", "tokens_beside"]
+__all__ = ["ServiceSettings", "load_settings", "tokens_beside"]
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+IN_MEMORY = ("sqlite://", "sqlite:///:memory:", ":memory:")
+Network = IPv4Network | IPv6Network
 
 
-@dataclass(frozen=True)
-class ServiceSettings:
+class ServiceSettings(BaseSettings):
     """What one server runs with.
 
     Attributes
     ----------
     ledger, tokens
         Databases: a file (SQLite) or ``postgresql://…``; the tokens' beside the ledger's if empty.
-    open
-        Let everybody in without a token; only ever on a loopback address.
+    secret_key
+        Signs the cookies of browsers. Drawn at every start if it is not given, which logs everybody
+        out; several servers of one ledger need the same one.
+    https
+        The browser reaches the server by https, so cookies may insist on it.
     demo
         Let simulated people arrive at a demonstration audit.
-    secure
-        The browser reaches the server by https, so cookies may insist on it.
     body_limit, upload_limit
-        Most bytes of a request, and of an uploaded table of past decisions.
-    body_seconds
-        How long a request may take to arrive.
+        Most bytes of a request, and of an uploaded table.
+    body_seconds, upload_seconds
+        How long a request, and an upload, may take to arrive.
     wait_seconds
         How long a write waits for other writers of the database.
-    watchers
-        Most open streams of events for the dashboard, per worker.
+    read_memory, read_seconds
+        Most bytes of memory, and seconds of processor time, for reading an uploaded table.
+    threads
+        Requests that are worked on at once.
+    forwarded_from
+        Addresses and networks, separated by commas, that may say for whom they forward a request.
+    proxy_peers, proxy_secret, proxy_roles
+        Sign-on by a trusted proxy: networks that it connects from, as in ``10.0.0.5/32``, separated
+        by commas; what it sends in ``X-Equipoise-Proxy-Secret``; and which group makes somebody
+        what, as in ``audit-team=auditor, supervisors=regulator``.
+    proxy_actor, proxy_groups
+        The headers in which the proxy names somebody and their groups.
     """
 
-    ledger: str
+    model_config = SettingsConfigDict(env_prefix="EQUIPOISE_", frozen=True, extra="forbid")
+
+    ledger: Annotated[str, Field(min_length=1)]
     tokens: str = ""
-    open: bool = False
+    secret_key: SecretStr = Field(default_factory=lambda: SecretStr(secrets.token_urlsafe(32)))
+    https: bool = False
     demo: bool = False
-    secure: bool = False
-    body_limit: int = 1 << 20
-    upload_limit: int = 32 << 20
-    body_seconds: float = 20.0
-    wait_seconds: float = 10.0
-    watchers: int = 200
+    body_limit: Annotated[int, Field(gt=0)] = 4 << 20
+    upload_limit: Annotated[int, Field(gt=0)] = 256 << 20
+    body_seconds: Annotated[float, Field(gt=0)] = 20.0
+    upload_seconds: Annotated[float, Field(gt=0)] = 600.0
+    wait_seconds: Annotated[float, Field(gt=0)] = 10.0
+    read_memory: Annotated[int, Field(ge=256 << 20)] = 1 << 30
+    read_seconds: Annotated[int, Field(gt=0)] = 120
+    threads: Annotated[int, Field(gt=0)] = 64
+    forwarded_from: str = "127.0.0.1"
+    proxy_peers: Annotated[tuple[Network, ...], NoDecode] = ()
+    proxy_secret: SecretStr = SecretStr("")
+    proxy_roles: Annotated[dict[str, Role], NoDecode] = {}
+    proxy_actor: str = "X-Forwarded-Email"
+    proxy_groups: str = "X-Forwarded-Groups"
 
-    def __post_init__(self) -> None:
-        if self.ledger in ("sqlite://", "sqlite:///:memory:", ":memory:"):
-            raise InvalidInput("a service needs a ledger that several connections share: a file")
-        if not self.tokens:
-            object.__setattr__(self, "tokens", tokens_beside(self.ledger))
-
-    def to_environment(self) -> dict[str, str]:
-        """Return the variables from which worker processes read the same settings."""
-        flags = {"OPEN": self.open, "DEMO": self.demo, "SECURE": self.secure}
-        return {
-            "EQUIPOISE_LEDGER": self.ledger,
-            "EQUIPOISE_TOKENS": self.tokens,
-            **{f"EQUIPOISE_SERVE_{name}": "1" if on else "" for name, on in flags.items()},
-        }
-
+    @field_validator("ledger")
     @classmethod
-    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> ServiceSettings:
-        """Read what :meth:`to_environment` gave.
+    def _shared(cls, ledger: str) -> str:
+        if ledger in IN_MEMORY:
+            raise ValueError("a service needs a ledger that several connections share: a file")
+        return ledger
 
-        Examples
-        --------
-        >>> settings = ServiceSettings("audits.db", open=True)
-        >>> ServiceSettings.from_environment(settings.to_environment()) == settings
-        True
-        """
-        if not variables.get("EQUIPOISE_LEDGER"):
-            raise InvalidInput("EQUIPOISE_LEDGER must name the ledger: a file or postgresql://…")
-        return cls(
-            ledger=variables["EQUIPOISE_LEDGER"],
-            tokens=variables.get("EQUIPOISE_TOKENS", ""),
-            open=bool(variables.get("EQUIPOISE_SERVE_OPEN")),
-            demo=bool(variables.get("EQUIPOISE_SERVE_DEMO")),
-            secure=bool(variables.get("EQUIPOISE_SERVE_SECURE")),
-        )
+    @field_validator("secret_key")
+    @classmethod
+    def _long(cls, key: SecretStr) -> SecretStr:
+        if len(key.get_secret_value()) < 16:
+            raise ValueError("must have at least 16 characters")
+        return key
+
+    @field_validator("proxy_peers", mode="before")
+    @classmethod
+    def _networks(cls, given: Any) -> Any:
+        return given.replace(" ", "").strip(",").split(",") if isinstance(given, str) else given
+
+    @field_validator("proxy_roles", mode="before")
+    @classmethod
+    def _roles(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        pairs = [one.partition("=") for one in given.split(",") if one.strip()]
+        return {group.strip(): role.strip() for group, _, role in pairs}
+
+    @model_validator(mode="after")
+    def _proxy_is_whole(self) -> ServiceSettings:
+        """Refuse half a sign-on: peers, a secret and roles belong together."""
+        given = [bool(self.proxy_peers), bool(self.proxy_secret), bool(self.proxy_roles)]
+        if any(given) and not all(given):
+            raise ValueError("proxy_peers, proxy_secret and proxy_roles are needed together")
+        if all(given) and len(self.proxy_secret.get_secret_value()) < 16:
+            raise ValueError("proxy_secret must have at least 16 characters")
+        return self
+
+    @property
+    def token_store(self) -> str:
+        """Where tokens are kept."""
+        return self.tokens or tokens_beside(self.ledger)
+
+
+def load_settings(**given: Any) -> ServiceSettings:
+    """Return settings from arguments and the environment; say which one breaks which rule.
+
+    Examples
+    --------
+    >>> load_settings(ledger="audits.db").token_store
+    'audits.db.tokens'
+    """
+    try:
+        return ServiceSettings(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = f"EQUIPOISE_{'_'.join(map(str, first['loc'])).upper()}" if first["loc"] else ""
+        words = first["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{name + ': ' if name else ''}{words}") from None
 
 
 def tokens_beside(ledger: str) -> str:
@@ -93,8 +147,3 @@ def tokens_beside(ledger: str) -> str:
     'audits.db.tokens'
     """
     return ledger if ledger.startswith("postgres") else f"{ledger}.tokens"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach an address."""
-    return host in LOOPBACK or host.startswith("127.")

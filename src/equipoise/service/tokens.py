@@ -1,20 +1,19 @@
-"""Who may do what: tokens, kept as hashes, with a role, a scope and an end.
+"""Who may do what: tokens, kept as hashes, with a role, a scope and an end; and what was proved.
 
 A token is ``eqp_<id>_<secret>``. The id finds the row; the secret has 256 random bits, so a single
 SHA-256 is as good as a slow hash, and it is compared in constant time. What the store holds opens
-no door. A browser that logged in holds a session of its own, kept in the same way.
+no door.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -23,26 +22,27 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
+from equipoise.ledger.connection import shown
 from equipoise.ledger.database import Connection, connect
 from equipoise.ledger.failures import Explainer, driver_errors
 from equipoise.ledger.writer import stamp
 
-__all__ = ["READERS", "Role", "Session", "Token", "TokenStore"]
+__all__ = ["READERS", "Mark", "Role", "Token", "TokenStore"]
 
-SESSION_HOURS = 12
+LOST = timedelta(seconds=60)  # a verification that gave no sign for so long is none
 NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS service_tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, audit TEXT,
-    secret_hash TEXT NOT NULL, created TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT)""",
-    """CREATE TABLE IF NOT EXISTS service_sessions (
-    secret_hash TEXT PRIMARY KEY, token_id TEXT NOT NULL, expires TEXT NOT NULL)""",
+    secret_hash TEXT NOT NULL, created TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT,
+    logged_out TEXT NOT NULL DEFAULT '')""",
     """CREATE TABLE IF NOT EXISTS service_marks (
-    audit TEXT NOT NULL, kind TEXT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL,
-    time TEXT NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL)""",
+    id TEXT PRIMARY KEY, audit TEXT NOT NULL, kind TEXT NOT NULL, seq BIGINT NOT NULL,
+    hash TEXT NOT NULL, time TEXT NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL)""",
 )
-COLUMNS = "id, name, role, audit, created, expires, revoked"
+COLUMNS = "id, name, role, audit, created, expires, revoked, logged_out"
+MARK = "id, audit, kind, seq, hash, time, actor, note"
 
 
 class Role(StrEnum):
@@ -59,7 +59,11 @@ READERS = (Role.AUDITOR, Role.APPROVER, Role.REGULATOR)
 
 @dataclass(frozen=True)
 class Token(JsonValue):
-    """One token without its secret; ``audit`` is the only audit it opens, None for every one."""
+    """One token without its secret; ``audit`` is the only audit it opens, None for every one.
+
+    ``logged_out`` is when its holder last logged out: browsers that logged in before are no longer
+    let in.
+    """
 
     id: str
     name: str
@@ -68,6 +72,7 @@ class Token(JsonValue):
     created: str
     expires: str
     revoked: str | None = None
+    logged_out: str = ""
 
     def lives(self, now: datetime) -> bool:
         """Whether it opens anything."""
@@ -75,33 +80,25 @@ class Token(JsonValue):
 
 
 @dataclass(frozen=True)
-class Session:
-    """A browser that logged in: whose it is, and what its forms must bring along."""
-
-    token: Token
-    secret: str
-
-    @property
-    def form_key(self) -> str:
-        """What a page of another site cannot know."""
-        return hmac.new(self.secret.encode(), b"form", hashlib.sha256).hexdigest()
-
-
-@dataclass(frozen=True)
 class Mark(JsonValue):
-    """A checkpoint that was handed out, or a verification that was made."""
+    """A checkpoint that was handed out, or a verification.
 
+    ``kind`` is ``checkpoint``, ``verified``, ``broken``, ``running`` or, if whoever ran it is gone,
+    ``lost``; ``note`` says what is broken.
+    """
+
+    id: str
     audit: str
     kind: str
     seq: int
     hash: str
     time: str
     actor: str
-    note: str
+    note: str = ""
 
 
 class TokenStore:
-    """Tokens, sessions and marks in a database; may be shared between threads.
+    """Tokens and marks in a database; may be shared between threads.
 
     Examples
     --------
@@ -118,8 +115,7 @@ class TokenStore:
         self.url = url
         self._lock = threading.Lock()
         self._held: Connection | None = None
-        self._pid = os.getpid()
-        self._explain = Explainer(url.rpartition("@")[2], 10.0)
+        self._explain = Explainer(shown(url), 10.0)
         if "://" not in url and not Path(url).exists():
             Path(url).parent.mkdir(parents=True, exist_ok=True)
             Path(url).touch(mode=0o600)
@@ -154,106 +150,91 @@ class TokenStore:
             return [_token(row) for row in connection.run(query).fetchall()]
 
     def revoke(self, name: str) -> Token:
-        """End a token, and every session that began with it."""
+        """End a token; browsers that logged in with it are out as well."""
         with self._using() as connection:
             query = f"SELECT {COLUMNS} FROM service_tokens WHERE name = ?"
             row = connection.run(query, (name,)).fetchone()
             if row is None:
                 known = [r[0] for r in connection.run("SELECT name FROM service_tokens").fetchall()]
                 raise UnknownName("token", name, known)
-            now, token = stamp(datetime.now(UTC)), _token(row)
-            connection.run(
-                "UPDATE service_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL",
-                (now, token.id),
-            )
-            connection.run("DELETE FROM service_sessions WHERE token_id = ?", (token.id,))
-        return _token((*row[:-1], row[-1] or now))
+            token = _token(row)
+            now = token.revoked or stamp(datetime.now(UTC))
+            connection.run("UPDATE service_tokens SET revoked = ? WHERE id = ?", (now, token.id))
+        return replace(token, revoked=now)
 
     def find(self, text: str) -> Token | None:
         """Return the living token that this is, None if it is none."""
         parts = text.split("_", 2)
         if len(text) > 200 or not text.isascii() or len(parts) != 3 or parts[0] != "eqp":
             return None
-        with self._using() as connection:
-            query = f"SELECT secret_hash, {COLUMNS} FROM service_tokens WHERE id = ?"
-            row = connection.run(query, (parts[1],)).fetchone()
+        row = self._row(parts[1])
         right = hmac.compare_digest(NOBODY if row is None else row[0], _hash(parts[2]))
-        if row is None or not right:
-            return None
-        token = _token(row[1:])
-        return token if token.lives(datetime.now(UTC)) else None
+        return _alive(row) if right else None
 
-    # -- browsers ---------------------------------------------------------------------------------
+    def by_id(self, number: str) -> Token | None:
+        """Return the living token of this id, for a caller who has proved to hold it."""
+        return _alive(self._row(number))
 
-    def log_in(self, text: str, roles: Sequence[Role] = READERS) -> Session | None:
-        """Begin a session for a token of some roles; None if it is none."""
-        token = self.find(text)
-        if token is None or token.role not in roles:
-            return None
-        secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
-        end = min(stamp(now + timedelta(hours=SESSION_HOURS)), token.expires)
+    def log_out(self, number: str) -> None:
+        """End every browser's session of a token."""
+        now = stamp(datetime.now(UTC))
         with self._using() as connection:
-            connection.run("DELETE FROM service_sessions WHERE expires < ?", (stamp(now),))
-            connection.run(
-                "INSERT INTO service_sessions (secret_hash, token_id, expires) VALUES (?, ?, ?)",
-                (_hash(secret), token.id, end),
-            )
-        return Session(token, secret)
-
-    def session(self, secret: str) -> Session | None:
-        """Return the session that a cookie stands for."""
-        if len(secret) > 200 or not secret.isascii():
-            return None
-        columns = ", ".join(f"t.{name}" for name in COLUMNS.split(", "))
-        query = (
-            f"SELECT {columns} FROM service_sessions s JOIN service_tokens t ON t.id = s.token_id "
-            "WHERE s.secret_hash = ? AND s.expires > ?"
-        )
-        now = datetime.now(UTC)
-        with self._using() as connection:
-            row = connection.run(query, (_hash(secret), stamp(now))).fetchone()
-        token = None if row is None else _token(row)
-        return Session(token, secret) if token is not None and token.lives(now) else None
-
-    def log_out(self, secret: str) -> None:
-        """End a session."""
-        with self._using() as connection:
-            connection.run("DELETE FROM service_sessions WHERE secret_hash = ?", (_hash(secret),))
+            connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, number))
 
     # -- marks ------------------------------------------------------------------------------------
 
-    def add_mark(self, mark: Mark) -> None:
-        """Remember a checkpoint or a verification."""
+    def add_mark(self, audit: str, kind: str, seq: int, own: str, actor: str) -> Mark:
+        """Remember a checkpoint, or that a verification began."""
+        mark = Mark(secrets.token_hex(8), audit, kind, seq, own, stamp(datetime.now(UTC)), actor)
         with self._using() as connection:
-            connection.run(
-                "INSERT INTO service_marks (audit, kind, seq, hash, time, actor, note) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (mark.audit, mark.kind, mark.seq, mark.hash, mark.time, mark.actor, mark.note),
-            )
+            connection.insert("service_marks", MARK.split(", "), [tuple(mark.to_dict().values())])
+        return mark
 
-    def marks(self, audit: str, kind: str, limit: int = 100) -> list[Mark]:
+    def change_mark(self, number: str, **changes: str | int) -> None:
+        """Say what became of a verification, or that it goes on."""
+        now = {"time": stamp(datetime.now(UTC)), **changes}
+        sets = ", ".join(f"{name} = ?" for name in now)
+        with self._using() as connection:
+            query = f"UPDATE service_marks SET {sets} WHERE id = ?"
+            connection.run(query, (*now.values(), number))
+
+    def mark(self, audit: str, number: str) -> Mark | None:
+        """Return a mark of an audit."""
+        query = f"SELECT {MARK} FROM service_marks WHERE audit = ? AND id = ?"
+        with self._using() as connection:
+            row = connection.run(query, (audit, number)).fetchone()
+        return None if row is None else _mark(row)
+
+    def marks(self, audit: str, *kinds: str, limit: int = 100) -> list[Mark]:
         """Return the latest marks of an audit, the latest first."""
         query = (
-            "SELECT audit, kind, seq, hash, time, actor, note FROM service_marks "
-            f"WHERE audit = ? AND kind = ? ORDER BY time DESC, seq DESC LIMIT {int(limit)}"
+            f"SELECT {MARK} FROM service_marks WHERE audit = ? AND "
+            f"kind IN ({', '.join('?' * len(kinds))}) "
+            f"ORDER BY time DESC, seq DESC, id LIMIT {int(limit)}"
         )
         with self._using() as connection:
-            return [Mark(*row) for row in connection.run(query, (audit, kind)).fetchall()]
+            return [_mark(row) for row in connection.run(query, (audit, *kinds)).fetchall()]
 
     # -- helpers ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Let go of the connection; it is opened again when needed."""
         with self._lock:
-            if self._held is not None and self._pid == os.getpid():
+            if self._held is not None:
                 self._held.close()
             self._held = None
+
+    def _row(self, number: str) -> Sequence[Any] | None:
+        query = f"SELECT secret_hash, {COLUMNS} FROM service_tokens WHERE id = ?"
+        with self._using() as connection:
+            found: Sequence[Any] | None = connection.run(query, (number,)).fetchone()
+        return found
 
     @contextmanager
     def _using(self) -> Iterator[Connection]:
         with self._lock, self._explain:
-            if self._held is None or self._pid != os.getpid():
-                self._held, self._pid = connect(self.url, 10.0), os.getpid()
+            if self._held is None:
+                self._held = connect(self.url, 10.0)
                 _prepare(self._held)
             try:
                 yield self._held
@@ -277,5 +258,16 @@ def _hash(secret: str) -> str:
 
 
 def _token(row: Sequence[Any]) -> Token:
-    number, name, role, audit, created, expires, revoked = row
-    return Token(number, name, Role(role), audit, created, expires, revoked)
+    number, name, role, *rest = row
+    return Token(number, name, Role(role), *rest)
+
+
+def _alive(row: Sequence[Any] | None) -> Token | None:
+    token = None if row is None else _token(row[1:])
+    return token if token is not None and token.lives(datetime.now(UTC)) else None
+
+
+def _mark(row: Sequence[Any]) -> Mark:
+    mark = Mark(*row)
+    gone = mark.kind == "running" and mark.time < stamp(datetime.now(UTC) - LOST)
+    return replace(mark, kind="lost") if gone else mark

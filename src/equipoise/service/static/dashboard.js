@@ -1,32 +1,22 @@
-// What moves: the page of an audit follows its events, the prices follow the sliders.
+// The page of an audit asks for news every five seconds; the prices follow the sliders.
 "use strict";
 
 const live = document.getElementById("live");
-if (live && window.EventSource) {
-  const base = live.dataset.live;
-  let busy = false, again = false;
-  const refresh = async () => {
+if (live) {
+  setInterval(async () => {
     // Somebody who is filling in a form or reading along by keyboard is not disturbed.
-    if (live.contains(document.activeElement)) { again = true; return; }
-    if (busy) { again = true; return; }
-    busy = true;
-    try {
-      const answer = await fetch(base + "/live", { credentials: "same-origin" });
-      if (answer.ok && !answer.redirected) live.innerHTML = await answer.text();
-    } finally {
-      busy = false;
-      if (again) { again = false; setTimeout(refresh, 1000); }
-    }
-  };
-  const stream = new EventSource(base + "/stream");
-  let first = true;
-  stream.onmessage = (event) => {
-    const told = JSON.parse(event.data);
-    if (first && told.weighed) { first = false; if (!live.querySelector(".loading")) return; }
-    refresh();
-  };
-  live.addEventListener("focusout", () => { if (again) { again = false; refresh(); } });
-  window.addEventListener("pagehide", () => stream.close());
+    if (document.hidden || live.contains(document.activeElement)) return;
+    const answer = await fetch(live.dataset.live, { credentials: "same-origin" });
+    if (answer.ok && !answer.redirected) live.innerHTML = await answer.text();
+  }, 5000);
+}
+
+// A login link holds its token behind the "#", which browsers keep to themselves.
+const token = document.getElementById("token");
+if (token && location.hash.startsWith("#token=")) {
+  token.value = location.hash.slice("#token=".length);
+  history.replaceState(null, "", location.pathname);
+  token.form.requestSubmit();
 }
 
 const form = document.getElementById("whatif");
@@ -44,7 +34,7 @@ if (form) {
     prices.setAttribute("aria-busy", "true");
     const data = new FormData(form);
     if (begin) {
-      for (const name of ["metric", "gamma", "epsilon", "delta", "feature", "label", "no_better", "limits"]) {
+      for (const name of ["metric", "gamma", "epsilon", "delta", "feature", "label"]) {
         begin.elements[name].value = data.get(name) ?? "";
       }
     }

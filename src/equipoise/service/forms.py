@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hmac
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from equipoise.errors import InvalidInput
 from equipoise.report import pictures, sentences
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import Problem
 
-__all__ = ["Form", "FormWithTable", "Upload", "fragment", "page", "problem_page", "read_form"]
+__all__ = ["Form", "Sent", "Upload", "fragment", "own_form", "page", "problem_page", "read_form"]
 
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
+FIELDS = 1000  # as many as a list of people to confirm has
 
 
 @dataclass(frozen=True)
@@ -27,15 +29,34 @@ class Upload:
     """A file that came with a form."""
 
     name: str
-    content: bytes
+    content: BinaryIO
 
 
 @dataclass(frozen=True)
-class Filled:
-    """A form: its fields, and the table that came with it."""
+class Form:
+    """What was sent: the values of each field in their order, and a table where one came along."""
 
-    words: dict[str, str]
+    values: dict[str, list[str]] = field(default_factory=dict)
     table: Upload | None = None
+
+    def word(self, name: str, default: str = "") -> str:
+        """Return a field without outer spaces."""
+        return self.values.get(name, [default])[-1].strip()
+
+    def whole(self, name: str) -> int:
+        """Return a whole number."""
+        text = self.word(name).replace(",", "")
+        if not re.fullmatch(r"-?[0-9]{1,19}", text):
+            raise InvalidInput(f"{name!r} must be a whole number; got {text[:40]!r}")
+        return int(text)
+
+    def number(self, name: str, default: float) -> float:
+        """Return a number."""
+        text = self.word(name)
+        try:
+            return float(text) if text else default
+        except ValueError:
+            raise InvalidInput(f"{name!r} must be a number; got {text[:40]!r}") from None
 
 
 @cache
@@ -49,11 +70,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["percent"] = lambda share: f"{share * 100:.1f}%"
-    made.filters["points"] = lambda share: f"{share * 100:.1f}"
-    made.filters["count"] = lambda number: f"{number:,}"
+    made.filters["count"] = lambda number: f"{number:,.0f}"
     made.filters["part"] = lambda name: quote(name, safe="")
     made.filters["moment"] = lambda time: f"{time[:10]} {time[11:16]}" if time else "never"
-    made.filters["event"] = lambda kind: kind.replace("_", " ").lower()
+    made.filters["plain"] = lambda words: str(words).replace("_", " ").lower()
     made.globals.update(pictures=pictures, words=sentences)
     return made
 
@@ -68,8 +88,7 @@ def page(
 ) -> HTMLResponse:
     """Return a page as its caller sees it."""
     who = caller or getattr(request.state, "caller", None)
-    text = fragment(template, me=who, open=request.app.state.settings.open, **more)
-    return HTMLResponse(text, status)
+    return HTMLResponse(fragment(template, me=who, **more), status)
 
 
 def problem_page(request: Request, problem: Problem) -> HTMLResponse:
@@ -79,38 +98,34 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     return answer
 
 
-async def read_form(request: Request, *, table: bool = False) -> Filled:
+async def read_form(request: Request, *, table: bool = False) -> Form:
     """Return what was sent: words in UTF-8, and one table where a page takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
         raise Problem("malformed-request", "a form must be in UTF-8")
-    words, upload = {}, None
-    async with request.form(max_files=int(table), max_fields=100) as sent:
-        for name, field in sent.items():
-            if isinstance(field, str):
-                words[name] = field
-            elif name == "table":
-                upload = Upload(field.filename or "", await field.read())
-            else:
-                raise Problem("invalid-input", f"{name[:40]!r} must be words, not a file")
-    return Filled(words, upload)
+    values: dict[str, list[str]] = {}
+    upload = None
+    sent = await request.form(max_files=int(table), max_fields=FIELDS)
+    for name, value in sent.multi_items():
+        if isinstance(value, str):
+            values.setdefault(name, []).append(value)
+        elif name == "table":
+            upload = Upload(value.filename or "", value.file)
+        else:
+            raise Problem("invalid-input", f"{name[:40]!r} must be words, not a file")
+    return Form(values, upload)
 
 
-async def _own(request: Request, *, table: bool = False) -> Filled:
+async def own_form(request: Request, *, table: bool = False) -> Form:
     """Return a form that one of our own pages sent in this session."""
     caller, form = caller_of(request), await read_form(request, table=table)
-    key = form.words.pop("form_key", "")
-    if not hmac.compare_digest(key.encode(), caller.form_key.encode()):
+    key = (form.values.pop("form_key", None) or [""])[-1]
+    if not caller.form_key or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
         raise Problem("cross-site")
     return form
 
 
-async def _words(request: Request) -> dict[str, str]:
-    return (await _own(request)).words
+async def _words(request: Request) -> Form:
+    return await own_form(request)
 
 
-async def _with_table(request: Request) -> Filled:
-    return await _own(request, table=True)
-
-
-Form = Annotated[dict[str, str], Depends(_words)]
-FormWithTable = Annotated[Filled, Depends(_with_table)]
+Sent = Annotated[Form, Depends(_words)]

@@ -8,17 +8,18 @@ import logging
 import time
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from equipoise.service.metrics import Metrics
 from equipoise.service.problems import Problem, to_response
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Guard", "JsonLines"]
+__all__ = ["JsonLines", "Metrics", "RequestLimits"]
 
 log = logging.getLogger("equipoise.service")
 
-UPLOADS = ("/check",)
+UPLOADS = ("/check", "/upload")  # how paths end that take a table
+BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 PATH_LIMIT = 4096
 HEADERS = tuple(
@@ -37,7 +38,30 @@ HEADERS = tuple(
 )
 
 
-class Guard:
+class Metrics:
+    """Numbers for Prometheus: what the server does, nothing of what the audits find."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        names = ["method", "route", "status"]
+        self._requests = Counter("equipoise_requests", "Requests", names, registry=registry)
+        self._seconds = Histogram(
+            "equipoise_request_seconds", "Time per request", ["route"], registry=registry,
+            buckets=BUCKETS,
+        )  # fmt: skip
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        known = method if method in ("GET", "PUT", "POST", "HEAD") else "OTHER"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus's format."""
+        return generate_latest(self._registry)
+
+
+class RequestLimits:
     """Limit, log and count."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
@@ -51,6 +75,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start, status = time.perf_counter(), 500
+        # the socket's own peer, before anybody reads what the request says of where it comes from
+        scope.setdefault("state", {})["peer"] = (scope.get("client") or [None])[0]
 
         async def with_headers(message: Message) -> None:
             nonlocal status
@@ -75,12 +101,17 @@ class Guard:
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """Return the body, cut off where it is too large or too slow."""
-        settings = self._settings
-        limit = settings.upload_limit if scope["path"] in UPLOADS else settings.body_limit
+        settings, limit, patience = (
+            self._settings,
+            self._settings.body_limit,
+            self._settings.body_seconds,
+        )
+        if scope["path"].endswith(UPLOADS):
+            limit, patience = settings.upload_limit, settings.upload_seconds
         length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
         if not length.isdigit() or int(length) > limit:
             raise Problem("too-large", f"at most {limit:,} bytes")
-        seen, deadline, more = 0, time.monotonic() + settings.body_seconds, True
+        seen, deadline, more = 0, time.monotonic() + patience, True
 
         async def limited() -> Message:
             nonlocal seen, more
@@ -100,7 +131,7 @@ class Guard:
         return limited
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route, caller = _route(scope), scope.get("state", {}).get("caller")
+        route, caller = _route(scope), scope["state"].get("caller")
         self._metrics.request(scope["method"], route, status, seconds)
         log.info(
             "request",

@@ -1,0 +1,366 @@
+"""``/v1``, for programs: begin audits, send commands, see where they stand and prove it.
+
+Pseudonyms travel in bodies, never in addresses, so that no log on the way holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from equipoise._json import plain
+from equipoise.cells import Cells
+from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.history import History
+from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
+from equipoise.ledger.commands import person_of
+from equipoise.ledger.schema import PersonRow
+from equipoise.ledger.store import STATES, AuditRow
+from equipoise.question import Costs, Question
+from equipoise.report import to_html
+from equipoise.service import models
+from equipoise.service.access import Caller, caller_of, decoded
+from equipoise.service.audits import (
+    AuditContext,
+    Auditing,
+    Commanding,
+    OpenAudits,
+    Reading,
+)
+from equipoise.service.forecast import forecast_of
+from equipoise.service.problems import MEDIA as PROBLEM
+from equipoise.service.problems import Problem
+from equipoise.service.proof import begin_verification, hand_out_checkpoint
+from equipoise.service.tokens import READERS, Mark, Role, TokenStore
+
+__all__ = ["create_audit", "download", "page_of", "probes", "router"]
+
+MEANINGS = {
+    400: "The request cannot be read",
+    401: "No valid token",
+    403: "Not for this token",
+    404: "Nothing here",
+    408: "The request took too long to arrive",
+    409: "Not in the present state",
+    413: "Too large",
+    422: "A value breaks a rule",
+    429: "Too many failed attempts",
+    503: "Try again later",
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    code: {"description": words, "model": models.ProblemModel, "content": {PROBLEM: {}}}
+    for code, words in MEANINGS.items()
+}
+FORMS = {"html": "text/html", "json": "application/json", "jsonl": "application/jsonl"}
+# A report is a file of its own, with its style inside; nothing in it may run.
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+
+router = APIRouter(prefix="/v1/audits", responses=REFUSALS)
+probes = APIRouter()
+
+State = Literal[STATES]  # type: ignore[valid-type]
+After = Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numbers.")]
+AtMost = Annotated[int, Query(ge=1, le=1000)]
+
+
+# -- audits ---------------------------------------------------------------------------------------
+
+
+async def may_create(
+    request: Request, audit: Annotated[str, Path(min_length=1, description="The new name.")]
+) -> Caller:
+    """Let in auditors whose scope holds the new name."""
+    caller, name = caller_of(request), decoded(audit)
+    if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
+        raise Problem("forbidden")
+    return caller
+
+
+Creating = Annotated[Caller, Depends(may_create)]
+
+
+@router.get("", response_model=models.AuditsPage)
+def audits(request: Request) -> JSONResponse:
+    """Return the audits that the token opens."""
+    caller, rows = caller_of(request), request.app.state.audits.rows
+    if caller.role not in READERS:
+        raise Problem("forbidden")
+    return _json({"audits": [models.shown(r) for r in rows() if caller.may_see(r.name, r.uid)]})
+
+
+@router.put("/{audit}", response_model=models.AuditModel)
+def create(caller: Creating, request: Request, body: models.NewAudit) -> JSONResponse:
+    """Begin an audit; the same request again finds it begun."""
+    name = decoded(request.path_params["audit"])
+    return _json(models.shown(create_audit(request.app.state.audits, name, body, caller.name)))
+
+
+@router.get("/{audit}", response_model=models.AuditModel)
+def audit(context: Reading, request: Request) -> JSONResponse:
+    """Return one audit as the list shows it."""
+    rows = request.app.state.audits.rows()
+    return _json(next(models.shown(row) for row in rows if row.uid == context.audit.uid))
+
+
+@router.get("/{audit}/status", response_model=Status)
+def status(context: Reading) -> JSONResponse:
+    """Return people, money, evidence and drift as of now."""
+    return _json(context.reader.status().to_dict())
+
+
+@router.get("/{audit}/finding", response_model=models.FindingModel)
+def finding(context: Reading) -> JSONResponse:
+    """Return the verdict, and what is established by now."""
+    final, so_far = context.reader.finding, context.reader.so_far()
+    return _json({"finding": plain(final), "so_far": so_far.to_dict()})
+
+
+@router.get("/{audit}/plan", response_model=models.Forecast)
+def plan(
+    context: Reading,
+    request: Request,
+    trial_runs: Annotated[int, Query(ge=0, le=40, description="Simulated audits per case.")] = 0,
+) -> JSONResponse:
+    """Say what the audit is expected to cost in all; trial runs take seconds to minutes."""
+    if not trial_runs:
+        return _json(forecast_of(context.reader))
+    with request.app.state.audits.long_work():
+        return _json(forecast_of(context.reader, rehearse=trial_runs))
+
+
+# -- commands and people --------------------------------------------------------------------------
+
+
+@router.post("/{audit}/commands", response_model=models.Results)
+def commands(context: Commanding, body: models.Commands) -> JSONResponse:
+    """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
+
+    What is answered is on disk. Commands may be repeated: what was carried out before is answered
+    as it was, with ``repeated`` true.
+    """
+    given = body.to_commands()
+    return _json({"results": [
+        {"person": person_of(command), "problem": one.to_dict()}
+        if isinstance(one, Problem) else one.to_dict()
+        for command, one in zip(given, context.results(given), strict=True)
+    ]})  # fmt: skip
+
+
+@router.post("/{audit}/overdue", response_model=models.Results)
+def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
+    """Mark the requests that are older than so many days (the audit's own number if null)."""
+    replies: list[Reply] = context.writer.overdue(days=body.days)
+    return _json({"results": [reply.to_dict() for reply in replies]})
+
+
+@router.get("/{audit}/people", response_model=models.PeoplePage)
+def people(
+    context: Reading,
+    state: Annotated[
+        list[State] | None, Query(description="Any of these; all if left out.")
+    ] = None,
+    conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
+    after: After = 0,
+    limit: AtMost = 100,
+) -> JSONResponse:
+    """Return people in order of arrival, a page at a time."""
+    rows, more = page_of(
+        context.reader, state or (), conflicted=conflicted, after=after, limit=limit
+    )
+    return _json({"people": [models.shown(row) for row in rows], "next": more})
+
+
+@router.post("/{audit}/people", response_model=models.PeoplePage)
+def find_people(context: Reading, body: models.People) -> JSONResponse:
+    """Return those of the named people whom the audit was asked about."""
+    found = [context.reader.person(person) for person in body.people]
+    return _json({"people": [models.shown(row) for row in found if row is not None], "next": None})
+
+
+@router.get("/{audit}/events", response_model=models.EventsPage)
+def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
+    """Return what happened, a page at a time."""
+    head = context.reader.checkpoint().seq
+    found = list(context.reader.events(after=after, limit=limit))
+    return _json({"events": found, "next": found[-1]["seq"] if found else after, "head": head})
+
+
+# -- proof ----------------------------------------------------------------------------------------
+
+
+@router.get(
+    "/{audit}/report",
+    response_class=Response,
+    responses={200: {"content": {FORMS[form]: {} for form in ("html", "json")}}},
+)
+def report(context: Reading, form: Literal["html", "json"] = "html") -> Response:
+    """Return the report: HTML for people, JSON for programs."""
+    return download(context, form)
+
+
+@router.get(
+    "/{audit}/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {FORMS["jsonl"]: {}}}},
+)
+def export(context: Reading) -> Response:
+    """Return every event as a file that anybody can check."""
+    return download(context, "jsonl")
+
+
+@router.get("/{audit}/checkpoints", response_model=models.MarksPage)
+def checkpoints(context: Reading, request: Request) -> JSONResponse:
+    """Return the ends of the chain that were handed out, the latest first."""
+    return _json({"marks": plain(_store(request).marks(context.audit.uid, "checkpoint"))})
+
+
+@router.post("/{audit}/checkpoints", response_model=Mark)
+def checkpoint(context: Reading, request: Request) -> JSONResponse:
+    """Hand out the present end of the chain, to keep elsewhere."""
+    return _json(hand_out_checkpoint(context, _store(request))[1].to_dict())
+
+
+@router.post("/{audit}/verifications", response_model=Mark, status_code=202)
+def verify(context: Auditing, request: Request) -> JSONResponse:
+    """Begin to check chain, money, tables and statistics; ask for it by its ``id`` until it ends.
+
+    ``kind`` is then ``verified`` or ``broken``, with the reason in ``note``.
+    """
+    mark = begin_verification(context, request.app.state.audits, _store(request))
+    return _json(mark.to_dict(), 202)
+
+
+@router.get("/{audit}/verifications/{number}", response_model=Mark)
+def verification(context: Reading, request: Request, number: str) -> JSONResponse:
+    """Say how a verification goes, or went."""
+    found = _store(request).mark(context.audit.uid, decoded(number))
+    if found is None or found.kind == "checkpoint":
+        raise Problem("not-found")
+    return _json(found.to_dict())
+
+
+def download(context: AuditContext, form: str) -> Response:
+    """Return a report, or the export, as a file."""
+    name = (
+        f"{quote(context.audit.name, safe='')}-{'export' if form == 'jsonl' else 'report'}.{form}"
+    )
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{name}",
+        "content-security-policy": REPORT_POLICY,
+    }
+    if form == "jsonl":  # a few events at a time: nobody waits for a slow reader
+        lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
+        return StreamingResponse(lines, media_type=FORMS[form], headers=headers)
+    made = context.audit.reports.report()
+    text = made.to_json(indent=2) if form == "json" else to_html(made)
+    return Response(text, media_type=f"{FORMS[form]}; charset=utf-8", headers=headers)
+
+
+# -- whether the server lives ---------------------------------------------------------------------
+
+
+@probes.get("/livez", response_model=dict[str, str])
+async def livez() -> JSONResponse:
+    """Say that the process answers."""
+    return _json({"status": "ok"})
+
+
+@probes.get("/readyz", response_model=dict[str, str], responses={503: REFUSALS[503]})
+def readyz(request: Request) -> JSONResponse:
+    """Say whether the ledger can be written and still holds what was seen of it."""
+    try:
+        request.app.state.audits.require_ready()
+    except Exception:
+        raise Problem("storage-unavailable") from None
+    return _json({"status": "ok"})
+
+
+@probes.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}, 401: REFUSALS[401], 403: REFUSALS[403]},
+)
+def metrics(request: Request) -> Response:
+    """Return what the server counts; a reader's token for every audit is needed."""
+    caller = caller_of(request)
+    if caller.role not in READERS or caller.audit is not None:
+        raise Problem("forbidden")
+    text = request.app.state.metrics.text()
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+# -- helpers --------------------------------------------------------------------------------------
+
+
+def create_audit(audits: OpenAudits, name: str, given: models.NewAudit, actor: str) -> AuditRow:
+    """Begin an audit, or find it begun with the same settings."""
+    data = given.model_dump()
+    costs = data.pop("costs")
+    groups = {group: Costs(**own) for group, own in costs.pop("groups").items()}
+    arguments = {
+        "history": History.from_cells(Cells.from_dict(data.pop("past"))),
+        "question": Question(**data.pop("question")),
+        "costs": Costs(**costs, groups=groups),
+        **data,
+    }
+    ledger = audits.settings.ledger
+    try:
+        live = LiveAudit.create(ledger, name, **arguments, actor=actor)
+    except InvalidInput:
+        if (row := _row_named(ledger, name)) is None:
+            raise
+        return _same_audit(ledger, row, name, arguments, actor)
+    live.close_ledger()
+    return live.row
+
+
+def page_of(
+    live: LiveAudit, states: Sequence[str], *, conflicted: bool, after: int, limit: int
+) -> tuple[Sequence[PersonRow], int | None]:
+    """Return a page, and where the next one begins; nobody is looked for who cannot be there."""
+    status = live.status()
+    known = status.conflicts if conflicted else sum(status.states.get(s, 0) for s in states)
+    some = conflicted or bool(states)
+    if some and not known:
+        return (), None
+    most = min(limit, known) if some else limit
+    rows = live.people(states=states, conflicted=conflicted, after=after, limit=most)
+    return rows, rows[-1].number if len(rows) == most and most == limit else None
+
+
+def _same_audit(
+    ledger: str, row: AuditRow, name: str, arguments: dict[str, Any], actor: str
+) -> AuditRow:
+    """Compare what exists with what would be made, by making it where nobody sees it."""
+    stored = LiveAudit.open(ledger, row.uid)
+    wanted = LiveAudit.create("sqlite://", name, **arguments, actor=actor)
+    chance = ("seed_hash", "software")
+    one, other = (
+        {k: v for k, v in plain(live.settings.to_data()).items() if k not in chance}
+        for live in (stored, wanted)
+    )
+    stored.close_ledger()
+    if one != other:
+        raise Problem("audit-exists")
+    return row
+
+
+def _row_named(ledger: str, name: str) -> AuditRow | None:
+    try:
+        wanted = inputs.name("name", name)
+        return next((row for row in list_audits(ledger) if row.name == wanted), None)
+    except EquipoiseError:
+        return None
+
+
+def _store(request: Request) -> TokenStore:
+    store: TokenStore = request.app.state.store
+    return store
+
+
+def _json(content: Any, status: int = 200) -> JSONResponse:
+    return JSONResponse(content, status)

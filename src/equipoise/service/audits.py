@@ -1,0 +1,344 @@
+"""The audits of a ledger as one server holds them, and one caller at one of them.
+
+An audit has two handles. Commands go through one; threads that come together share a commit, which
+the ledger sees to. Reads go through the other, so that a page never holds up an ask.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from starlette.concurrency import run_in_threadpool
+
+from equipoise.errors import EquipoiseError, LedgerError, UnknownName
+from equipoise.ledger import LiveAudit, Reply, Status, inputs
+from equipoise.ledger import commands as do
+from equipoise.ledger.commands import Command
+from equipoise.ledger.memory import EvidencePoint
+from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.verify import digest
+from equipoise.report import Report
+from equipoise.service.access import Caller, caller_of, decoded
+from equipoise.service.forecast import forecast_of
+from equipoise.service.panels import Panels, panels_of
+from equipoise.service.problems import Problem, problem_of
+from equipoise.service.settings import ServiceSettings
+from equipoise.service.tokens import READERS, Role
+
+__all__ = [
+    "AuditContext",
+    "Auditing",
+    "Commanding",
+    "OpenAudit",
+    "OpenAudits",
+    "Reading",
+    "ReportCache",
+    "may_do",
+]
+
+log = logging.getLogger("equipoise.service")
+
+HELD = 64  # audits that a server keeps open
+POINTS = 60  # of the evidence over time
+SETTLED = ("REVEALED", "CORRECTED", "WITHDRAWN", "WRITTEN_OFF")
+WRITES = ("ask", "tell", "execute", "withdraw")
+
+
+def may_do(role: Role, command: str) -> bool:
+    """Whether a role may send a command, known by its tag."""
+    if command in WRITES:
+        return role in (Role.WRITER, Role.AUDITOR)
+    if command == "approve":
+        return role is Role.APPROVER
+    return role is Role.AUDITOR or (role is Role.APPROVER and command == "reject")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the page of an audit shows.
+
+    People and money are as of ``status.events``; the report, and what the audit will cost in all,
+    as of ``report.status.events``, which may be earlier. No report: it is being made.
+    """
+
+    status: Status
+    panels: Panels
+    report: Report | None = None
+    forecast: dict[str, Any] | None = None
+
+
+class ReportCache:
+    """What an audit's evidence says, brought up to date in the background.
+
+    A fresh process builds the evidence from the whole log, and with many outcomes that takes
+    seconds. So nobody waits for it longer than they want: they see what was reported last.
+    """
+
+    def __init__(self, live: LiveAudit) -> None:
+        self._live = live
+        self._lock = threading.Lock()
+        self._worker = ThreadPoolExecutor(1, "report")
+        self._work: Future[Report] | None = None
+        self._latest: Snapshot | None = None
+        self._trail: list[EvidencePoint] = []
+        self._revised = -1
+        self._took, self._ended = 0.0, 0.0
+
+    def look(self, patience: float) -> Snapshot:
+        """Return the latest, after at most so many seconds."""
+        with self._lock:
+            if self._work is None or self._work.done():
+                status, seen = self._live.status(), self._latest
+                if seen is None or seen.status.head != status.head:
+                    panels = panels_of(self._live, status)
+                    seen = replace(seen or Snapshot(status, panels), status=status, panels=panels)
+                self._latest = seen
+                current = seen.report is not None and seen.report.status.head == status.head
+                if not current and self._rested():
+                    self._begin()
+            work, latest = self._work, self._latest
+        if work is not None:
+            wait([work], timeout=patience)
+        return self._latest or latest  # type: ignore[return-value]
+
+    def report(self) -> Report:
+        """Return the report as of now, however long it takes."""
+        with self._lock:
+            work = self._begin()
+        return work.result()
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self) -> Future[Report]:
+        self._work = self._worker.submit(self._bring_up_to_date)
+        return self._work
+
+    def _rested(self) -> bool:
+        """Whether another report would take little of the processor: at most a quarter."""
+        return time.monotonic() - self._ended >= 3.0 * self._took
+
+    def _bring_up_to_date(self) -> Report:
+        start = time.thread_time()
+        try:
+            status = self._live.status()
+            report = Report.of(self._live, evidence=self._evidence(status))
+            forecast = None if report.decided else forecast_of(self._live)
+            panels = panels_of(self._live, report.status)
+            self._latest = Snapshot(report.status, panels, report, forecast)
+            return report
+        except Exception as error:
+            log.warning("no report", extra={"fields": {"error": str(error)}})
+            raise
+        finally:
+            self._took, self._ended = time.thread_time() - start, time.monotonic()
+
+    def _evidence(self, status: Status) -> tuple[EvidencePoint, ...]:
+        """Return the evidence over time: replayed once, then one point more at each look."""
+        revised = status.late + sum(n.get("corrected", 0) for n in status.actors.values())
+        answers = sum(status.states.get(state, 0) for state in SETTLED)
+        if not self._trail or revised != self._revised:
+            self._trail, self._revised = list(self._live.trace()), revised
+        elif answers > self._trail[-1].answers:
+            now = self._live.so_far()
+            self._trail.append(EvidencePoint(answers, now.lower, now.upper, now.estimate))
+        if len(self._trail) > 2 * POINTS:
+            self._trail = [*self._trail[:-1:2], self._trail[-1]]
+        return tuple(self._trail)
+
+
+class OpenAudit:
+    """One audit: a handle for commands, a handle to read by, and its report."""
+
+    def __init__(self, settings: ServiceSettings, name: str) -> None:
+        self.writer = LiveAudit.open(settings.ledger, name, timeout=settings.wait_seconds)
+        self.row = self.writer.row
+        self.name, self.uid = self.row.name, self.row.uid
+        self.reader = LiveAudit.open(settings.ledger, self.uid)
+        self.reports = ReportCache(self.reader)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.reports.close()
+        self.writer.close_ledger()
+        self.reader.close_ledger()
+
+
+class OpenAudits:
+    """Every audit that this server was asked about."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self._audits: OrderedDict[str, OpenAudit] = OrderedDict()
+        self._uids: dict[str, str] = {}
+        self._heads: dict[int, tuple[int, str]] = {}
+        self._store: Store | None = None
+        self._opening, self._long = threading.Lock(), threading.Lock()
+
+    def known(self, name: str) -> OpenAudit | None:
+        """Return an audit that is open."""
+        return self._audits.get(self._uids.get(name, ""))
+
+    def open(self, name: str) -> OpenAudit:
+        """Return an audit by name or id."""
+        with self._opening:
+            try:
+                uid = self._uids[name] = self._ledger().audit(name).uid
+            except UnknownName:
+                raise Problem("unknown-audit") from None
+            if uid not in self._audits:
+                self._audits[uid] = OpenAudit(self.settings, uid)
+            self._audits.move_to_end(uid)
+            if len(self._audits) > HELD:
+                self._audits.popitem(last=False)[1].close()
+            return self._audits[uid]
+
+    def rows(self) -> list[AuditRow]:
+        """Return the audits of the ledger, oldest first."""
+        return self._ledger().audits()
+
+    @contextmanager
+    def long_work(self) -> Iterator[None]:
+        """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
+        if not self._long.acquire(blocking=False):
+            raise Problem("busy", "another long calculation is under way")
+        try:
+            yield
+        finally:
+            self._long.release()
+
+    def require_ready(self) -> None:
+        """Raise unless the ledger can be written and still holds what this server saw of it."""
+        store = self._ledger()
+        with store.transaction() as connection:
+            connection.run("UPDATE audits SET seq = seq WHERE id = -1")
+        for row in store.audits():
+            seq, own = self._heads.get(row.id, (0, ""))
+            if seq:
+                bodies = list(store.events(row.id, after=seq - 1, upto=seq))
+                if [digest(body) for body in bodies] != [own]:
+                    raise LedgerError(f"event {seq} of {row.name!r} is not the one seen earlier")
+            self._heads[row.id] = (row.seq, row.hash)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        for audit in self._audits.values():
+            audit.close()
+        if self._store is not None:
+            self._store.close()
+
+    def _ledger(self) -> Store:
+        if self._store is None:
+            wait_seconds = self.settings.wait_seconds
+            self._store = Store(self.settings.ledger, create=True, timeout=wait_seconds)
+        return self._store
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """One caller at one audit."""
+
+    caller: Caller
+    audit: OpenAudit
+
+    @property
+    def reader(self) -> LiveAudit:
+        """The handle to read by."""
+        return self.audit.reader
+
+    @property
+    def writer(self) -> LiveAudit:
+        """The handle for commands, in the caller's name."""
+        return self.audit.writer.acting_as(self.caller.name)
+
+    def do(self, command: Command) -> Reply:
+        """Carry out a command in the caller's name."""
+        (result,) = self.results([command])
+        if isinstance(result, Problem):
+            raise result
+        return result
+
+    def results(self, commands: Sequence[Command]) -> list[Reply | Problem]:
+        """Carry out commands in the caller's name; each has a reply, or why not.
+
+        A command that the caller may not send, or a ledger that cannot store, refuses all of them.
+        """
+        if not all(may_do(self.caller.role, command.command) for command in commands):
+            raise Problem("forbidden")
+        checked = [do.checked_or_refused(command) for command in commands]
+        good = [command for command in checked if not isinstance(command, EquipoiseError)]
+        done = iter(self.writer.results(good) if good else ())
+        found: list[Reply | Problem] = []
+        for given, command in zip(commands, checked, strict=True):
+            result = command if isinstance(command, EquipoiseError) else next(done)
+            if isinstance(result, LedgerError):
+                raise self.problem(result, given)
+            if isinstance(result, EquipoiseError):
+                found.append(self.problem(result, given))
+            else:
+                found.append(self._seen(result))
+        if any(isinstance(one, Reply) and one.state == "ERASED" for one in found):
+            self.audit.writer.scrub()
+        return found
+
+    def problem(self, error: EquipoiseError, command: Command) -> Problem:
+        """Say what went wrong, as far as the caller may know."""
+        return problem_of(error, command, tell_all=self.caller.may_know)
+
+    def _seen(self, reply: Reply) -> Reply:
+        """Return what the caller may know of a reply: writers learn what is wanted, no more."""
+        if self.caller.may_know:
+            return reply
+        return Reply(reply.person, reply.state, reply.want, repeated=reply.repeated)
+
+
+def context(*roles: Role) -> Callable[..., Awaitable[AuditContext]]:
+    """Return a dependency that lets these roles in, and says the same to everybody else."""
+
+    async def let_in(
+        request: Request,
+        audit: Annotated[str, Path(min_length=1, description="The audit's name or id.")],
+    ) -> AuditContext:
+        caller, audits = caller_of(request), request.app.state.audits
+        if caller.role not in roles:
+            raise Problem("forbidden")
+        if request.scope["query_string"]:
+            _require_known_query(request)
+        wanted = decoded(audit)
+        try:
+            name = inputs.name("audit", wanted)
+            found = audits.known(name) or await run_in_threadpool(audits.open, name)
+        except (Problem, EquipoiseError) as error:
+            if isinstance(error, LedgerError):
+                raise
+            # whether others exist is not said
+            raise Problem("unknown-audit" if caller.audit is None else "forbidden") from None
+        if not caller.may_see(found.name, found.uid):
+            raise Problem("forbidden")
+        return AuditContext(caller, found)
+
+    return let_in
+
+
+def _require_known_query(request: Request) -> None:
+    """Refuse what would be ignored: somebody who mistypes a limit shall hear of it."""
+    known = getattr(request.scope.get("route"), "dependant", None)
+    names = set() if known is None else {field.alias for field in known.query_params}
+    for name in request.query_params:
+        if name not in names:
+            raise Problem("invalid-input", f"there is no query parameter {name[:40]!a} here")
+
+
+Auditing = Annotated[AuditContext, Depends(context(Role.AUDITOR))]
+Commanding = Annotated[AuditContext, Depends(context(Role.WRITER, Role.AUDITOR, Role.APPROVER))]
+Reading = Annotated[AuditContext, Depends(context(*READERS))]

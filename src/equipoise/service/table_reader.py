@@ -1,0 +1,117 @@
+"""A program that reads one table within limits of memory and time, and answers in JSON.
+
+The service runs it for an uploaded table, as a process of its own: what is in the file can spoil
+nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import BadData, EquipoiseError, InvalidInput
+
+ROWS = 100_000  # people in one upload
+HEADROOM = 3 << 30  # address space that engines reserve without using it
+
+
+def _main() -> None:
+    """Read one table as the job on standard input says; answer on standard output."""
+    job = json.load(sys.stdin)
+    _limit(job["memory"], job["seconds"], job["folder"])
+    try:
+        found: dict[str, Any] = {"found": _rows(job) if "rows" in job else _counts(job)}
+    except MemoryError:
+        return
+    except EquipoiseError as error:
+        found = {"error": str(error)}
+    json.dump(found, sys.stdout)
+
+
+def _limit(memory: int, seconds: int, folder: str) -> None:
+    """Limit this process, and the engine in it, which would rather take what the machine has."""
+    for kind, most in (
+        (resource.RLIMIT_AS, memory + HEADROOM),
+        (resource.RLIMIT_DATA, 2 * memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 2 * memory),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(kind, (most, most))
+    import duckdb
+
+    connect = duckdb.connect
+
+    def limited(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
+        connection = connect(*args, **kwargs)
+        connection.execute(f"SET memory_limit = '{memory // 2}B'")
+        connection.execute("SET threads = 2")
+        connection.execute("SET temp_directory = ?", [folder])
+        return connection
+
+    duckdb.connect = limited
+
+
+def _counts(job: Mapping[str, Any]) -> Any:
+    from equipoise.history import History
+
+    _require_table(job["path"])
+    return History.read(job["path"], positive=job["positive"], **job["columns"]).cells.to_dict()
+
+
+def _rows(job: Mapping[str, Any]) -> list[list[str]]:
+    """Return rows as text, empty where a cell is, or a column that may be left out."""
+    _require_table(job["path"])
+    header, cells = _table(job["path"])
+    for name in job["rows"]:
+        if name not in header:
+            raise InvalidInput(f"the table has no column {name!r}; it has {', '.join(header)}")
+    places = [header.index(n) if n in header else None for n in (*job["rows"], *job["optional"])]
+    return [["" if at is None else row[at] for at in places] for row in cells]
+
+
+def _table(path: str) -> tuple[list[str], list[list[str]]]:
+    import duckdb
+
+    if path.endswith(".xlsx"):
+        from openpyxl import load_workbook
+
+        sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        every = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+        header, cells = (every[0], every[1:]) if every else ([], [])
+    else:
+        try:
+            engine: Any = duckdb.connect()
+            if path.endswith(".csv"):
+                table = engine.read_csv(path, header=True, all_varchar=True)
+            else:
+                table = engine.read_parquet(path)
+            header = list(table.columns)
+            cells = [[_text(cell) for cell in row] for row in table.fetchmany(ROWS + 1)]
+        except duckdb.Error as error:
+            raise BadData(f"cannot read the table: {str(error).splitlines()[0]}") from None
+    if len(cells) > ROWS:
+        raise InvalidInput(f"a table may hold at most {ROWS:,} people; send it in parts")
+    return header, cells
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, bool | float) and cell == int(cell):
+        cell = int(cell)
+    return "" if cell is None else str(cell).strip()
+
+
+def _require_table(path: str) -> None:
+    """Refuse databases in disguise."""
+    with Path(path).open("rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3") or start[8:12] == b"DUCK":
+        raise InvalidInput("a table must be a CSV, Parquet or Excel file; got a database")
+
+
+if __name__ == "__main__":
+    _main()
