@@ -125,7 +125,7 @@ def oracle_tau(world, question, seed: int) -> int:  # type: ignore[no-untyped-de
     By bisection on a logarithmic scale: the error falls in tau but for chance.
     """
     import equipoise as eq
-    from equipoise.audits.tau_precision import paper_tau
+    from equipoise.audits.tau_audits import paper_tau
 
     def errs(tau: int) -> bool:
         sim = eq.simulate(

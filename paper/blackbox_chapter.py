@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from equipoise.audits.tau_precision import paper_epsilon
+from equipoise.audits.tau_audits import paper_epsilon
 from equipoise.question import Question
 from paper.blackbox import (
     NAME,

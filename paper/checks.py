@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from equipoise.audits.tau_precision import paper_epsilon, paper_tau
+from equipoise.audits.tau_audits import paper_epsilon, paper_tau
 from equipoise.bounds import baseline_expectation, family_bound, rs_expectation
 from equipoise.errors import MissingExtra
 from equipoise.mixture import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.audits.tau_precision import paper_tau
+from equipoise.audits.tau_audits import paper_tau
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.mixture.model import MixtureModel
 from equipoise.question import Costs, Question

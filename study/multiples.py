@@ -15,7 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import equipoise as eq
-from equipoise.audits.tau_precision import can_answer
+from equipoise.audits.tau_audits import can_answer
 from equipoise.bounds import rs_expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.base import Audit as Audit
-    from equipoise.audits.baseline import BaselineAudit as BaselineAudit
+    from equipoise.audits.tau_audits import BaselineAudit as BaselineAudit
     from equipoise.audits.exp import ExpAudit as ExpAudit
-    from equipoise.audits.rs import RSAudit as RSAudit
+    from equipoise.audits.tau_audits import RSAudit as RSAudit
     from equipoise.bounds import (
         LowerBound as LowerBound,
         Price as Price,

@@ -101,7 +101,7 @@ class Finding(JsonValue, Shown):
         intervals hold together. None where they separate none, and after any other verdict.
     guaranteed
         Whether the question's error probability is proven for this verdict; not so where a
-        threshold below the proof's was given.
+        threshold below the proof's was given, nor for INCONCLUSIVE, which is no verdict.
     missing
         For INCONCLUSIVE: what would decide, one line each.
     assumptions
@@ -144,8 +144,12 @@ class Finding(JsonValue, Shown):
     currency: str = ""
     decimals: int = 0
 
+    def __post_init__(self) -> None:
+        if self.verdict is Verdict.INCONCLUSIVE:
+            object.__setattr__(self, "guaranteed", False)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; looks, and how money is written, are there where there is any."""
+        """Return plain data; scores, and how money is written, are there where there is any."""
         unsaid = {"score_only": 0, "currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 

@@ -12,9 +12,7 @@ import pytest
 from paper.proof_worlds import lower_bound_pair
 from scipy import stats
 
-from equipoise.audits.baseline import BaselineAudit
-from equipoise.audits.rs import RSAudit
-from equipoise.audits.tau_precision import paper_tau
+from equipoise.audits.tau_audits import BaselineAudit, RSAudit, paper_tau
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.question import Costs, Question
 from equipoise.rates import clopper_pearson

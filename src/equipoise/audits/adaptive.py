@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
-from equipoise.audits.base import Answer, Audit, Step, binary
+from equipoise.audits.base import Answer, Audit, Step
 from equipoise.audits.standing import INTERVAL_SHARE, Standing
-from equipoise.errors import InvalidInput, ProtocolError, require_kind
+from equipoise.errors import InvalidInput, ProtocolError, plain_number, require_kind
 from equipoise.evidence.observation import COIN, Observation
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
@@ -84,7 +84,7 @@ class AdaptiveAudit(Audit):
         assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        if not 0.0 < free_share < 1.0 - INTERVAL_SHARE:
+        if not 0.0 < (plain_number(free_share) or 0.0) < 1.0 - INTERVAL_SHARE:
             raise InvalidInput(
                 f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {free_share!r}"
             )
@@ -147,7 +147,7 @@ class AdaptiveAudit(Audit):
             self._concluded = why
         return super().conclude(why)
 
-    def correct(self, ticket: Ticket, outcome: int) -> None:
+    def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
 
         The label's own factor changes and nothing else. The first may lower the evidence and
@@ -158,20 +158,20 @@ class AdaptiveAudit(Audit):
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
-        outcome = binary("outcome", outcome)
+        label = self._bit("outcome", outcome)
         weighing, spending = self._evidence(), self._spending[ticket.group]
-        more = (outcome == 0) - (weighing.outcome(number) == 0)
+        more = (label == 0) - (weighing.outcome(number) == 0)
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
         if self._sampler is not None and ticket.score_record is not None:
             index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
-            self._sampler.relearn(index, number, score, outcome)
-        weighing.note(number, outcome)
+            self._sampler.relearn(index, number, score, label)
+        weighing.note(number, label)
         if not self._weighs_later:
             self._after_corrections()
 
-    def replay(self, log: Sequence[Step]) -> None:
+    def restore(self, log: Sequence[Step]) -> None:
         """Take in the log of another audit of this kind, to be where that one is.
 
         Labels are weighed together up to the next plan, because nothing follows from one of them
@@ -179,13 +179,13 @@ class AdaptiveAudit(Audit):
         """
         start = 0
         if self._weighing is not None and not self._weighing.takes_coins_only:
-            super().replay(log)
+            super().restore(log)
             return
         while start < len(log):
             stop = self._end_of_stretch(log, start)
             steps, start = log[start:stop], stop
             if len(steps) == 1 or (self._finding is not None and steps[0].kind != "corrected"):
-                super().replay(steps)
+                super().restore(steps)
             elif self._finding is None:
                 self._replay_undecided(steps)
             else:
@@ -289,12 +289,12 @@ class AdaptiveAudit(Audit):
         doubted = verdict is None and answered and self._after_labels() is not None
         if self._finding is not None or verdict is not None or doubted:
             vars(self).update(before)
-            super().replay(steps)
+            super().restore(steps)
 
     def _replay_unweighed(self, steps: Sequence[Step]) -> None:
         self._weighs_later = True
         try:
-            super().replay(steps)
+            super().restore(steps)
         finally:
             self._weighs_later = False
 

@@ -30,6 +30,7 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.free_check import Check, check
+from equipoise.history.live_values import LiveValues
 from equipoise.history.past import Past, require_past
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
@@ -111,11 +112,12 @@ class Audit(ABC):
         What is asked and what answers cost.
     budget
         The most that may be spent, or None. The worst case of a request is reserved when it is
-        made, so the cap is never overspent.
+        made, so the cap is never overspent; only a correction can go beyond it, after the money
+        was used again (:attr:`overrun`).
 
     Examples
     --------
-    >>> from equipoise.audits.rs import RSAudit
+    >>> from equipoise.audits.tau_audits import RSAudit
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
     >>> audit = RSAudit(world.past(), Question(), Costs(), tau=5, budget=1.0)
@@ -173,120 +175,114 @@ class Audit(ABC):
 
     def ask(
         self,
-        group: str,
-        decision: int,
+        group: object,
+        decision: object,
         *,
         score: float | None = None,
         price: float | None = None,
         version: str = "",
         draw: float | None = None,
-        decided: Want | None = None,
         number: int | None = None,
-        score_record: ScoreRecord | None = None,
     ) -> Ticket:
         """Say what is wanted of the person who just arrived.
 
         Parameters
         ----------
+        group
+            The group's name. Where the past was read from a table, also as the table writes it,
+            the values of several group columns as a tuple.
+        decision
+            1 or "approved", 0 or "denied"; or as the table of past decisions writes it.
         score, version
             What a model, of some version, says about this person's outcome: any number, in any
-            unit, the higher or the lower the better. Audits that look before they ask use it.
+            unit, the higher or the lower the better. Audits with ``assist`` use it.
         price
             What this person's label costs if it is 0, instead of the audit's costs.
         draw
             A number of [0, 1) that nobody who gave score and price could foresee; the audit draws
             one itself if it is left out.
-        decided, number, score_record
-            For a replay: what was wanted then stands, under the number that it had, whatever the
-            audit would want now.
+        number
+            The ticket's number, where a ledger counts people itself; the next one if left out.
         """
-        if not isinstance(group, str) or group not in self.cells:
-            raise UnknownName("group", group, self.cells.groups)
-        decision = binary("decision", decision)
+        name, bit = self._group(group), self._bit("decision", decision)
         require_seen(self.assist, score, price)
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
-        want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
-        hold = self._worst_cost(group, decision, want)
-        if hold > 0.0 and hold > self.available:
-            want = Want.NOTHING
-            if self.closes_for_good:
-                self._closed.add(group)
-        if want is Want.NOTHING and self._finding is None:
-            self._give_up_if_broke()
         number = self._issued if number is None else number
-        if decided is not None:
-            want = decided
-        elif want is Want.LABEL and decision == 0:
-            score_record = self._score_record(group, number, score, price, version, draw)
-            want = Want.LABEL if score_record is None or score_record.asked else Want.SCORE_ONLY
-        hold = self._worst_cost(group, decision, want, score_record)
-        ticket = Ticket(number, group, decision, want, hold, score_record)
-        self._issued = ticket.number + 1
-        if want is not Want.NOTHING:
-            if want is not Want.SCORE_ONLY:
-                self._order.append(ticket)
-                self._open[ticket.number] = ticket
-            if decision == 0:
-                self._book_request(ticket)
+        want, record = self._decide_want(name, bit), None
+        if want is Want.LABEL and bit == 0:
+            record = self._score_record(name, number, score, price, version, draw)
+            want = Want.LABEL if record is None or record.asked else Want.SCORE_ONLY
+        hold = self._worst_cost(name, bit, want, record)
+        ticket = Ticket(number, name, bit, want, hold, record)
+        self._issue(ticket)
         return ticket
 
     def tell(
-        self, ticket: Ticket, outcome: int | None = None, features: Features | None = None
+        self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
-        """Bring what the ticket wanted."""
+        """Bring what the ticket wanted: 1 or "good", 0 or "bad", or as the past's table writes it.
+
+        Exp-Audit's tickets may want ``features`` in place of an outcome.
+        """
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
-            outcome = binary("outcome", outcome)
-        elif features is None or outcome is not None:
+            self._settle(Answer(ticket, self._bit("outcome", outcome), features))
+            return
+        if features is None or outcome is not None:
             raise InvalidInput(
                 f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
             )
-        self._settle(Answer(ticket, outcome, features))
-
-    def check_features(self, group: str, features: Features) -> None:  # noqa: B027
-        """Refuse features that :meth:`tell` would refuse; an audit that asks for none takes any."""
+        self._settle(Answer(ticket, None, features))
 
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
         """Say that the answer will never come; it stays unknown and counts against the auditor.
 
-        ``cost`` is what the request cost all the same; the feature price if left out.
+        ``cost`` is what the request cost all the same, at most what was held for it; the feature
+        price if left out.
         """
         self._require_open(ticket)
+        if cost is not None:
+            require_non_negative("cost", cost)
+            if cost > ticket.hold * (1.0 + 1e-12):
+                raise InvalidInput(
+                    f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+                    f"is held for ticket {ticket}; got {cost!r}"
+                )
         if cost is not None and ticket.decision == 0:
             feature = self.costs.of(ticket.group).feature
             self._spending[ticket.group].adjustment += cost - feature
             self._adjusted[ticket.number] = cost - feature
         self._settle(Answer(ticket))
 
-    def correct(self, ticket: Ticket, outcome: int) -> None:
-        """Replace an outcome that was told, or bring one after the request was withdrawn."""
+    def correct(self, ticket: Ticket, outcome: object) -> None:
+        """Replace an outcome that was told, or bring one after the request was withdrawn.
+
+        A good outcome that turns out bad costs its price after all. If the money was used for
+        other people meanwhile, that is an :attr:`overrun` of the budget.
+        """
         raise ProtocolError(
             f"a {self.name} audit cannot change the answer to ticket {ticket}; make a new audit "
             "and bring it the right answers"
         )
 
-    def replay(self, log: Sequence[Step]) -> None:
+    def restore(self, log: Sequence[Step]) -> None:
         """Take in the log of another audit of this kind, to be where that one is.
 
-        What was wanted stands. Where answers cannot be corrected in place they count from the
-        beginning as they are known now.
+        What was wanted stands, whatever this audit would want now. Where answers cannot be
+        corrected in place they count from the beginning as they are known now.
         """
         for step in log if self.correctable else as_corrected(log):
             ticket = step.ticket
             if step.kind == "asked":
-                self.ask(
-                    *(ticket.group, ticket.decision),
-                    decided=ticket.want,
-                    number=ticket.number,
-                    score_record=ticket.score_record,
-                )
+                self._issued = ticket.number
+                self._decide_want(ticket.group, ticket.decision)  # it may end the audit
+                self._issue(ticket)
             elif step.kind == "told":
                 self.tell(ticket, step.outcome, step.features)
             elif step.kind == "withdrawn":
                 self.withdraw(ticket, cost=step.cost)
             else:
-                assert step.outcome is not None
                 self.correct(ticket, step.outcome)
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
@@ -341,13 +337,12 @@ class Audit(ABC):
     @property
     def available(self) -> float:
         """Money that may still be committed."""
-        if self.budget is None:
-            return math.inf
-        committed = 0.0
-        for group, spending in self._spending.items():  # one pass: this runs on every ask
-            costs = self.costs.of(group)
-            committed += spending.cost(costs) + spending.reserved(costs)
-        return self.budget - committed
+        return math.inf if self.budget is None else max(self._left(), 0.0)
+
+    @property
+    def overrun(self) -> float:
+        """Money beyond the budget: corrections that came after the money was used again."""
+        return 0.0 if self.budget is None else max(-self._left(), 0.0)
 
     @property
     def is_broke(self) -> bool:
@@ -374,6 +369,14 @@ class Audit(ABC):
         """Requests without an answer."""
         return len(self._open)
 
+    def _left(self) -> float:
+        assert self.budget is not None
+        committed = 0.0
+        for group, spending in self._spending.items():  # one pass: this runs on every ask
+            costs = self.costs.of(group)
+            committed += spending.cost(costs) + spending.reserved(costs)
+        return self.budget - committed
+
     # -- what a subclass provides ---------------------------------------------------------------
 
     @abstractmethod
@@ -393,6 +396,42 @@ class Audit(ABC):
         return min(self.costs.of(group).worst for group in self.cells)
 
     # -- bookkeeping ----------------------------------------------------------------------------
+
+    def _group(self, group: object) -> str:
+        name = group if isinstance(group, str) and group in self.cells else self._said.group(group)
+        if name not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        return name
+
+    def _bit(self, role: str, value: object) -> int:
+        return binary(role, self._said.bit(role, value) if isinstance(value, str) else value)
+
+    @cached_property
+    def _said(self) -> LiveValues:
+        return LiveValues(self.cells, getattr(self.history, "coding", None))
+
+    def _decide_want(self, group: str, decision: int) -> Want:
+        """Return what is wanted and can be paid; the audit may end because nothing can be."""
+        want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
+        hold = self._worst_cost(group, decision, want)
+        if hold > 0.0 and hold > self.available:
+            want = Want.NOTHING
+            if self.closes_for_good:
+                self._closed.add(group)
+        if want is Want.NOTHING and self._finding is None:
+            self._give_up_if_broke()
+        return want
+
+    def _issue(self, ticket: Ticket) -> None:
+        """Enter a request in the books."""
+        self._issued = ticket.number + 1
+        if ticket.want is Want.NOTHING:
+            return
+        if ticket.want is not Want.SCORE_ONLY:
+            self._order.append(ticket)
+            self._open[ticket.number] = ticket
+        if ticket.decision == 0:
+            self._book_request(ticket)
 
     def _settle(self, answer: Answer) -> None:
         ticket = answer.ticket

@@ -8,15 +8,11 @@ audits reads this table: the public names, simulations, plans, ledgers and the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from inspect import Parameter, signature
-from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equipoise.errors import InvalidInput, UnknownName, require_kind
+from equipoise.errors import UnknownName, require_kind
 
 if TYPE_CHECKING:
     from equipoise.audits.base import Audit
@@ -24,20 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["AUDITS", "Entry", "audit_class", "check_options", "options_of", "resolve"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An audit of the catalogue.
+class Entry(NamedTuple):
+    """An audit: its class, and functions that foretell its cost and draw its runs at once.
 
-    Attributes
-    ----------
-    audit
-        Its class; what its constructor takes besides history, question and costs are its options.
-    forecast
-        A function of history, question, costs and a progress that returns a
-        :class:`~equipoise.planning.Forecast`, or None if the audit cannot answer the metric.
-    draws
-        A function of a simulation's setting that returns all its runs at once, or None where it
-        does not cover the setting; left out, every run is made label by label.
+    ``forecast`` takes history, question, costs and a progress and returns a
+    :class:`~equipoise.planning.Forecast`, or None if the audit cannot answer the metric. ``draws``
+    takes a simulation's setting and returns all its runs, or None where it does not cover the
+    setting; left out, every run is made label by label.
     """
 
     audit: str
@@ -51,7 +40,7 @@ AUDITS: dict[str, Entry] = {
         forecast="equipoise.planning.adaptive_forecast:forecast_adaptive",
     ),
     "baseline": Entry(
-        audit="equipoise.audits.baseline:BaselineAudit",
+        audit="equipoise.audits.tau_audits:BaselineAudit",
         forecast="equipoise.planning.tau_audit_forecast:forecast_baseline",
         draws="equipoise.simulation.tau_audit_draws:draw",
     ),
@@ -61,17 +50,10 @@ AUDITS: dict[str, Entry] = {
         draws="equipoise.simulation.exp_draws:draw",
     ),
     "rs": Entry(
-        audit="equipoise.audits.rs:RSAudit",
+        audit="equipoise.audits.tau_audits:RSAudit",
         forecast="equipoise.planning.tau_audit_forecast:forecast_rs",
         draws="equipoise.simulation.tau_audit_draws:draw",
     ),
-}
-
-_WORDS: dict[type, tuple[type, str]] = {
-    bool: (bool, "true or false"),
-    int: (Integral, "a whole number"),
-    float: (Real, "a number"),
-    str: (str, "a text"),
 }
 
 
@@ -104,31 +86,24 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
     return found
 
 
-@cache
-def options_of(audit: type[Audit]) -> Mapping[str, Any]:
-    """Return the options of an audit and their types.
+def options_of(audit: type[Audit]) -> tuple[str, ...]:
+    """Return the options of an audit: what its constructor takes by keyword alone.
 
     Examples
     --------
-    >>> list(options_of(audit_class("rs")))
-    ['tau', 'reuse_labels', 'budget']
+    >>> options_of(audit_class("rs"))
+    ('tau', 'reuse_labels', 'budget')
     """
-    try:
-        found = signature(audit, eval_str=True).parameters.values()
-    except NameError:  # a type that only a type checker imports
-        found = signature(audit).parameters.values()
-    return {p.name: p.annotation for p in found if p.kind is Parameter.KEYWORD_ONLY}
+    taken = signature(audit).parameters.values()
+    return tuple(p.name for p in taken if p.kind is Parameter.KEYWORD_ONLY)
 
 
 def check_options(
     audit: type[Audit], options: Mapping[str, object], *, without: Sequence[str] = ()
 ) -> None:
-    """Raise unless the audit has these options and takes such values.
+    """Raise unless the audit has these options; their values are checked by its constructor.
 
-    Parameters
-    ----------
-    without
-        Options that are given in another way here.
+    Options named in ``without`` are given in another way here.
 
     Examples
     --------
@@ -137,32 +112,11 @@ def check_options(
     equipoise.errors.UnknownName: unknown option of the audit 'adaptive': 'tau'. Known: budget,
     free_share, assist. These audits have it: baseline, exp, rs
     """
-    known = {name: hint for name, hint in options_of(audit).items() if name not in without}
-    for name, value in options.items():
+    known = [name for name in options_of(audit) if name not in without]
+    for name in options:
         if name not in known:
             having = [kind for kind in AUDITS if name in options_of(audit_class(kind))]
             remedy = f"These audits have it: {', '.join(having)}" if having else ""
             if name in without:
                 remedy = f"{name!r} is given by itself here, not as an option"
-            kind = f"option of the audit {audit.name!r}:"
-            raise UnknownName(kind, name, known, remedy=remedy)
-        if (wanted := _misfit(known[name], value)) is not None:
-            raise InvalidInput(
-                f"option {name!r} of the audit {audit.name!r} must be {wanted}; got {value!r}"
-            )
-
-
-def _misfit(hint: Any, value: object) -> str | None:
-    """Return what a type asks for if the value is nothing of the kind."""
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None and NoneType in kinds:
-        return None
-    kind = next(k for k in kinds if k is not NoneType)
-    if get_origin(kind) is Literal:
-        choices = get_args(kind)
-        return None if value in choices else f"one of {', '.join(map(str, choices))}"
-    if kind not in _WORDS:
-        return None  # a value of the audit's own making, which it checks itself
-    allowed, words = _WORDS[kind]
-    wrong = not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool)
-    return words if wrong else None
+            raise UnknownName(f"option of the audit {audit.name!r}:", name, known, remedy=remedy)

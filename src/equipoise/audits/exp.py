@@ -9,10 +9,18 @@ from typing import ClassVar, cast
 import numpy as np
 
 from equipoise.audits.base import Answer, Audit, Features, Spending
-from equipoise.audits.rate_findings import finding_from_rates, inconclusive
-from equipoise.audits.rs import RSAudit
-from equipoise.audits.tau_audit import Online, checked_tau, rows_missing
-from equipoise.audits.tau_precision import level_of, outcomes_of
+from equipoise.audits.tau_audits import (
+    FAIR_SAMPLE,
+    ApprovalShares,
+    Online,
+    RSAudit,
+    checked_tau,
+    finding_from_rates,
+    inconclusive,
+    level_of,
+    outcomes_of,
+    rows_missing,
+)
 from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
@@ -128,6 +136,7 @@ class ExpAudit(Audit):
         self.trust_model = trust_model
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self.books = {phase: {g: Spending() for g in self.cells} for phase in PHASES}
+        self._approvals = ApprovalShares(history)
         self._begins = {"coarse": 0}  # phase -> number of its first ticket
         self._fallback_kind = fallback
         self.label_audit: Audit | None = None
@@ -138,7 +147,7 @@ class ExpAudit(Audit):
         self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
         for group, size in self.model.denied_features.items():
             self.book("learning", group, labels=0, failures=0, features=size)
-        if self.available < 0.0:
+        if self.overrun > 0.0:
             raise InvalidInput(
                 f"'budget' must cover the {self.cost:,.10g} that the features of denied people "
                 f"cost who taught the decision-maker's rule; got {budget!r}"
@@ -166,16 +175,12 @@ class ExpAudit(Audit):
     # -- the protocol ----------------------------------------------------------------------------
 
     def tell(
-        self, ticket: Ticket, outcome: int | None = None, features: Features | None = None
+        self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
         """Bring what the ticket wanted; features must be a vector that the model's family knows."""
         if ticket.want is Want.FEATURES and features is not None:
             features = self._vector(ticket.group, features)
         super().tell(ticket, outcome, features)
-
-    def check_features(self, group: str, features: Features) -> None:
-        """Refuse features that the model's family does not know."""
-        self._vector(group, features)
 
     def _vector(self, group: str, features: Features) -> Features:
         law = self.model.of(group)[0]
@@ -242,6 +247,8 @@ class ExpAudit(Audit):
             else:
                 self.label_audit.tell(answer.ticket, answer.outcome)
             return self._handed_back()
+        if (why := self._approvals.see(group, answer.ticket.decision)) is not None:
+            return inconclusive(self, why, (FAIR_SAMPLE,))
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
             return None  # asked for before it was known that no more was needed
         if phase == "coarse":
@@ -368,6 +375,8 @@ class ExpAudit(Audit):
         return rs_expectation(world, self.fallback_question, self.costs, tau=self._own_tau).cost
 
     def _weigh(self) -> Finding | None:
+        if (why := self._approvals.contradiction()) is not None:
+            return inconclusive(self, why, (FAIR_SAMPLE,))
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
             counts = self._counts[group]

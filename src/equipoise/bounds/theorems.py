@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.audits.tau_precision import level_of, outcomes_of, paper_tau
+from equipoise.audits.tau_audits import level_of, outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question

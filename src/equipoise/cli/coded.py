@@ -2,59 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.errors import InvalidInput, UnknownName
-from equipoise.history.coding import Coding
-from equipoise.history.values import STANDARD, is_missing, key_of
+from equipoise.errors import UnknownName
+from equipoise.history.live_values import LiveValues
 
-__all__ = ["CodedRows", "LiveValues"]
-
-
-PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
-
-
-class LiveValues:
-    """What is said of one person: groups by name, in any case, decisions and outcomes as 0/1.
-
-    Where the past was read from a table its words are understood as well.
-    """
-
-    def __init__(self, groups: Iterable[str], coding: Mapping[str, Any]) -> None:
-        self.coding = Coding.from_dict(coding) if coding else None
-        self._groups: dict[str, list[str]] = {}
-        for name in groups:
-            self._groups.setdefault(key_of(name), []).append(name)
-
-    def group(self, value: object) -> str:
-        """Return the group that a value stands for; one that is unknown is left to the audit."""
-        named = self._groups.get(key_of(value), [])
-        if value in named or len(named) == 1:
-            return str(value) if value in named else named[0]
-        if self.coding is not None and len(self.coding.grouping.labels) == 1:
-            return self.coding.group_of([value])
-        return str(value)
-
-    def bit(self, role: str, value: object) -> Any:
-        """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
-        key, coding = key_of(value), self.coding
-        if (plain := STANDARD.get(key)) is not None:
-            if coding is not None and getattr(coding, role).bit(value) == 1 - plain:
-                one, zero = PLAIN[role]
-                raise InvalidInput(
-                    f"{role!r} of {value!r} may mean either: the past's column "
-                    f"{getattr(coding.columns, role)!r} was read the other way round; say {one!r} "
-                    f"or {zero!r}, or give a file with that column"
-                )
-            return plain
-        if key in PLAIN[role] and (coding is None or getattr(coding, role).bit(value) is None):
-            return int(key == PLAIN[role][0])
-        return value if coding is None else coding.bit_of(role, value)
-
-    def is_missing(self, value: object) -> bool:
-        """Whether a value stands for none."""
-        return is_missing(value, () if self.coding is None else self.coding.missing_values)
+__all__ = ["CodedRows"]
 
 
 class CodedRows:

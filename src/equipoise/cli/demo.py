@@ -69,7 +69,7 @@ class Story(JsonValue):
 
 def _live_through(progress: Progress) -> Story:
     from equipoise.audits.adaptive import AdaptiveAudit
-    from equipoise.audits.rs import RSAudit
+    from equipoise.audits.tau_audits import RSAudit
     from equipoise.bounds import lower_bound
     from equipoise.free_check import check
     from equipoise.planning import plan

@@ -81,7 +81,7 @@ class Memory:
         """The audit as of the last entry."""
         if self._audit is None:
             audit = build(self.settings, self.cap)
-            audit.replay(list(self._steps()))
+            audit.restore(list(self._steps()))
             self._audit = audit
         return self._audit
 
@@ -106,7 +106,7 @@ class Memory:
         for end, step in enumerate(steps, start=1):
             answers += step.kind != "asked"
             if step.kind != "asked" and (answers % every == 0 or answers == answered):
-                audit.replay(steps[start:end])
+                audit.restore(steps[start:end])
                 start = end
                 found.append(_look(audit, answers))
         return tuple(found)
@@ -126,7 +126,7 @@ class Memory:
             row.append(to_score_event(ticket.score_record))
         self.log.append(row)
         if self._audit is not None and not by_audit:
-            self._audit.replay([Step("asked", ticket)])
+            self._audit.restore([Step("asked", ticket)])
 
     def told(
         self,
@@ -139,13 +139,13 @@ class Memory:
         self.log.append([TOLD, ticket.number, UNTOLD if outcome is None else outcome, person])
         if self._audit is not None:
             vector = features if features is not None or not person else self._features(person)
-            self._audit.replay([Step("told", ticket, outcome, _array(vector))])
+            self._audit.restore([Step("told", ticket, outcome, _array(vector))])
 
     def withdrawn(self, ticket: Ticket, cost: int) -> None:
         """Enter that the answer will not come."""
         self.log.append([WITHDRAWN, ticket.number, cost])
         if self._audit is not None:
-            self._audit.replay([Step("withdrawn", ticket, cost=float(cost))])
+            self._audit.restore([Step("withdrawn", ticket, cost=float(cost))])
 
     def corrected(self, ticket: Ticket, outcome: int) -> None:
         """Enter another outcome of a request that was settled."""

@@ -103,6 +103,11 @@ class Settings:
                 inputs.whole("max_price", assist.max_price)
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
+        if self.stream == "denied" and audit_class(self.audit).looks_at_approved:
+            raise InvalidInput(
+                f"'stream' must be 'everybody' for the audit {self.audit!r}, which counts approved "
+                "people as well; leave out --denied-only, or choose the adaptive audit"
+            )
         if not 0.0 < self.lottery <= 1.0:
             raise InvalidInput(f"'lottery' must be in (0, 1]; got {self.lottery!r}")
         if self.overdue_after is not None and not self.overdue_after > 0:

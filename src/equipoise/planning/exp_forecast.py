@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from equipoise.audits.tau_precision import can_answer, level_of
+from equipoise.audits.tau_audits import can_answer, level_of
 from equipoise.bounds import Price, exp_bound, rs_expectation
 from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.display import Progress, silent

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from equipoise.audits.baseline import BaselineAudit
-from equipoise.audits.rs import RSAudit
-from equipoise.audits.tau_audit import TauAudit, rows_missing
-from equipoise.audits.tau_precision import can_answer, outcomes_of, paper_tau
+from equipoise.audits.tau_audits import (
+    BaselineAudit,
+    RSAudit,
+    TauAudit,
+    can_answer,
+    outcomes_of,
+    paper_tau,
+    rows_missing,
+)
 from equipoise.bounds import Price, baseline_bound, baseline_expectation, rs_bound, rs_expectation
 from equipoise.display import Progress, silent
 from equipoise.history.past import Past

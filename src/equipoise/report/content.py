@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.audits.tau_precision import can_answer
+from equipoise.audits.tau_audits import can_answer
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval

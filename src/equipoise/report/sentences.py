@@ -33,8 +33,8 @@ def in_words(question: Question) -> str:
 
 def guarantee(report: Report) -> str:
     """Return what the verdict promises."""
-    question = report.question
-    if not report.finding.guaranteed:
+    question, finding = report.question, report.finding
+    if not finding.guaranteed and finding.verdict is not Verdict.INCONCLUSIVE:
         return (
             "This audit was run with a smaller threshold than its theorem asks for. Its answer "
             "is the published algorithm's, but no error probability is proven for it."

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.rate_findings import compare_rates, rate_intervals
-from equipoise.audits.tau_audit import TauAudit, checked_tau
-from equipoise.audits.tau_precision import outcomes_of, paper_tau, relative_error
+from equipoise.audits.tau_audits import (
+    TauAudit,
+    checked_tau,
+    compare_rates,
+    impossible_rate,
+    outcomes_of,
+    paper_tau,
+    rate_intervals,
+    relative_error,
+)
 from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.cells import Cells, GroupCells
-from equipoise.free_check import free_interval
+from equipoise.errors import require_kind
+from equipoise.free_check import check
 from equipoise.history import History, Past
 from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Verdict
@@ -34,13 +42,14 @@ def draw(setting: Setting) -> Draws | None:
         return None
     assert issubclass(setting.audit, TauAudit)
     world = CellWorld(setting.world.cells, setting.world.r)
-    tau = setting.options.get("tau")
+    tau, reuse = setting.options.get("tau"), setting.options.get("reuse_labels", False)
+    require_kind("reuse_labels", reuse, bool, "true or false")
     case = _Case(
         setting=setting,
         world=world,
         outcomes=outcomes,
         tau=paper_tau(setting.question, len(world.cells)) if tau is None else checked_tau(tau),
-        reuse=bool(setting.options.get("reuse_labels", False)),
+        reuse=bool(reuse),
         blocks=[[a] for a in range(len(world.cells))]
         if setting.audit.within_group
         else [list(range(len(world.cells)))],
@@ -128,7 +137,9 @@ def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -
     low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
     estimate, lower, upper = compare_rates(ratios, low, high, setting.question.comparison)
     limit = setting.question.gamma + setting.question.epsilon / 2.0
-    draws.verdict[ready] = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    impossible = impossible_rate(ratios, case.tau).any(axis=(1, 2))
+    draws.verdict[ready] = np.where(impossible, Verdict.INCONCLUSIVE.value, verdict)
     draws.cost[ready], draws.labels[ready] = cost, labels
     draws.estimate[ready], draws.lower[ready], draws.upper[ready] = estimate, lower, upper
 
@@ -153,15 +164,20 @@ def _online(case: _Case, block: list[int], repeats: int) -> tuple[Floats, Ints, 
 
 
 def _fill_dry(case: _Case, drawn: Ints | None, dry: NDArray[np.bool_], draws: Draws) -> None:
-    """Fill in what the past alone establishes where it ran dry."""
+    """Fill in what the free check says where the past ran dry."""
     if drawn is None:
-        lower, upper = free_interval(case.world.past(), case.setting.question)
-        draws.lower[dry], draws.upper[dry] = lower, upper
+        free = check(case.world.past(), case.setting.question)
+        draws.verdict[dry], draws.lower[dry], draws.upper[dry] = (
+            free.verdict,
+            free.lower,
+            free.upper,
+        )
         return
     for repeat in np.flatnonzero(dry & (drawn.sum(axis=2) > 0).all(axis=1)):
         counts = drawn[repeat][:, [1, 0, 2]]
         cells = Cells(
             {g: GroupCells(*row.tolist()) for g, row in zip(case.world.groups, counts, strict=True)}
         )
-        lower, upper = free_interval(History.from_cells(cells), case.setting.question)
-        draws.lower[repeat], draws.upper[repeat] = lower, upper
+        free = check(History.from_cells(cells), case.setting.question)
+        draws.verdict[repeat] = free.verdict
+        draws.lower[repeat], draws.upper[repeat] = free.lower, free.upper

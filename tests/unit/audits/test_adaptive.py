@@ -21,6 +21,7 @@ from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
+from tests.unit.audits.forced import ask_for_label
 
 WORLD = CellWorld.from_shares(
     {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.20, 0.12, 0.68, 0.40)}, shares={"A": 0.6, "B": 0.4}
@@ -278,7 +279,7 @@ def test_the_order_in_which_answers_are_told_changes_no_evidence() -> None:
         rng, shuffle = np.random.default_rng(7), np.random.default_rng(order)
         for _ in range(20):
             batch = [
-                (audit.ask(group, 0, decided=Want.LABEL), int(rng.random() < 0.4))
+                (ask_for_label(audit, group), int(rng.random() < 0.4))
                 for group in ("g0", "g1", "g0", "g1")
             ]
             for i in shuffle.permutation(len(batch)):
@@ -294,7 +295,7 @@ def test_the_order_in_which_answers_are_told_changes_no_evidence() -> None:
 def told(audit: AdaptiveAudit, labels: int, r: float = 0.4) -> list[tuple[Ticket, int]]:
     rng, out = np.random.default_rng(0), []
     for i in range(labels):
-        ticket = audit.ask(("g0", "g1")[i % 2], 0, decided=Want.LABEL)
+        ticket = ask_for_label(audit, ("g0", "g1")[i % 2])
         out.append((ticket, int(rng.random() < r)))
         audit.tell(*out[-1])
     return out
@@ -307,7 +308,7 @@ def test_a_corrected_audit_is_the_audit_that_was_told_rightly() -> None:
     )
     answers = told(right, 30)
     for ticket, _ in answers:
-        wrong.ask(ticket.group, 0, decided=Want.LABEL)
+        ask_for_label(wrong, ticket.group)
     for ticket, outcome in answers:
         wrong.tell(ticket, 1 - outcome)
     for ticket, outcome in answers:
@@ -337,7 +338,7 @@ def test_a_correction_takes_a_verdict_back_and_a_late_outcome_brings_it() -> Non
 
 def test_an_outcome_after_the_withdrawal_costs_what_it_costs() -> None:
     audit = AdaptiveAudit(groups(2).past(), QUESTION, Costs(1.0, 5.0))
-    ticket = audit.ask("g0", 0, decided=Want.LABEL)
+    ticket = ask_for_label(audit, "g0")
     audit.withdraw(ticket, cost=0.25)
     assert audit.cost == 0.25
     audit.correct(ticket, 0)
@@ -347,13 +348,13 @@ def test_an_outcome_after_the_withdrawal_costs_what_it_costs() -> None:
     with pytest.raises(InvalidInput, match="'outcome' must be 0 or 1"):
         audit.correct(ticket, 2)
     with pytest.raises(ProtocolError, match="no answer yet"):
-        audit.correct(audit.ask("g1", 0, decided=Want.LABEL), 1)
+        audit.correct(ask_for_label(audit, "g1"), 1)
 
 
 def test_a_pickled_audit_goes_on_where_it_was() -> None:
     audit = audited(groups(2), Question(gamma=0.1, epsilon=0.02))
     told(audit, 40)
-    audit.ask("g0", 0, decided=Want.LABEL)
+    ask_for_label(audit, "g0")
     again = pickle.loads(pickle.dumps(audit))
     for each in (audit, again):
         told(each, 5)

@@ -77,8 +77,8 @@ def test_a_replay_ends_where_the_audit_is(
     assert (None if audit.finding is None else audit.finding.verdict) is end
     for cut in (0, len(log) // 2, len(log)):
         again = made(gamma, budget)
-        again.replay(log[:cut])
-        again.replay(log[cut:])
+        again.restore(log[:cut])
+        again.restore(log[cut:])
         assert standing(again) == standing(audit)
 
 
@@ -88,5 +88,5 @@ def test_a_replay_weighs_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = made(0.25, None)
     log, looks, weigh = run(audit, 250, seed=2), [], Weighing.weigh
     monkeypatch.setattr(Weighing, "weigh", lambda self: (looks.append(1), weigh(self))[1])
-    made(0.25, None).replay(log)
+    made(0.25, None).restore(log)
     assert len(looks) < len(log) / 5

@@ -11,7 +11,7 @@ import pytest
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
-from equipoise.audits.rs import RSAudit
+from equipoise.audits.tau_audits import RSAudit
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import run, simulate
@@ -89,7 +89,7 @@ def test_people_are_looked_at_and_some_are_asked() -> None:
 def test_a_replay_leads_to_the_same_place() -> None:
     first, second = start(assist=Assist()), start(assist=Assist())
     log = told(first, 2, most=900)
-    second.replay(log)
+    second.restore(log)
     assert second.cost == first.cost
     assert (second.finding is None) == (first.finding is None)
     for a, b in zip(first._weighing.unfair_set, second._weighing.unfair_set, strict=True):  # type: ignore[union-attr]

@@ -18,14 +18,14 @@ from equipoise.worlds import CellWorld
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 WRONG = [
     ("adaptive", {"tau": 500}, r"option of the audit 'adaptive': 'tau'.* have it: baseline, exp"),
-    ("adaptive", {"free_share": "much"}, "'free_share' .* must be a number; got 'much'"),
+    ("adaptive", {"free_share": "much"}, "'free_share' must be .*; got 'much'"),
     ("adaptive", {"free_share": 2.0}, r"'free_share' must be in \(0, 0.96\)"),
     ("rs", {"tua": 5}, "'tua'. Did you mean 'tau'"),
-    ("rs", {"tau": "5"}, "'tau' .* must be a whole number; got '5'"),
-    ("rs", {"tau": True}, "'tau' .* must be a whole number; got True"),
+    ("rs", {"tau": "5"}, "'tau' must be a whole number .*; got '5'"),
+    ("rs", {"tau": True}, "'tau' must be a whole number .*; got True"),
     ("rs", {"tau": 0}, "'tau' must be a whole number of at least 1"),
-    ("baseline", {"reuse_labels": "yes"}, "'reuse_labels' .* must be true or false"),
-    ("exp", {"weights": 3}, "'weights' .* must be a text"),
+    ("baseline", {"reuse_labels": "yes"}, "'reuse_labels' must be true or false"),
+    ("exp", {"weights": 3}, "unknown weights '3'"),
 ]
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.question import Costs, Question, Ticket, Verdict
 from equipoise.worlds import CellWorld
+from tests.unit.audits.forced import ask_for_label
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.0), "B": (0.3, 0.1, 0.6, 1.0)})
 QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.05)
 
 
 def requests(audit: AdaptiveAudit, labels: int) -> list[Ticket]:
-    return [audit.ask(WORLD.groups[i % 2], 0, decided=Want.LABEL) for i in range(labels)]
+    return [ask_for_label(audit, WORLD.groups[i % 2]) for i in range(labels)]
 
 
 def test_one_label_that_is_out_holds_nothing_up() -> None:

@@ -8,13 +8,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from equipoise.audits.baseline import BaselineAudit
-from equipoise.audits.rate_findings import compare_rates, rate_intervals
-from equipoise.audits.rs import RSAudit
-from equipoise.audits.tau_audit import Online, TauAudit
-from equipoise.audits.tau_precision import can_answer, paper_tau
+from equipoise.audits.tau_audits import (
+    ApprovalShares,
+    BaselineAudit,
+    Online,
+    RSAudit,
+    TauAudit,
+    can_answer,
+    compare_rates,
+    impossible_rate,
+    paper_tau,
+    rate_intervals,
+)
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
+from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.history.past import Goal, Past
 from equipoise.question import Costs, Question, Verdict, Want
@@ -187,12 +195,71 @@ def test_a_dry_past_is_said_before_anything_is_spent() -> None:
 
 
 def test_a_group_that_is_never_approved_runs_dry() -> None:
-    world = CellWorld.from_shares({"A": (0.5, 0.5, 0.0, 0.0), "B": (0.0, 0.0, 1.0, 0.4)})
+    world = CellWorld.from_shares({"A": (0.01, 0.01, 0.98, 0.3), "B": (0.0, 0.0, 1.0, 0.4)})
     finding = RSAudit(world.past(), Question(), Costs(), tau=5).finding
     assert finding is not None
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert len(finding.missing) == 1
     assert "none were found" in finding.missing[0]
+
+
+@pytest.mark.parametrize("kind", [RSAudit, BaselineAudit])
+def test_where_the_past_runs_dry_the_free_check_answers_at_its_own_level(
+    kind: type[TauAudit],
+) -> None:
+    cells = {"A": GroupCells(4_000, 4_000, 10), "B": GroupCells(40, 30, 8_000)}
+    past = History.from_cells(Cells(cells))
+    finding = kind(past, Question(delta=0.02), Costs(), tau=500).finding
+    assert finding is not None
+    assert finding.verdict is check(past, Question(delta=0.02)).verdict is Verdict.UNFAIR
+    assert (finding.guaranteed, finding.cost) == (True, 0.0)
+    (said,) = (line for line in finding.assumptions if "run dry" in line)
+    assert "at most 0.02;" in said
+    assert said.endswith("together wrong with probability at most 0.04")
+
+
+@pytest.mark.parametrize("kind", [RSAudit, BaselineAudit])
+@pytest.mark.parametrize("size", [None, 20_000])
+def test_a_stream_of_denied_people_ends_inconclusive_before_it_costs_much(
+    kind: type[TauAudit], size: int | None
+) -> None:
+    world = CellWorld.from_shares({"A": (0.4, 0.1, 0.5, 0.4), "B": (0.2, 0.1, 0.7, 0.4)})
+    audit = kind(world.past(size), Question(epsilon=0.8), Costs(feature=1.0, label=0.0), tau=200)
+    for person in world.draw(20_000, 1):
+        if audit.finding is None and person.decision == 0:
+            audit.tell(audit.ask(person.group, 0), person.outcome)
+    assert audit.finding is not None
+    assert audit.finding.verdict is Verdict.INCONCLUSIVE
+    assert not audit.finding.guaranteed
+    assert "were approved, and of past ones" in audit.finding.reason
+    assert audit.cost <= 200.0
+    assert "approved and denied" in audit.finding.missing[0]
+
+
+def test_a_fair_stream_is_not_suspected() -> None:
+    """The test is an e-process at 1e-6: a hundred long streams give no alarm."""
+    world = CellWorld.from_shares({"A": (0.4, 0.1, 0.5, 0.4), "B": (0.2, 0.1, 0.7, 0.4)})
+    for seed in range(100):
+        approvals = ApprovalShares(world.past(300, np.random.default_rng(seed)))
+        people = world.draw(2_048, seed)
+        assert not any(approvals.see(p.group, p.decision) for p in people)
+        assert approvals.contradiction() is None
+
+
+def test_a_rate_that_no_population_has_is_not_reported() -> None:
+    """The past's share of approvals is right, its outcomes are not: the waiting times tell."""
+    past = FixedPast(CELLS, rows={(0, "A"): 400, (1, "A"): 400, (0, "B"): 40, (1, "B"): 40})
+    audit = RSAudit(past, Question(), Costs(), tau=20, reuse_labels=True)
+    past_a = 0.4  # of A were approved, and few had either outcome
+    rng = np.random.default_rng(0)
+    while audit.finding is None:
+        for group, share, rare in (("A", past_a, 0.5), ("B", 0.15, 0.02)):
+            ticket = audit.ask(group, int(rng.random() < share))
+            if ticket.want is Want.LABEL:
+                audit.tell(ticket, int(rng.random() < rare))
+    assert audit.finding.verdict is Verdict.INCONCLUSIVE
+    assert "which no population with this past has" in audit.finding.reason
+    assert not impossible_rate(np.array([[1.0, 1.2], [0.3, 0.9]]), tau=20).any()
 
 
 def test_a_group_without_denied_people_is_audited_for_free() -> None:

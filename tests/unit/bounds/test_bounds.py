@@ -5,7 +5,7 @@ import math
 import pytest
 from paper.proof_worlds import lower_bound_pair
 
-from equipoise.audits.tau_precision import paper_epsilon, paper_tau, relative_error
+from equipoise.audits.tau_audits import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (
     Price,
     baseline_bound,

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from equipoise.cli.audit_people import number
-from equipoise.cli.coded import CodedRows, LiveValues
+from equipoise.cli.coded import CodedRows
 from equipoise.errors import InvalidInput
 from equipoise.history import History
+from equipoise.history.live_values import LiveValues
 
 PAST = pd.DataFrame(
     {"g": ["A", "B"] * 3, "d": [1, 1, 0, 0, 1, 1], "y": ["1", "0", "?", "?", "0", "-1"]}
@@ -31,7 +32,7 @@ def test_a_past_read_the_other_way_round_makes_bare_bits_ambiguous() -> None:
     frame = PAST.assign(y=["0", "1", None, None, "0", "1"])
     past = History.read(frame, group="g", decision="d", outcome="y", positive={"outcome": 0})
     assert past.coding is not None
-    turned = LiveValues(past.cells.groups, past.coding.to_dict())
+    turned = LiveValues(past.cells.groups, past.coding)
     with pytest.raises(InvalidInput, match=r"may mean either.*say 'good' or 'bad'"):
         turned.bit("outcome", "0")
     assert (turned.bit("outcome", "Good "), turned.bit("outcome", "bad")) == (1, 0)
@@ -47,4 +48,4 @@ def values() -> LiveValues:
         PAST, group="g", decision="d", outcome="y", missing_values=["?", "-1"], unknown="bounds"
     )
     assert past.coding is not None
-    return LiveValues(past.cells.groups, past.coding.to_dict())
+    return LiveValues(past.cells.groups, past.coding)

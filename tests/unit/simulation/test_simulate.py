@@ -8,7 +8,7 @@ import pytest
 from joblib._parallel_backends import ThreadingBackend
 
 from equipoise.audits.base import Audit
-from equipoise.audits.rs import RSAudit
+from equipoise.audits.tau_audits import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Costs, Question, Want
@@ -119,11 +119,13 @@ def test_a_past_that_lacks_a_group_says_nothing() -> None:
         assert sim.upper.tolist() == [1, 1]
 
 
-def test_a_never_approved_group_costs_nothing_and_decides_nothing() -> None:
-    world = CellWorld.from_shares({"A": (0.5, 0.5, 0.0, 0.0), "B": (0.0, 0.0, 1.0, 0.4)})
-    sim = simulate("rs", world, QUESTION, Costs(), repeats=2)
-    assert set(sim.verdict) == {"INCONCLUSIVE"}
-    assert sim.lower[0] == pytest.approx(1.0, abs=1e-4)
+def test_where_a_group_is_never_approved_the_free_check_answers() -> None:
+    for approved, expected in ((0.5, "UNFAIR"), (0.01, "INCONCLUSIVE")):
+        own = (approved, approved, 1.0 - 2 * approved, 0.5)
+        shares = {"A": own, "B": (0.0, 0.0, 1.0, 0.4)}
+        sim = simulate("rs", CellWorld.from_shares(shares), QUESTION, Costs(), repeats=2)
+        assert set(sim.verdict) == {expected}
+        assert sim.cost.tolist() == [0.0, 0.0]
 
 
 def test_demographic_parity_is_free() -> None:

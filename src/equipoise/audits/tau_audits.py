@@ -1,0 +1,587 @@
+"""Baseline and RS-Audit: label everybody until tau people with an outcome have been seen.
+
+``P[f=1 | Y=y, A=a]`` is the share of the approved with outcome y over the share of outcome y. The
+first is read off past data, the second off people who arrive and are all labelled: each as
+``tau / N``, where N is the number of people until the tau-th success. The two audits differ in
+whom they count on the way: everybody (Baseline, Algorithm 3), or one group (RS-Audit, Algorithm 1).
+
+Waiting for tau successes takes ``N`` people with ``|N q / tau - 1| <= e`` except with probability
+``2 exp(-tau e^2 / 4)`` (paper, concentration of the negative binomial). The audits wait 4K times (K
+groups, two outcomes, online and past), so all of them hold together with probability ``1 - delta``
+when ``e = sqrt(4 log(8K/delta) / tau)``. The paper asks for ``e = epsilon/12``.
+
+The people counted must be a fair sample: approved and denied as they come. That is tested.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.base import Answer, Audit
+from equipoise.comparison import GapScale
+from equipoise.errors import InvalidInput, require_kind
+from equipoise.finding import Finding, Interval
+from equipoise.free_check import check
+from equipoise.history.past import Goal, Past
+from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.rates import METRICS, clopper_pearson
+
+__all__ = [
+    "RATE_OF_OUTCOME",
+    "ApprovalShares",
+    "BaselineAudit",
+    "Online",
+    "RSAudit",
+    "TauAudit",
+    "can_answer",
+    "checked_tau",
+    "compare_rates",
+    "finding_from_rates",
+    "impossible_rate",
+    "inconclusive",
+    "level_of",
+    "outcomes_of",
+    "paper_epsilon",
+    "paper_tau",
+    "rate_intervals",
+    "relative_error",
+    "rows_missing",
+]
+
+Array = NDArray[np.float64]
+
+RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
+"""``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
+
+SUSPICION = 1e-6  # probability of refusing a fair sample, all tests together
+MOST_NAMED = 6  # groups in a list of what is missing
+FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"
+
+
+class TauAudit(Audit):
+    """Base of Baseline and RS-Audit.
+
+    Parameters
+    ----------
+    history, question, costs, budget
+        As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
+        demographic parity, which needs no label and is answered by the free check.
+    tau
+        The stopping threshold; the paper's ``576 log(8K/delta) / epsilon^2`` if left out.
+    reuse_labels
+        Let one stream of labels serve all phases that look at the same people. The guarantee is
+        the same, since it rests on a union bound.
+    """
+
+    within_group: ClassVar[bool]
+
+    def __init__(
+        self,
+        history: Past,
+        question: Question,
+        costs: Costs,
+        *,
+        tau: int | None = None,
+        reuse_labels: bool = False,
+        budget: float | None = None,
+    ) -> None:
+        self._outcomes = outcomes_of(question)
+        super().__init__(history, question, costs, budget=budget)
+        self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
+        require_kind("reuse_labels", reuse_labels, bool, "true or false")
+        self.reuse_labels = reuse_labels
+        self._goals = [(y, a) for y in self._outcomes for a in self.cells]
+        # Past people read until the tau-th; a goal for which they run dry is not there.
+        self._rows = history.rows_until(
+            self.tau, question, outcomes=self._outcomes, within_group=self.within_group
+        )
+        self._streams = self._start_streams()
+        self._approvals = ApprovalShares(history)
+        self._finding = self._finding_before_start()
+
+    @abstractmethod
+    def _start_streams(self) -> dict[str, Online]:
+        """Return the stream that a person of each group belongs to."""
+
+    def _phases(self, goals: list[Goal]) -> list[list[Goal]]:
+        if self.reuse_labels:
+            return [goals] if goals else []
+        return [[goal] for goal in goals]
+
+    # -- what the protocol asks ------------------------------------------------------------------
+
+    def _wants(self, group: str, decision: int) -> Want:
+        del decision  # approved or not: leaving out either kind would bias the count
+        if self._streams[group].done:
+            return Want.NOTHING
+        broke = self.budget is not None and self._least_hold() > self.available
+        return Want.NOTHING if broke else Want.LABEL
+
+    def _least_hold(self) -> float:
+        # Nobody may be left out for being expensive, so the dearest person must be affordable.
+        groups = [g for g, stream in self._streams.items() if not stream.done]
+        return max((self.costs.of(g).worst for g in groups), default=0.0)
+
+    def _learn(self, answer: Answer) -> Finding | None:
+        stream = self._streams[answer.ticket.group]
+        if stream.done:
+            return None
+        if answer.outcome is None:
+            return self._conclude(f"the outcome of person {answer.ticket} is missing")
+        stream.see(answer.ticket.group, answer.outcome)
+        done = all(s.done for s in self._streams.values())
+        why = self._approvals.see(answer.ticket.group, answer.ticket.decision)
+        if why is None and done:
+            why = self._approvals.contradiction()
+        if why is not None:
+            return inconclusive(self, why, (FAIR_SAMPLE,))
+        return self._decide() if done else None
+
+    def _conclude(self, why: str) -> Finding:
+        return inconclusive(self, f"{why}, and the counts are not complete", self._goals_missed())
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _decide(self) -> Finding:
+        lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
+        ratios = np.array(
+            [[lengths[y, a] / self._rows[y, a] for a in self.cells] for y in self._outcomes]
+        )
+        impossible = impossible_rate(ratios, self.tau)
+        if impossible.any():
+            i, j = np.argwhere(impossible)[0]
+            rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
+            return inconclusive(
+                self,
+                f"the estimated {rate} of group {self.cells.groups[j]!r} is {ratios[i, j]:.3g}, "
+                "which no population with this past has: people who arrive are not like the past",
+                (FAIR_SAMPLE,),
+            )
+        error = relative_error(self.tau, self.question, len(self.cells))
+        finding = finding_from_rates(
+            self.question, self.cells.groups, ratios, *rate_intervals(ratios, error)
+        )
+        return replace(
+            finding,
+            cost=self.cost,
+            labels=self.labels,
+            guaranteed=self._is_proven(),
+            assumptions=self._assumptions(),
+        )
+
+    def _finding_before_start(self) -> Finding | None:
+        if not self._outcomes:
+            return check(self.history, self.question)
+        if len(self._rows) == len(self._goals):
+            return None
+        free, dry = self.known_for_free, "the past data run dry before the audit can start"
+        if free.verdict is Verdict.INCONCLUSIVE:
+            lacking = rows_missing(self.history, self._goals, self.tau, self.within_group)
+            return inconclusive(self, dry, lacking)
+        level = level_of(self.question)
+        stands = (
+            f"{dry}, so the free check of the same past answers, wrong with probability at most "
+            f"{level:g}; this way of ending and an audit by labels, where the past suffices, are "
+            f"together wrong with probability at most {2.0 * level:g}"
+        )
+        return replace(free, assumptions=(*free.assumptions, stands))
+
+    def _goals_missed(self) -> tuple[str, ...]:
+        streams = {id(s): s for s in self._streams.values() if not s.done}
+        return tuple(
+            f"{self.tau - (s.seen[goal] if i == 0 else 0):,} more people of group {goal[1]!r} "
+            f"with outcome {goal[0]}"
+            for s in streams.values()
+            for i, phase in enumerate(s.phases)
+            for goal in phase
+            if goal not in s.lengths
+        )
+
+    def _is_proven(self) -> bool:
+        return self.tau >= paper_tau(self.question, len(self.cells))
+
+    def _assumptions(self) -> tuple[str, ...]:
+        reached = paper_epsilon(self.tau, self.question, len(self.cells))
+        asked = self.question.epsilon
+        seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
+        lines = [
+            "everybody comes from one population, past and present, independently",
+            f"past people are read in an order drawn from their counts{seed}: if the population "
+            "changed meanwhile, that averages over the period (date, since and until choose one)",
+        ]
+        if not self._is_proven():
+            lines.append(
+                f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "
+                f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"
+            )
+        if reached >= 12.0:
+            lines.append("tau is too small for an interval: nothing is established about Delta")
+        return tuple(lines)
+
+
+class BaselineAudit(TauAudit):
+    """Label everybody until tau people of group a with outcome y have arrived, for each (y, a).
+
+    The phases follow one another, each with a fresh start, unless ``reuse_labels`` lets one
+    stream serve all of them. UNFAIR if the largest estimated difference is above
+    ``gamma + epsilon/2``, else FAIR. (Algorithm 3 as printed leaves out gamma.)
+
+    Examples
+    --------
+    >>> from equipoise.question import Costs, Question
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> audit = BaselineAudit(world.past(), Question(), Costs(), tau=2)
+    >>> for person in world.draw(100):
+    ...     ticket = audit.ask(person.group, person.decision)
+    ...     if audit.finding is None:
+    ...         audit.tell(ticket, person.outcome)
+    >>> audit.finding.verdict
+    <Verdict.UNFAIR: 'UNFAIR'>
+    """
+
+    name: ClassVar[str] = "baseline"
+    within_group: ClassVar[bool] = False
+
+    def _start_streams(self) -> dict[str, Online]:
+        return dict.fromkeys(self.cells, Online(self.tau, self._phases(self._goals)))
+
+
+class RSAudit(TauAudit):
+    """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
+
+    Groups are seen without cost, so the people of other groups are passed over (rejection
+    sampling). A group's phases depend on nobody else and the groups run side by side. UNFAIR if
+    the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
+    ``reuse_labels`` lets one stream of a group serve both outcomes.
+
+    Examples
+    --------
+    >>> from equipoise.question import Costs, Question
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> audit = RSAudit(world.past(), Question(), Costs())
+    >>> print(audit.ask(group="B", decision=0), audit.tau)
+    #0 B: label 1329022
+    """
+
+    name: ClassVar[str] = "rs"
+    within_group: ClassVar[bool] = True
+
+    def _start_streams(self) -> dict[str, Online]:
+        return {
+            group: Online(self.tau, self._phases([g for g in self._goals if g[1] == group]))
+            for group in self.cells
+        }
+
+
+class Online:
+    """The subroutine Online(tau, y, a) for a list of phases that one stream of people serves.
+
+    A phase ends at the person who completes its last goal. That is a stopping time in request
+    order: it is settled by this person and those before. So the people requested after it, before
+    anybody knew that it had ended, are a fresh sample, and serve the next phase.
+    """
+
+    def __init__(self, tau: int, phases: Sequence[Sequence[Goal]]) -> None:
+        self.tau = tau
+        self.phases = list(phases)
+        self.lengths: dict[Goal, int] = {}  # people seen until the tau-th, per finished goal
+        self._begin()
+
+    @property
+    def done(self) -> bool:
+        """Whether every goal is reached."""
+        return not self.phases
+
+    def see(self, group: str, outcome: int) -> None:
+        """Count the next person."""
+        goal = (outcome, group)
+        self.people += 1
+        self.seen[goal] += 1
+        if goal in self._open and self.seen[goal] == self.tau:
+            self.lengths[goal] = self.people
+            self._open.remove(goal)
+            if not self._open:
+                del self.phases[0]
+                self._begin()
+
+    def _begin(self) -> None:
+        self.people = 0
+        self.seen: Counter[Goal] = Counter()
+        self._open = set(self.phases[0]) if self.phases else set()
+
+
+class ApprovalShares:
+    """Whether the people counted are approved as often as past ones were: a test at any time.
+
+    Per group, ``k`` of ``n`` counted people were approved. The e-process
+    ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))`` is a martingale where ``a`` is the
+    share of approvals; ``a`` lies in the past's Clopper-Pearson interval. Someone who shows denied
+    people only is found out after some thirty of them, before money is spent on a wrong answer.
+    """
+
+    def __init__(self, past: Past) -> None:
+        level = SUSPICION / 2.0 / len(past.cells)
+        self._bar = -math.log(level)
+        self._limits: dict[str, tuple[float, float]] = {}
+        for group, cells in past.cells.items():
+            approved = cells.total - cells.denied
+            share = approved / cells.total
+            low, high = clopper_pearson(approved, cells.total, level)
+            self._limits[group] = (share, share) if past.exact else (float(low), float(high))
+        self._seen = {group: [0, 0] for group in past.cells}
+
+    def see(self, group: str, decision: int) -> str | None:
+        """Count somebody; at every power of two say what is wrong, None if nothing is."""
+        self._seen[group][decision] += 1
+        n = sum(self._seen[group])
+        return self._of(group) if n & (n - 1) == 0 else None
+
+    def contradiction(self) -> str | None:
+        """Say what is wrong by now in any group, None if nothing is."""
+        return next(filter(None, map(self._of, self._seen)), None)
+
+    def _of(self, group: str) -> str | None:
+        from scipy.special import betaln, xlog1py, xlogy
+
+        denied, k = self._seen[group]
+        low, high = self._limits[group]
+        a = min(max(k / max(k + denied, 1), low), high)
+        evidence = betaln(k + 0.5, denied + 0.5) - betaln(0.5, 0.5)
+        if not evidence - xlogy(k, a) - xlog1py(denied, -a) >= self._bar:
+            return None
+        return (
+            f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and of past "
+            f"ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
+        )
+
+
+def impossible_rate(ratios: Array, tau: int) -> NDArray[np.bool_]:
+    """Say which estimated rates no population explains: above 1 by more than chance.
+
+    A rate is the ratio of two waiting times for tau successes, the smaller of which has the larger
+    chance. At a rate of 1 it is less dispersed than an F variable with (2 tau, 2 tau) degrees of
+    freedom, whose quantile at :data:`SUSPICION` is the limit.
+    """
+    from scipy.stats import f
+
+    rates = ratios.shape[-2] * ratios.shape[-1]
+    return np.asarray(ratios > f.isf(SUSPICION / rates, 2 * tau, 2 * tau))
+
+
+# -- the threshold and what it buys ------------------------------------------------------------
+
+
+def can_answer(question: Question, *, by_features: bool = False) -> bool:
+    """Say whether Baseline and RS-Audit can answer a question, or Exp-Audit (``by_features``).
+
+    Examples
+    --------
+    >>> can_answer(Question("equal_opportunity")), can_answer(Question("accuracy_parity"))
+    (True, False)
+    """
+    metric = METRICS[question.metric]
+    if metric.is_free:
+        return True
+    if by_features and question.comparison is GapScale.RATIO:
+        return False
+    return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
+
+
+def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
+    """Return the outcomes y whose ``P[f=1 | Y=y, A=a]`` have to be estimated, a phase for each.
+
+    None of them for a metric that needs no outcome of the denied: the free check answers it.
+    """
+    if can_answer(question) and not can_answer(question, by_features=by_features):
+        raise InvalidInput(
+            "Exp-Audit is proven for differences and not for ratios; ask with "
+            "compare='difference', or use another audit"
+        )
+    if not can_answer(question):
+        raise InvalidInput(
+            f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
+            f"'metric' {question.metric!r}; use one of {', '.join(_answered())}, or another audit"
+        )
+    names = {rate.name for rate in METRICS[question.metric].rates}
+    return tuple(y for y, name in RATE_OF_OUTCOME.items() if name in names)
+
+
+def _answered() -> list[str]:
+    return [name for name in METRICS if can_answer(Question(name))]
+
+
+def level_of(question: Question) -> float:
+    """Return the error level that covers both mistakes: the smaller one."""
+    return min(question.level_wrong_fair, question.level_wrong_unfair)
+
+
+def paper_tau(question: Question, groups: int) -> int:
+    """Return ``tau = 576 log(8K/delta) / epsilon^2``, rounded up.
+
+    Examples
+    --------
+    >>> paper_tau(Question(epsilon=0.05, delta=0.05), groups=2)
+    1329022
+    """
+    return math.ceil(576.0 * math.log(8.0 * groups / level_of(question)) / question.epsilon**2)
+
+
+def paper_epsilon(tau: int, question: Question, groups: int) -> float:
+    """Return the epsilon for which ``tau`` is the paper's choice; above 1 it proves nothing.
+
+    Examples
+    --------
+    >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
+    2.06
+    """
+    return 24.0 * math.sqrt(math.log(8.0 * groups / level_of(question)) / tau)
+
+
+def relative_error(tau: int, question: Question, groups: int) -> float:
+    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``.
+
+    Examples
+    --------
+    >>> relative_error(4_000, Question(), 2) > relative_error(400_000, Question(), 2)
+    True
+    """
+    return paper_epsilon(tau, question, groups) / 12.0
+
+
+def rows_missing(
+    history: Past, goals: Sequence[Goal], tau: int, within_group: bool
+) -> tuple[str, ...]:
+    """Say how many past rows are missing, about, until ``tau`` approved people meet each goal.
+
+    Of the goals that the same rows serve (a group's own, or all) the scarcest is named: rows
+    enough for it are enough for the others.
+    """
+    scarcest: dict[str, tuple[float, Goal]] = {}
+    for outcome, group in goals:
+        cells = history.cells[group]
+        found = cells.approved_positive if outcome else cells.approved_negative
+        block = group if within_group else ""
+        if (found == 0 or (found < tau and not history.exact)) and (
+            block not in scarcest or found < scarcest[block][0]
+        ):
+            scarcest[block] = found, (outcome, group)
+    ranked = list(scarcest.values())
+    if len(ranked) > MOST_NAMED:
+        ranked.sort(key=lambda one: one[0])
+    lines = [_rows_missing(history, *one, tau, within_group) for one in ranked[:MOST_NAMED]]
+    if len(ranked) > MOST_NAMED:
+        lines.append(f"and likewise of {len(ranked) - MOST_NAMED} more groups that lack less")
+    return tuple(lines)
+
+
+def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_group: bool) -> str:
+    outcome, group = goal
+    who = f"people of group {group!r} who were approved and had outcome {outcome}"
+    if found == 0:
+        return f"{who}: none were found, and {tau:,} are needed"
+    read = history.cells[group].total if within_group else history.cells.total
+    kind = f"of group {group!r}" if within_group else "of any group"
+    more = read * (tau / found - 1.0)
+    return f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, and {tau:,} are needed"
+
+
+def checked_tau(tau: object) -> int:
+    """Return tau if it is a whole number of at least 1 that a float holds exactly."""
+    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
+        shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
+        raise InvalidInput(f"'tau' must be a whole number of at least 1, below 2**53; got {shown}")
+    return int(tau)
+
+
+# -- findings from estimated rates -------------------------------------------------------------
+
+
+def finding_from_rates(
+    question: Question, groups: Sequence[str], ratios: Array, low: Array, high: Array
+) -> Finding:
+    """Return the paper's verdict: UNFAIR if the estimate is above ``gamma + epsilon/2``.
+
+    ``ratios`` and their bounds have shape (outcomes of the metric, groups).
+    """
+    estimate, lower, upper = (
+        float(x) for x in compare_rates(ratios, low, high, question.comparison)
+    )
+    limit = question.gamma + question.epsilon / 2.0
+    verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
+    return Finding(
+        question=question,
+        verdict=verdict,
+        estimate=estimate,
+        lower=lower,
+        upper=upper,
+        reason=f"the estimated {question.comparison.noun} {estimate:.4g} is "
+        f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
+        rates={
+            RATE_OF_OUTCOME[y]: {
+                group: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
+                for j, group in enumerate(groups)
+            }
+            for i, y in enumerate(outcomes_of(question))
+        },
+    )
+
+
+def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
+    """Return what the past alone establishes, and what is missing."""
+    free = audit.known_for_free
+    return Finding(
+        question=audit.question,
+        verdict=Verdict.INCONCLUSIVE,
+        lower=free.lower,
+        upper=free.upper,
+        reason=f"{why}; {free.reason}",
+        rates=free.rates,
+        cost=audit.cost,
+        labels=audit.labels,
+        features=audit.features,
+        missing=missing,
+        assumptions=free.assumptions,
+    )
+
+
+def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
+    """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
+
+    Examples
+    --------
+    >>> low, high = rate_intervals(np.array([0.5, 1.1]), 0.1)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.409, 0.9], [0.611, 1.0])
+    """
+    if error >= 1.0:
+        return np.zeros_like(ratios), np.ones_like(ratios)
+    factor = (1.0 + error) / (1.0 - error)
+    return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
+
+
+def compare_rates(
+    ratios: Array, low: Array, high: Array, compare: GapScale = GapScale.DIFFERENCE
+) -> tuple[Array, Array, Array]:
+    """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
+
+    Examples
+    --------
+    >>> rates = np.array([[0.5, 0.8]])
+    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1)]
+    [0.3, 0.1, 0.5]
+    """
+    estimate = compare.gap(ratios.min(axis=-1), ratios.max(axis=-1)).max(axis=-1)
+    lower = np.maximum(compare.gap(high.min(axis=-1), low.max(axis=-1)).max(axis=-1), 0.0)
+    gaps = compare.gap(low[..., None, :], high[..., :, None])
+    gaps[..., np.arange(ratios.shape[-1]), np.arange(ratios.shape[-1])] = 0.0  # nobody vs itself
+    return estimate, lower, gaps.max(axis=(-3, -2, -1))
