@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.bounds import baseline_expectation, rs_expectation
-from equipoise.free_check import free_verdict
+from equipoise.free_check import check
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
@@ -168,7 +168,7 @@ def run_classifier(
         float(decision.mean()),
         float((decision == people.outcome).mean()),
         world.difference("equalized_odds"),
-        str(free_verdict(world.past(), QUESTION, 1.0)),
+        str(check(world.past(), QUESTION).verdict),
         *exact,
     )
     questions = (QUESTION, TOLERANT)

@@ -36,7 +36,7 @@ from rich.table import Table
 
 import equipoise as eq
 from equipoise.bounds import LowerBound
-from equipoise.free_check import free_verdict
+from equipoise.free_check import check
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld, TableWorld
 from study.adult_cells import FEATURES
@@ -189,7 +189,7 @@ def _kinds(world: CellWorld, question: eq.Question) -> list[str]:
 def _instance(source: str, name: str, world: CellWorld, question: eq.Question) -> Instance:
     bound = eq.lower_bound(world, question, eq.Costs())
     if bound == 0.0:
-        kind = f"free {free_verdict(world.past(), question, 1.0)}"
+        kind = f"free {check(world.past(), question).verdict}"
     else:
         kind = GAP if bound.reference else str(bound.verdict)
     return Instance(name, source, world, question, kind, bound)

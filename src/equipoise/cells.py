@@ -116,8 +116,8 @@ class GroupCells(JsonValue):
         )
 
     @property
-    def alike(self) -> GroupCells:
-        """The counts if unknown outcomes were like the known ones: a guess for estimates."""
+    def like_known(self) -> GroupCells:
+        """The counts with unknown outcomes imputed like the known: a guess, for estimates."""
         known = self.approved_positive + self.approved_negative
         return self.resolved(self.approved_positive / known if known else 0.5)
 
@@ -193,9 +193,9 @@ class Cells(Mapping[str, GroupCells]):
         return sum(c.approved_unknown for c in self.values())
 
     @property
-    def alike(self) -> Cells:
-        """The counts if unknown outcomes were like the known ones of the group: a guess."""
-        return Cells({group: c.alike for group, c in self.items()}) if self.unknown else self
+    def like_known(self) -> Cells:
+        """The counts with unknown outcomes imputed like the known of the group: a guess."""
+        return Cells({group: c.like_known for group, c in self.items()}) if self.unknown else self
 
     def share_of(self, group: str) -> float:
         """Return the group's share of everybody, ``P[A=a]``."""

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assume import Assume, Box, assumed_limits, contradiction, within
+from equipoise.assume import Assume, Box, narrowed
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.errors import BadData, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.past import Past, require_past
+from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict, require_asked
 from equipoise.rates import (
     METRICS,
@@ -41,16 +42,14 @@ __all__ = [
     "ASSUMES_LIKE_KNOWN",
     "ASSUMES_RANDOM_ACCEPTS",
     "Check",
-    "JointGap",
     "assumptions_of",
     "bands_from_past",
-    "bounds_of_a_piece",
     "check",
     "difference_bounds",
     "free_interval",
     "free_verdict",
+    "label_box",
     "rate_intervals",
-    "simultaneous",
 ]
 
 Array = NDArray[np.float64]
@@ -58,88 +57,6 @@ Flags = NDArray[np.bool_]
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000
-
-
-class JointGap:
-    """Two rates of every group as its r ranges over a box.
-
-    A gap d of the first rate is possible where, for some level t, every group's rate fits between
-    t and d above it. For t in a cell the two constraints are relaxed by the cell's two ends; what
-    is impossible then is impossible for every t of the cell, others are halved.
-
-    Parameters
-    ----------
-    falling
-        Whether the first rate falls in r.
-    first, second
-        The rates' bands per group.
-    boxes
-        Where each group's r lies.
-    """
-
-    def __init__(
-        self,
-        falling: bool,
-        first: Mapping[str, Band],
-        second: Mapping[str, Band],
-        boxes: Mapping[str, tuple[float, float]],
-        compare: GapScale,
-    ) -> None:
-        self._falling, self._compare = falling, compare
-        self._first, self._second = (Band.stack([b[g] for g in first]) for b in (first, second))
-        self._start, self._end = np.array([boxes[g] for g in first]).T
-
-    def exceeds(self, gap: float) -> bool:
-        """Say whether both gaps are certainly larger than ``gap``, whatever r in the boxes."""
-        low, high = _cells()
-        while True:
-            middle = (low + high) / 2.0
-            if self._possible(middle, middle, gap).any():
-                return False
-            live = self._possible(low, high, gap)
-            if not live.any():
-                return True
-            if (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
-                return False
-            low, high = _halves(low, middle, high, live)
-
-    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
-        """Return the least d that both gaps can have at once, never too much.
-
-        ``floor`` is the least d of the rates one by one, which often says as much.
-        """
-        if not self.exceeds(floor + tolerance):
-            return floor
-        least, largest = floor + tolerance, ceiling
-        while largest - least > tolerance:
-            middle = (least + largest) / 2.0
-            least, largest = (middle, largest) if self.exceeds(middle) else (least, middle)
-        return least
-
-    def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
-        top = self._compare.above(t_high, d)
-        since, until = self._first.between(t_low[:, None], top[:, None], falling=self._falling)
-        since, until = np.maximum(self._start, since), np.minimum(self._end, until)
-        at = np.clip(np.stack([since, until]), 0.0, 1.0)
-        lowest, highest = self._second.low.value(at), self._second.high.value(at)
-        gap = self._compare.gap(
-            highest.max(axis=0).min(axis=-1),
-            lowest.min(axis=0).max(axis=-1),
-        )
-        return np.asarray((since <= until).all(axis=-1) & (gap <= d))
-
-
-def _cells() -> tuple[Array, Array]:
-    edges = np.linspace(0.0, 1.0, 65)
-    return edges[:-1], edges[1:]
-
-
-def _halves(low: Array, middle: Array, high: Array, live: Flags) -> tuple[Array, Array]:
-    return (
-        np.concatenate([low[live], middle[live]]),
-        np.concatenate([middle[live], high[live]]),
-    )
-
 
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
@@ -217,19 +134,6 @@ class Check(Finding):
         ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
 
 
-def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
-    """Return the bands of a metric's rates.
-
-    Parameters
-    ----------
-    alpha
-        Each of the two curves of a band is on its right side with probability at least
-        ``1 - alpha`` (exact, for any sample size). None reads the counts as the population; so
-        does a past that is exact.
-    """
-    return bands_from_cells(past.cells, metric, None if past.exact else alpha)
-
-
 def check(history: Past, question: Question, *, assume: Assume | None = None) -> Check:
     """Return what past data alone say about the question, at no cost.
 
@@ -259,30 +163,32 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
     require_asked(question)
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
-    cells = history.cells
-    bands, boxes, limits = _bands(history, question, assume)
-    against = contradiction(boxes, limits)
-    boxes = within(boxes, limits)
-    lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
-    verdict = (
-        Verdict.INCONCLUSIVE
-        if against
-        else free_verdict(history, question, 1.0, use_labels=True, assume=assume)
-    )
-    rates = rate_intervals(bands, boxes)
+    cells, scale = history.cells, question.comparison
+    labels = any(counts.random_accepts for counts in cells.values())
+    precisions = assume is not None and assume.denied_no_better
+    budget = ErrorBudget.of_check(question, len(cells), labels=labels, precisions=precisions)
+    known = _known_from(history, question, budget.past_intervals, labels, assume)
+    lower, upper = difference_bounds(known.bands, known.boxes, compare=scale)
+    unlimited = _known(cells, question.metric, None, None, assume)
+    verdict = free_verdict(history, question, budget, labels=labels, assume=assume)
+    rates = rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
-        verdict=verdict,
+        verdict=Verdict.INCONCLUSIVE if known.against else verdict,
         lower=lower,
         upper=upper,
-        reason=against
-        or _reason(verdict, lower, upper, question, assume, _has_random_accepts(cells)),
+        reason=known.against or _reason(verdict, lower, upper, question, assume, labels),
         rates=rates,
         decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
-        missing=_missing(verdict, cells, question, bands),
-        assumptions=(*assumptions_of(history), *_lines_of(assume)),
-        warnings=(against,) if against else (),
-        unlimited=Interval(*_unlimited(history, question, assume)),
+        missing=() if verdict is not Verdict.INCONCLUSIVE else _missing(cells, question, known),
+        assumptions=(
+            *assumptions_of(history),
+            *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
+        ),
+        warnings=(known.against,) if known.against else (),
+        unlimited=Interval(
+            *difference_bounds(unlimited.bands, unlimited.boxes, compare=scale, tolerance=1e-4)
+        ),
         approved_only=_naive(
             {
                 g: GroupCells(c.approved_positive, c.approved_negative, 0)
@@ -291,19 +197,15 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
             },
             question,
         ),
-        denied_as_failures=_naive(dict(cells.alike), question),
+        denied_as_failures=_naive(dict(cells.like_known), question),
     )
 
 
-def _unlimited(history: Past, question: Question, assume: Assume | None) -> tuple[float, float]:
-    """Return the interval for Delta if the past's shares were the population's."""
-    limits = assumed_limits(history.cells, assume, None)
-    return difference_bounds(
-        bands_from_past(history, question.metric, None),
-        within(dict.fromkeys(history.cells, (0.0, 1.0)), limits),
-        compare=question.comparison,
-        tolerance=1e-4,
-    )
+def free_interval(history: Past, question: Question) -> tuple[float, float]:
+    """Return the interval for Delta that :func:`check` reports, random accepts left aside."""
+    budget = ErrorBudget.of_check(question, len(history.cells))
+    known = _known_from(history, question, budget.past_intervals)
+    return difference_bounds(known.bands, known.boxes, compare=question.comparison)
 
 
 def assumptions_of(history: Past) -> tuple[str, ...]:
@@ -316,33 +218,23 @@ def assumptions_of(history: Past) -> tuple[str, ...]:
     )
 
 
-def _lines_of(assume: Assume | None) -> tuple[str, ...]:
-    return () if assume is None else tuple(f"{x} (granted)" for x in assume.lines)
-
-
-def free_interval(history: Past, question: Question) -> tuple[float, float]:
-    """Return the interval for Delta that :func:`check` reports if nothing is assumed."""
-    bands, boxes, _ = _bands(history, question, None)
-    return difference_bounds(bands, boxes, compare=question.comparison)
+# -- the verdict -----------------------------------------------------------------------------------
 
 
 def free_verdict(
     history: Past,
     question: Question,
-    share: float,
+    budget: ErrorBudget,
     *,
-    use_labels: bool = False,
+    labels: bool = False,
     assume: Assume | None = None,
 ) -> Verdict:
-    """Return the verdict that follows from past data, using ``share`` of each error level.
+    """Return the verdict that follows from past data at the levels of a budget.
 
-    A wrong FAIR needs one true piece (a rate, a group above, a group below) to be missed, so two
-    one-sided bounds at half the level suffice for any number of groups. A wrong UNFAIR needs all
-    rates of all groups to be bounded on both sides at once. With ``use_labels`` the outcomes of a
-    test programme bound every r as well: two more bounds for FAIR, two per group for UNFAIR. If the
-    denied are no better than the approved, two more precisions for FAIR, all of them for UNFAIR.
+    With ``labels`` the outcomes of random accepts bound every r as well. INCONCLUSIVE where past
+    data contradict what is assumed.
     """
-    return _free_verdict(history.cells, history.exact, question, share, use_labels, assume)
+    return _free_verdict(history.cells, history.exact, question, budget, labels, assume)
 
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
@@ -350,59 +242,95 @@ def _free_verdict(
     cells: Cells,
     exact: bool,
     question: Question,
-    share: float,
-    use_labels: bool,
+    budget: ErrorBudget,
+    labels: bool,
     assume: Assume | None,
 ) -> Verdict:
-    metric, compare = question.metric, question.comparison
-    random_accepts = use_labels and _has_random_accepts(cells)
-    contradictory = False
-
-    def known(alpha: float) -> tuple[Bands, Box]:
-        nonlocal contradictory
-        bands = bands_from_cells(cells, metric, None if exact else alpha)
-        boxes = label_boxes(cells, alpha) if random_accepts else dict.fromkeys(cells, (0.0, 1.0))
-        limits = assumed_limits(cells, assume, None if exact else alpha)
-        contradictory |= contradiction(boxes, limits) is not None
-        return bands, within(boxes, limits)
-
-    _, upper = _one_by_one(
-        *known(share * question.level_wrong_fair / bounds_of_a_piece(assume, random_accepts)),
-        compare,
+    scale = question.comparison
+    behind_fair, behind_unfair = (
+        _known(cells, question.metric, None if exact else alpha, alpha if labels else None, assume)
+        for alpha in (budget.past_fair, budget.past_unfair)
     )
-    both_sided = known(
-        simultaneous(
-            share * question.level_wrong_unfair, cells, metric, labels=random_accepts, assume=assume
-        )
-    )
-    if contradictory:
+    if behind_fair.against or behind_unfair.against:
         return Verdict.INCONCLUSIVE
-    fair, unfair = upper <= question.threshold, _exceeds(*both_sided, question.gamma, compare)
+    _, upper = _one_by_one(behind_fair.bands, behind_fair.boxes, scale)
+    bands, boxes = behind_unfair.bands, behind_unfair.boxes
+    fair, unfair = upper <= question.threshold, _exceeds(bands, boxes, question.gamma, scale)
     if fair and unfair:  # both are right; name the nearer one
-        lower, _ = difference_bounds(*both_sided, compare=compare)
+        lower, _ = difference_bounds(bands, boxes, compare=scale)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
     return Verdict.UNFAIR if unfair else Verdict.INCONCLUSIVE
 
 
-def label_boxes(cells: Cells, alpha: float) -> dict[str, tuple[float, float]]:
-    """Return bounds of every group's r from a test programme, each missed with at most ``alpha``.
+# -- what past data say at a level -----------------------------------------------------------------
 
-    An outcome that is not known may be either.
+
+@dataclass(frozen=True)
+class _Known:
+    """Every rate's band, where each r lies, and what speaks against what is assumed, if it does."""
+
+    bands: Bands
+    boxes: Box
+    against: str | None
+
+
+def _known_from(
+    history: Past,
+    question: Question,
+    alpha: float,
+    labels: bool = False,
+    assume: Assume | None = None,
+) -> _Known:
+    past = None if history.exact else alpha
+    return _known(history.cells, question.metric, past, alpha if labels else None, assume)
+
+
+@lru_cache(maxsize=8)  # verdict and interval mostly work at the same level
+def _known(
+    cells: Cells,
+    metric: str,
+    past: float | None,
+    labels: float | None,
+    assume: Assume | None,
+) -> _Known:
+    """Return what past data say if each bound may fail with the given probabilities.
+
+    ``past`` is None if the counts are the population, ``labels`` if no r is bounded by outcomes of
+    random accepts.
     """
-    boxes = {}
-    for group, counts in cells.items():
-        good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
-        people = good + bad + unknown
-        low, _ = clopper_pearson(good, people, alpha)
-        _, high = clopper_pearson(good + unknown, people, alpha)
-        boxes[group] = (low, high)
-    return boxes
+    boxes: Box = dict.fromkeys(cells, (0.0, 1.0))
+    if labels is not None:
+        boxes = {group: label_box(counts, labels) for group, counts in cells.items()}
+    limits = None if assume is None else assume.limits(cells, past)
+    return _Known(bands_from_cells(cells, metric, past), *narrowed(boxes, limits))
 
 
-def _has_random_accepts(cells: Cells) -> bool:
-    return any(counts.random_accepts for counts in cells.values())
+def label_box(counts: GroupCells, alpha: float) -> tuple[float, float]:
+    """Return bounds of a group's r from random accepts; an unknown outcome may be either."""
+    good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
+    people = good + bad + unknown
+    return (
+        clopper_pearson(good, people, alpha)[0],
+        clopper_pearson(good + unknown, people, alpha)[1],
+    )
+
+
+def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
+    """Return the bands of a metric's rates.
+
+    Parameters
+    ----------
+    alpha
+        Each of the two curves of a band is on its right side with probability at least
+        ``1 - alpha`` (exact, for any sample size). None reads the counts as the population; so
+        does a past that is exact.
+    """
+    return bands_from_cells(past.cells, metric, None if past.exact else alpha)
+
+
+# -- the gap over all that r may be ----------------------------------------------------------------
 
 
 def difference_bounds(
@@ -430,16 +358,18 @@ def _exceeds(bands: Bands, boxes: Box, gap: float, compare: GapScale) -> bool:
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
 
-def _pairs_of_rates(bands: Bands, boxes: Box, compare: GapScale) -> Iterator[JointGap]:
+def _pairs_of_rates(bands: Bands, boxes: Box, compare: GapScale) -> Iterator[_TwoRates]:
+    start, end = np.array([boxes[group] for group in next(iter(bands.values()))]).T
+    stacked = {rate: Band.stack([*by_group.values()]) for rate, by_group in bands.items()}
     for one, other in combinations(bands, 2):
-        yield JointGap(RATES[one].falls, bands[one], bands[other], boxes, compare)
+        yield _TwoRates(RATES[one].falls, stacked[one], stacked[other], start, end, compare)
 
 
 def _one_by_one(bands: Bands, boxes: Box, compare: GapScale) -> tuple[float, float]:
     """Return bounds of Delta from each rate alone; the upper one is exact."""
     floor, ceiling = 0.0, 0.0
     for by_group in bands.values():
-        ranges = [_range_over(band, *boxes[group]) for group, band in by_group.items()]
+        ranges = [band.over(*boxes[group]) for group, band in by_group.items()]
         lowest, highest = min(high for _, high in ranges), max(low for low, _ in ranges)
         floor = max(floor, float(compare.gap(lowest, highest)))
         ceiling = max(ceiling, _largest_gap(ranges, compare))
@@ -450,17 +380,11 @@ def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str
     """Return the range of every group's rates as r ranges over its box."""
     return {
         rate: {
-            group: Interval(*_range_over(band, *((0.0, 1.0) if boxes is None else boxes[group])))
+            group: Interval(*band.over(*((0.0, 1.0) if boxes is None else boxes[group])))
             for group, band in by_group.items()
         }
         for rate, by_group in bands.items()
     }
-
-
-def _range_over(band: Band, start: float, end: float) -> tuple[float, float]:
-    low = min(float(band.low.value(start)), float(band.low.value(end)))
-    high = max(float(band.high.value(start)), float(band.high.value(end)))
-    return low, high
 
 
 def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> float:
@@ -470,41 +394,65 @@ def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> fl
     )
 
 
-def _bands(
-    history: Past, question: Question, assume: Assume | None
-) -> tuple[Bands, Box, Box | None]:
-    """Return the rates' bands, where labels put every r, and where it is assumed to be."""
-    cells, metric = history.cells, question.metric
-    random_accepts = _has_random_accepts(cells)
-    alpha = simultaneous(question.delta, cells, metric, labels=random_accepts, assume=assume)
-    boxes = label_boxes(cells, alpha) if random_accepts else dict.fromkeys(cells, (0.0, 1.0))
-    limits = assumed_limits(cells, assume, None if history.exact else alpha)
-    return bands_from_past(history, metric, alpha), boxes, limits
+@dataclass(frozen=True)
+class _TwoRates:
+    """Two rates, each of all groups (bands of arrays), as every r ranges over a box.
 
-
-def simultaneous(
-    level: float,
-    cells: Cells,
-    metric: str,
-    *,
-    labels: bool = False,
-    assume: Assume | None = None,
-) -> float:
-    """Return the level of one bound when all rates of all groups get two at once.
-
-    With ``labels`` so does every group's r, and one more where its precision bounds it.
+    Each group's r ties its rates together. A gap d of the first rate is possible where, for some
+    level t, every group's rate fits between t and d above it. For t in a cell the two constraints
+    are relaxed by the cell's two ends; what is impossible then is impossible for every t of the
+    cell, others are halved.
     """
-    per_group = 2 * (len(METRICS[metric].rates) + labels) + _by_precision(assume)
-    return level / (per_group * len(cells))
+
+    falling: bool  # the first one
+    first: Band
+    second: Band
+    start: Array
+    end: Array
+    compare: GapScale
+
+    def exceeds(self, gap: float) -> bool:
+        """Say whether one of the gaps is certainly larger than ``gap``, whatever r in the boxes."""
+        edges = np.linspace(0.0, 1.0, 65)
+        low, high = edges[:-1], edges[1:]
+        while True:
+            middle = (low + high) / 2.0
+            if self._possible(middle, middle, gap).any():
+                return False
+            live = self._possible(low, high, gap)
+            if not live.any():
+                return True
+            if (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
+                return False
+            low, high = (
+                np.concatenate([low[live], middle[live]]),
+                np.concatenate([middle[live], high[live]]),
+            )
+
+    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
+        """Return the least d that both gaps can keep to at once, never too much.
+
+        ``floor`` is the least d of the rates one by one, which often says as much.
+        """
+        if not self.exceeds(floor + tolerance):
+            return floor
+        least, largest = floor + tolerance, ceiling
+        while largest - least > tolerance:
+            middle = (least + largest) / 2.0
+            least, largest = (middle, largest) if self.exceeds(middle) else (least, middle)
+        return least
+
+    def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
+        top = self.compare.above(t_high, d)
+        since, until = self.first.between(t_low[:, None], top[:, None], falling=self.falling)
+        since, until = np.maximum(self.start, since), np.minimum(self.end, until)
+        at = np.clip(np.stack([since, until]), 0.0, 1.0)
+        lowest, highest = self.second.low.value(at), self.second.high.value(at)
+        gap = self.compare.gap(highest.max(axis=0).min(axis=-1), lowest.min(axis=0).max(axis=-1))
+        return np.asarray((since <= until).all(axis=-1) & (gap <= d))
 
 
-def bounds_of_a_piece(assume: Assume | None = None, labels: bool = False) -> int:
-    """Return how many bounds of past data a truth that is unfair by one rate and pair needs."""
-    return 2 * (1 + labels + _by_precision(assume))
-
-
-def _by_precision(assume: Assume | None) -> bool:
-    return assume is not None and assume.denied_no_better
+# -- words -----------------------------------------------------------------------------------------
 
 
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
@@ -523,28 +471,22 @@ def _reason(
     upper: float,
     question: Question,
     assume: Assume | None,
-    random_accepts: bool,
+    labels: bool,
 ) -> str:
-    whatever = "under what is assumed" if assume else "whatever the denied would have done"
-    if random_accepts and verdict is not Verdict.INCONCLUSIVE:
-        bound = (
-            f"at most {question.threshold:g}"
-            if verdict is Verdict.FAIR
-            else f"above {question.gamma:g}"
-        )
-        return f"with what the test programme says of the denied, Delta is {bound}"
-    if verdict is Verdict.FAIR:
-        return f"{whatever}, Delta is at most {question.threshold:g}"
-    if verdict is Verdict.UNFAIR:
-        return f"{whatever}, Delta is above {question.gamma:g}"
-    return f"the past data leave Delta anywhere between {lower:.3f} and {upper:.3f}"
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"the past data leave Delta anywhere between {lower:.3f} and {upper:.3f}"
+    fair = verdict is Verdict.FAIR
+    bound = f"at most {question.threshold:g}" if fair else f"above {question.gamma:g}"
+    if labels:
+        whatever = "with what the test programme says of the denied"
+    else:
+        whatever = "under what is assumed" if assume else "whatever the denied would have done"
+    return f"{whatever}, Delta is {bound}"
 
 
-def _missing(verdict: Verdict, cells: Cells, question: Question, bands: Bands) -> tuple[str, ...]:
-    if verdict is not Verdict.INCONCLUSIVE:
-        return ()
+def _missing(cells: Cells, question: Question, known: _Known) -> tuple[str, ...]:
     needs_labels = [
-        g for g in cells if any(by_group[g].depends_on_r for by_group in bands.values())
+        g for g in cells if any(by_group[g].depends_on_r for by_group in known.bands.values())
     ]
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     if needs_labels:

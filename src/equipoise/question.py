@@ -142,6 +142,11 @@ class Question(JsonValue):
         return self.delta if self.delta_wrong_unfair is None else self.delta_wrong_unfair
 
     @property
+    def strictest(self) -> float:
+        """The smaller of the two levels: that of whatever may lead to either mistake."""
+        return min(self.level_wrong_fair, self.level_wrong_unfair)
+
+    @property
     def threshold(self) -> float:
         """The smallest gap that is certainly not fair, ``gamma + epsilon``."""
         return self.gamma + self.epsilon

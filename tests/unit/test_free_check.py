@@ -6,10 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import equipoise as eq
-from equipoise.assume import assumed_limits
 from equipoise.cli.app import app
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.free_check import bounds_of_a_piece, simultaneous
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
@@ -50,20 +48,11 @@ def test_no_better_means_that_approval_goes_with_the_outcome() -> None:
         assert found.rates["true_positive_rate"][group].lower == pytest.approx(selected)
         assert found.rates["false_positive_rate"][group].upper == pytest.approx(selected)
     assert f"{GRANTED} (granted)" in found.assumptions
-    few, cells = assumed_limits(WORLD.past(400, 0).cells, NO_BETTER, 0.01), WORLD.past(400, 0).cells
-    assert few is not None
+    cells = WORLD.past(400, 0).cells
+    few = NO_BETTER.limits(cells, 0.01)
     for group, counts in cells.items():
         most = clopper_pearson(counts.approved_positive, counts.approved, 0.01)[1]
         assert few[group] == (0.0, pytest.approx(most))
-
-
-def test_the_bounds_that_it_needs_are_paid_for() -> None:
-    cells = WORLD.cells
-    assert simultaneous(0.1, cells, "equalized_odds", assume=NO_BETTER) == 0.1 / (2 * (4 + 1))
-    assert bounds_of_a_piece(NO_BETTER) == 4
-    given = eq.Assume(r_at_most={"A": 0.5})  # a number is not estimated
-    assert simultaneous(0.1, cells, "equalized_odds", assume=given) == 0.1 / (2 * 4)
-    assert bounds_of_a_piece(given) == bounds_of_a_piece(None) == 2
 
 
 def test_more_granted_never_widens_what_is_known() -> None:

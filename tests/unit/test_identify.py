@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -18,9 +19,9 @@ from equipoise.free_check import (
     free_interval,
     free_verdict,
     rate_intervals,
-    simultaneous,
 )
 from equipoise.history import History
+from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, Bands
 from equipoise.worlds import CellWorld
@@ -148,7 +149,6 @@ def test_verdicts_of_the_past_alone(
     world = CellWorld.from_shares(shares)
     question = Question(gamma=0.05, epsilon=0.05)
     for past in (world.past(), world.past(200_000, 0)):
-        assert free_verdict(past, question, 1.0) is verdict
         found = check(past, question)
         assert found.verdict is verdict
         assert found.lower <= world.difference(question.metric, question.compare) <= found.upper
@@ -163,16 +163,17 @@ def test_where_both_answers_are_right_the_nearer_one_is_named() -> None:
         )
         question = Question("demographic_parity", gamma=0.1, epsilon=0.1)
         assert question.truth(gap) == {Verdict.FAIR, Verdict.UNFAIR}
-        assert free_verdict(world.past(), question, 1.0) is verdict
+        assert check(world.past(), question).verdict is verdict
 
 
 def test_less_of_the_error_level_decides_no_more() -> None:
     world = CellWorld.from_shares({"A": (0.93, 0.04, 0.03, 0.3), "B": (0.90, 0.06, 0.04, 0.2)})
     question = Question("equal_opportunity", gamma=0.03, epsilon=0.03)
     past = world.past(6_000, 1)
-    verdicts = [free_verdict(past, question, share) for share in (1.0, 0.1, 1e-6)]
-    assert verdicts[0] is Verdict.FAIR
-    assert verdicts[2] is Verdict.INCONCLUSIVE
+    assert check(past, question).verdict is Verdict.FAIR
+    assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
+    budget = ErrorBudget.of_audit(question, 2, exact=False, past_share=1e-6)
+    assert free_verdict(past, question, budget) is Verdict.INCONCLUSIVE
 
 
 def test_naive_answers_are_shown_beside() -> None:
@@ -182,9 +183,3 @@ def test_naive_answers_are_shown_beside() -> None:
     assert found.denied_as_failures == 0.0
     assert found.unlimited.upper > 0.5
     assert "naive" in str(found)
-
-
-def test_simultaneous_bounds_share_the_level() -> None:
-    cells = Cells({g: GroupCells(1, 1, 1) for g in "ABC"})
-    assert simultaneous(0.06, cells, "equalized_odds") == pytest.approx(0.06 / 12)
-    assert simultaneous(0.06, cells, "equal_opportunity") == pytest.approx(0.06 / 6)

@@ -8,7 +8,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
-from equipoise.free_check import label_boxes
+from equipoise.free_check import label_box
 from equipoise.history.random_accepts import rank_test
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
@@ -33,7 +33,7 @@ def test_they_count_as_denied_and_their_outcomes_are_kept() -> None:
     assert cells.random_accepts == (own.paid.eq(1).sum(), own.paid.eq(0).sum(), 0)
     assert cells.approved == ((data.race == "a") & (data.granted == 1) & ~data.test).sum()
     assert cells.total == (data.race == "a").sum()
-    low, high = label_boxes(history.cells, 0.01)["a"]
+    low, high = label_box(cells, 0.01)
     assert low < 0.5 < high
     finding = eq.check(history, eq.Question("equal_opportunity", 0.2, 0.1, 0.05))
     assert finding.verdict == "FAIR"

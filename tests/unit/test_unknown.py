@@ -212,4 +212,4 @@ def test_a_world_has_no_unknown_outcomes() -> None:
     cells = Cells({g: GroupCells(40, 10, 40, approved_unknown=10) for g in "ab"})
     with pytest.raises(InvalidInput, match=r"C\*; of 'cells' the outcomes of 20 approved"):
         CellWorld(cells, {"a": 0.5, "b": 0.5})
-    assert CellWorld(cells.alike, {"a": 0.5, "b": 0.5}).difference("equal_opportunity") == 0.0
+    assert CellWorld(cells.like_known, {"a": 0.5, "b": 0.5}).difference("equal_opportunity") == 0.0

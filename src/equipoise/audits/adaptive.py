@@ -13,28 +13,22 @@ from numpy.typing import NDArray
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step
-from equipoise.audits.standing import INTERVAL_SHARE, Standing
-from equipoise.errors import InvalidInput, ProtocolError, plain_number, require_kind
+from equipoise.audits.standing import Standing
+from equipoise.errors import InvalidInput, ProtocolError, require_kind
 from equipoise.evidence.observation import COIN, Observation
 from equipoise.evidence.staircase import OUT
 from equipoise.evidence.weighing import Weighing
 from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 from equipoise.finding import Finding
-from equipoise.free_check import (
-    bands_from_past,
-    bounds_of_a_piece,
-    free_verdict,
-    simultaneous,
-)
+from equipoise.free_check import bands_from_past, free_verdict
 from equipoise.history.past import Past
+from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
 __all__ = ["AdaptiveAudit"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
-FREE_SHARE = 0.2  # of the error level goes to the uncertainty of finite past data
 
 DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
 
@@ -80,23 +74,19 @@ class AdaptiveAudit(Audit):
         costs: Costs,
         *,
         budget: float | None = None,
-        free_share: float = FREE_SHARE,
+        free_share: float = PAST_SHARE,
         assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        if not 0.0 < (plain_number(free_share) or 0.0) < 1.0 - INTERVAL_SHARE:
-            raise InvalidInput(
-                f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {free_share!r}"
-            )
-        self._free_share = 0.0 if history.exact else free_share
+        self._budget = ErrorBudget.of_audit(
+            question, len(history.cells), exact=history.exact, past_share=free_share
+        )
         self._groups = history.cells.groups
         self._index = {group: i for i, group in enumerate(self._groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self._concluded: str | None = None
         self._weighs_later = False  # in a replay
-        strictest = min(question.level_wrong_fair, question.level_wrong_unfair)
-        alpha = simultaneous(self._free_share / 2.0 * strictest, self.cells, question.metric)
-        self._bands = bands_from_past(history, question.metric, alpha)
+        self._bands = bands_from_past(history, question.metric, self._budget.past_intervals)
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
@@ -113,7 +103,7 @@ class AdaptiveAudit(Audit):
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
         self._next_doubt = 20.0 if self._may_blur else np.inf
-        free = free_verdict(history, question, self._free_share / 2.0)
+        free = free_verdict(history, question, self._budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"
@@ -413,18 +403,14 @@ class AdaptiveAudit(Audit):
     # -- statistics -----------------------------------------------------------------------------
 
     def _start(self) -> Weighing:
-        question, share = self.question, self._free_share
+        question, budget = self.question, self._budget
         per_group = [self.costs.of(group) for group in self._groups]
-        alpha = share / 2.0 * question.level_wrong_fair / bounds_of_a_piece()
         wrong = WrongAnswers.of(
-            bands_from_past(self.history, question.metric, alpha),
+            bands_from_past(self.history, question.metric, budget.past_fair),
             self._bands,
             question.gamma,
             question.epsilon,
-            Levels(
-                wrong_fair=question.level_wrong_fair * (1.0 - share - INTERVAL_SHARE),
-                wrong_unfair=question.level_wrong_unfair * (1.0 - share / 2.0 - INTERVAL_SHARE),
-            ),
+            Levels(budget.evidence_fair, budget.evidence_unfair),
             compare=question.comparison,
         )
         return Weighing(
@@ -484,7 +470,7 @@ class AdaptiveAudit(Audit):
 
     @property
     def _standing(self) -> Standing:
-        return Standing(self.history, self.question, self._bands, self._weighing)
+        return Standing(self.history, self.question, self._budget, self._bands, self._weighing)
 
 
 def _as_number(score: float | None) -> float:

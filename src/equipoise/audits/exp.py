@@ -17,7 +17,6 @@ from equipoise.audits.tau_audits import (
     checked_tau,
     finding_from_rates,
     inconclusive,
-    level_of,
     outcomes_of,
     rows_missing,
 )
@@ -26,6 +25,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Past
+from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import MixtureModel, learned_model
 from equipoise.mixture.weights import FeatureCounts, Weight
@@ -121,10 +121,8 @@ class ExpAudit(Audit):
         self.model = model if model is not None else _model_of(history, accepts, rules)
         self.weights = weights
         self.seed = seed
-        level = level_of(question)
-        self.constants = ExpConstants(
-            question.epsilon, level if weights == "map" else level / 2.0, len(self.cells)
-        )
+        level = question.strictest if weights == "map" else exp_level(question)
+        self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
         self.coarse_tau = (

@@ -13,13 +13,13 @@ from equipoise.evidence.weighing import Weighing
 from equipoise.finding import Finding, Interval, separation
 from equipoise.free_check import assumptions_of, difference_bounds, rate_intervals
 from equipoise.history.past import Past
+from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Bands, Curve
 
-__all__ = ["INTERVAL_SHARE", "Standing"]
+__all__ = ["Standing"]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
-INTERVAL_SHARE = 0.04  # of the error level goes to the interval reported beside the verdict
 TOO_FEW = 10  # labels of a group from which nothing is foretold
 
 
@@ -32,6 +32,7 @@ class Standing:
 
     history: Past
     question: Question
+    budget: ErrorBudget
     bands: Bands
     weighing: Weighing | None
 
@@ -86,11 +87,9 @@ class Standing:
         """Return where labels put each group's r: nowhere in particular before its first one."""
         if self.weighing is None:
             return dict.fromkeys(self.groups, (0.0, 1.0))
-        strictest = min(self.question.level_wrong_fair, self.question.level_wrong_unfair)
-        level = INTERVAL_SHARE * strictest / len(self.groups)
         counted = [self.weighing.counted_of(i) for i in range(len(self.groups))]
         return {
-            group: anytime_interval(c.ones, c.zeros, c.unknown, level, c.sized)
+            group: anytime_interval(c.ones, c.zeros, c.unknown, self.budget.label_interval, c.sized)
             for group, c in zip(self.groups, counted, strict=True)
         }
 
@@ -107,7 +106,7 @@ class Standing:
         for rate, by_group in intervals.items():
             out[rate] = {}
             for i, (group, interval) in enumerate(by_group.items()):
-                curve = RATES[rate].curve(*self.cells[group].alike.shares)
+                curve = RATES[rate].curve(*self.cells[group].like_known.shares)
                 guess = None if curve is None else self._plug_in(curve, i)
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)

@@ -47,7 +47,6 @@ __all__ = [
     "finding_from_rates",
     "impossible_rate",
     "inconclusive",
-    "level_of",
     "outcomes_of",
     "paper_epsilon",
     "paper_tau",
@@ -186,7 +185,7 @@ class TauAudit(Audit):
         if free.verdict is Verdict.INCONCLUSIVE:
             lacking = rows_missing(self.history, self._goals, self.tau, self.within_group)
             return inconclusive(self, dry, lacking)
-        level = level_of(self.question)
+        level = self.question.strictest
         stands = (
             f"{dry}, so the free check of the same past answers, wrong with probability at most "
             f"{level:g}; this way of ending and an audit by labels, where the past suffices, are "
@@ -420,11 +419,6 @@ def _answered() -> list[str]:
     return [name for name in METRICS if can_answer(Question(name))]
 
 
-def level_of(question: Question) -> float:
-    """Return the error level that covers both mistakes: the smaller one."""
-    return min(question.level_wrong_fair, question.level_wrong_unfair)
-
-
 def paper_tau(question: Question, groups: int) -> int:
     """Return ``tau = 576 log(8K/delta) / epsilon^2``, rounded up.
 
@@ -433,7 +427,7 @@ def paper_tau(question: Question, groups: int) -> int:
     >>> paper_tau(Question(epsilon=0.05, delta=0.05), groups=2)
     1329022
     """
-    return math.ceil(576.0 * math.log(8.0 * groups / level_of(question)) / question.epsilon**2)
+    return math.ceil(576.0 * math.log(8.0 * groups / question.strictest) / question.epsilon**2)
 
 
 def paper_epsilon(tau: int, question: Question, groups: int) -> float:
@@ -444,7 +438,7 @@ def paper_epsilon(tau: int, question: Question, groups: int) -> float:
     >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
     2.06
     """
-    return 24.0 * math.sqrt(math.log(8.0 * groups / level_of(question)) / tau)
+    return 24.0 * math.sqrt(math.log(8.0 * groups / question.strictest) / tau)
 
 
 def relative_error(tau: int, question: Question, groups: int) -> float:

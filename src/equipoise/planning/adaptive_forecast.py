@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.display import Progress, silent
 from equipoise.free_check import bands_from_past, free_verdict
 from equipoise.history import History
 from equipoise.history.past import Past
+from equipoise.levels import ErrorBudget
 from equipoise.planning.estimate import estimate
 from equipoise.planning.forecast import Forecast
 from equipoise.planning.guessing import MANY
@@ -59,24 +60,24 @@ def forecast_adaptive(
 
 def is_undecided(history: Past, question: Question) -> bool:
     """Say whether an audit would have to label people: it takes long to make one of many groups."""
-    bands = bands_from_past(history, question.metric, question.delta)
+    budget = ErrorBudget.of_audit(question, len(history.cells), exact=history.exact)
+    bands = bands_from_past(history, question.metric, budget.past_intervals)
     needs_labels = any(band.depends_on_r for rate in bands.values() for band in rate.values())
-    free = free_verdict(history, question, 0.0 if history.exact else FREE_SHARE / 2.0)
+    free = free_verdict(history, question, budget)
     return needs_labels and free is Verdict.INCONCLUSIVE
 
 
 def _forecast(
     question: Question, cases: tuple[Rehearsal, ...], missing: tuple[str, ...]
 ) -> Forecast:
-    level = min(question.level_wrong_fair, question.level_wrong_unfair)
     least, guess, most = _range(cases)
     return Forecast(
         audit=AdaptiveAudit.name,
         guess=guess,
         least=least,
         most=most,
-        guarantees=f"wrong with probability at most {level:g}, whatever the population "
-        "(guarantees.md in the documentation)",
+        guarantees=f"wrong with probability at most {question.strictest:g}, whatever the "
+        "population (guarantees.md in the documentation)",
         assumes=("everybody comes from one population, past and present, independently",),
         missing=missing,
         cases=cases,

@@ -87,7 +87,7 @@ def what_a_budget_buys(
 def _afforded(
     history: Past, question: Question, costs: Costs, budget: float, case: Scenario, seed: int
 ) -> Afforded:
-    world = CellWorld(history.cells.alike, case.r)
+    world = CellWorld(history.cells.like_known, case.r)
     ends = [
         run(AdaptiveAudit(history, question, costs, budget=budget), world, seed + i)
         for i in range(RUNS)

@@ -58,7 +58,7 @@ def estimate(
 
 
 def _bound(cells: Cells, case: Scenario, question: Question, costs: Costs) -> LowerBound:
-    return lower_bound(CellWorld(cells.alike, case.r), question, costs)
+    return lower_bound(CellWorld(cells.like_known, case.r), question, costs)
 
 
 def _multiples(

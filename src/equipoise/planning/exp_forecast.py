@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from equipoise.audits.tau_audits import can_answer, level_of
+from equipoise.audits.tau_audits import can_answer
 from equipoise.bounds import Price, exp_bound, rs_expectation
 from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
+from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
 from equipoise.mixture.model import MixtureModel
 from equipoise.planning.forecast import Forecast
@@ -64,7 +65,7 @@ def forecast_exp(
         least=least,
         most=most,
         bound=exp_bound(guess, question, costs),
-        guarantees=f"wrong with probability at most {level_of(question):g} if the mixture model "
+        guarantees=f"wrong with probability at most {question.strictest:g} if the mixture model "
         "holds (Theorem 4)",
         assumes=tuple(assumes),
         missing=missing,
@@ -108,7 +109,7 @@ def exp_expectation(
 def _by_labels(world: CellWorld, question: Question, costs: Costs) -> Price:
     """Return the price of coarse labels and then RS-Audit at half the error probability."""
     half = replace(
-        question, delta=level_of(question) / 2.0, delta_wrong_fair=None, delta_wrong_unfair=None
+        question, delta=exp_level(question), delta_wrong_fair=None, delta_wrong_unfair=None
     )
     return _coarse(world, question, costs) + rs_expectation(world, half, costs)
 
@@ -122,7 +123,7 @@ def _coarse(world: CellWorld, question: Question, costs: Costs) -> Price:
 
 
 def _constants(world: CellWorld, question: Question) -> ExpConstants:
-    return ExpConstants(question.epsilon, level_of(question) / 2.0, len(world.cells))
+    return ExpConstants(question.epsilon, exp_level(question), len(world.cells))
 
 
 def _branches(

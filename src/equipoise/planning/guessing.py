@@ -25,7 +25,7 @@ def guess_r(cells: Cells) -> dict[str, float]:
     """
     return {
         group: c.approved_positive / c.approved if c.approved > 0 else 0.5
-        for group, c in cells.alike.items()
+        for group, c in cells.like_known.items()
     }
 
 

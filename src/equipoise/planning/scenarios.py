@@ -99,7 +99,7 @@ def scenarios(
     def at(ratio: float) -> dict[str, float]:
         return {group: known.get(group, ratio * rate) for group, rate in approved.items()}
 
-    space = _Unknowns(cells.alike, question, frozenset(known))
+    space = _Unknowns(cells.like_known, question, frozenset(known))
     found = [
         space.scenario(f"the denied succeed {ratio:.0%} as often as the approved", at(ratio))
         for ratio in RATIOS

@@ -75,5 +75,5 @@ def _promise(audit: type[TauAudit], question: Question) -> str:
     if not outcomes_of(question):
         return "the free answer: this metric needs no outcome of the denied"
     theorem = "Theorem 2" if audit.within_group else "Theorem 1"
-    level = min(question.level_wrong_fair, question.level_wrong_unfair)
+    level = question.strictest
     return f"wrong with probability at most {level:g}, whatever the population ({theorem})"

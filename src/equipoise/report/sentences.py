@@ -60,7 +60,6 @@ def formula(question: Question) -> str:
 def headline(report: Report) -> str:
     """Return the answer in one sentence."""
     finding, question = report.finding, report.question
-    level = min(question.level_wrong_fair, question.level_wrong_unfair)
     gap = f"{noun(question)} between groups"
     span = f"between {_size(question, finding.lower)} and {_size(question, finding.upper)}"
     if not report.decided:
@@ -76,7 +75,7 @@ def headline(report: Report) -> str:
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
     return (
         f"The {gap} is {word} {_size(question, limit)}. Audits like this one answer "
-        f"wrongly with probability at most {level:.1%}."
+        f"wrongly with probability at most {question.strictest:.1%}."
     )
 
 

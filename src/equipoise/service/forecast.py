@@ -38,7 +38,7 @@ def forecast(
     """
     if METRICS[question.metric].is_free:
         return _priced(0.0, 2, r)
-    world = CellWorld(past.cells.alike, dict(r))
+    world = CellWorld(past.cells.like_known, dict(r))
     return _priced(float(lower_bound(world, question, costs)), len(past.cells), r)
 
 

@@ -48,8 +48,8 @@ class CellWorld:
         if self.cells.unknown:
             raise InvalidInput(
                 "a world knows everybody's outcome, and so does its C*; of 'cells' the outcomes of "
-                f"{self.cells.unknown:,g} approved people are not known. 'cells.alike' takes them "
-                "to be like the known ones. If nothing is assumed of them C* may be infinite: "
+                f"{self.cells.unknown:,g} approved people are not known. 'cells.like_known' "
+                "imputes them like the known. If nothing is assumed of them C* may be infinite: "
                 "where they alone leave both answers possible no number of labels decides"
             )
         for group in self.cells:

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.adaptive import FREE_SHARE, AdaptiveAudit
-from equipoise.audits.standing import INTERVAL_SHARE
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.finding import Finding
-from equipoise.free_check import bands_from_past, simultaneous
+from equipoise.free_check import bands_from_past
 from equipoise.history import History
+from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld
@@ -173,37 +173,23 @@ def test_one_unfair_pair_among_many_groups_is_found() -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(("fair", "unfair"), [(None, None), (0.01, 0.1), (0.1, 0.002)])
-@pytest.mark.parametrize("share", [0.05, FREE_SHARE, 0.5])
-def test_error_levels_add_up(
-    exact: bool, fair: float | None, unfair: float | None, share: float
-) -> None:
-    """Every way to err, verdict and interval together, within the level of each wrong answer."""
-    question = replace(QUESTION, delta_wrong_fair=fair, delta_wrong_unfair=unfair)
+@pytest.mark.parametrize("share", [0.05, PAST_SHARE, 0.5])
+def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool, share: float) -> None:
+    question = replace(QUESTION, delta_wrong_fair=0.01, delta_wrong_unfair=0.1)
     past = WORLD.past(None if exact else 50_000, 0)
     audit = AdaptiveAudit(past, question, Costs(), free_share=share)
+    budget = ErrorBudget.of_audit(question, len(past.cells), exact=exact, past_share=share)
     weighing = audit.evidence
     assert weighing is not None
     levels = weighing._wrong.levels
-    strict = min(question.level_wrong_fair, question.level_wrong_unfair)
-    interval = INTERVAL_SHARE * strict
-    if exact:
-        bands = one_piece = stage_zero = 0.0
-    else:
-        # Where bounds are equal to those at a level, they fail with that level's probability.
-        bands = share / 2.0 * strict
-        alpha = simultaneous(bands, past.cells, question.metric)
-        assert audit._bands == bands_from_past(past, question.metric, alpha)
-        one_piece = share / 2.0 * question.level_wrong_fair
-        expected = bands_from_past(past, question.metric, one_piece / 2.0)
-        pair = weighing._wrong.unfair_pairs[0]
-        assert pair.bands_a == tuple(by_group["A"] for by_group in expected.values())
-        stage_zero = share / 2.0 * question.level_wrong_unfair
-    # Stage 0 uses the same bounds for FAIR, and wider ones than the bands' for UNFAIR.
-    assert levels.wrong_fair + one_piece + bands + interval <= question.level_wrong_fair + 1e-15
-    assert levels.wrong_unfair + stage_zero + interval <= question.level_wrong_unfair + 1e-15
-    assert levels.wrong_fair > 0.0
-    assert levels.wrong_unfair > 0.0
+    assert (levels.wrong_fair, levels.wrong_unfair) == (
+        budget.evidence_fair,
+        budget.evidence_unfair,
+    )
+    assert audit._bands == bands_from_past(past, question.metric, budget.past_intervals)
+    expected = bands_from_past(past, question.metric, budget.past_fair)
+    pair = weighing._wrong.unfair_pairs[0]
+    assert pair.bands_a == tuple(by_group["A"] for by_group in expected.values())
 
 
 def test_a_larger_allowed_error_costs_less() -> None:

@@ -9,7 +9,7 @@ import pytest
 import equipoise as eq
 from equipoise.comparison import GapScale
 from equipoise.errors import BadData
-from equipoise.free_check import bands_from_past, difference_bounds, free_verdict
+from equipoise.free_check import bands_from_past, check, difference_bounds
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
@@ -61,7 +61,7 @@ def instances(
         difference = world.difference(question.metric, question.compare)
         if question.gamma < difference <= question.threshold:
             continue
-        if free_verdict(world.past(), question, 1.0) is Verdict.INCONCLUSIVE:
+        if check(world.past(), question).verdict is Verdict.INCONCLUSIVE:
             out.append((world, question))
         if len(out) == count:
             break

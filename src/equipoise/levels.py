@@ -1,0 +1,129 @@
+"""How a question's error probabilities are divided: the only place that divides them.
+
+A question allows a wrong FAIR with probability ``d_F`` and a wrong UNFAIR with ``d_U`` (both are
+``delta`` unless it says otherwise). Whatever an answer rests on may fail, and what each part may
+fail with adds up to ``d_F``, and to ``d_U``. The table is in ``docs/guarantees.md``, section 3.9,
+with the reasons; a test compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from equipoise.errors import InvalidInput, plain_number
+from equipoise.question import Question
+from equipoise.rates import METRICS
+
+__all__ = ["INTERVAL_SHARE", "PAST_SHARE", "ErrorBudget", "exp_level", "shares_of_audit"]
+
+PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
+INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict
+
+
+def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
+    """Return part -> its share of ``d_F`` and of ``d_U``, which add up to 1 each.
+
+    Examples
+    --------
+    >>> shares_of_audit(0.0)["evidence"]  # the past is unlimited
+    (0.96, 0.96)
+    """
+    half = past_share / 2.0
+    return {
+        "past data, for the verdict": (half, half),
+        "past data, for the intervals": (half, 0.0),  # one event with those behind UNFAIR
+        "evidence": (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
+        "labels, for the intervals": (INTERVAL_SHARE, INTERVAL_SHARE),
+    }
+
+
+@dataclass(frozen=True)
+class ErrorBudget:
+    """The level at which each part of an answer works: it fails with at most this probability.
+
+    Attributes
+    ----------
+    past_fair
+        Each one-sided bound of past data behind FAIR. A wrong FAIR needs one true piece (a rate, a
+        group above, a group below) to be missed, so two bounds suffice for any number of groups.
+    past_unfair
+        Each one-sided bound of past data behind UNFAIR. A wrong UNFAIR is ruled out only if all
+        rates of all groups are bounded on both sides at once.
+    past_intervals
+        Each one-sided bound of past data behind the reported intervals: all of them, too.
+    evidence_fair, evidence_unfair
+        Evidence of labels, against the whole UNFAIR set and against the whole FAIR set.
+    evidence_cover
+        Evidence against one cover of the FAIR set: with more than two groups each rate has its own.
+    label_interval
+        The interval of one group's r from labels, at all times together.
+
+    Examples
+    --------
+    >>> budget = ErrorBudget.of_audit(Question("equal_opportunity"), groups=2, exact=True)
+    >>> budget.evidence_fair, budget.past_fair
+    (0.048, 0.0)
+    >>> ErrorBudget.of_check(Question("equal_opportunity"), groups=5).past_unfair
+    0.005
+    """
+
+    past_fair: float
+    past_unfair: float
+    past_intervals: float
+    evidence_fair: float = 0.0
+    evidence_unfair: float = 0.0
+    evidence_cover: float = 0.0
+    label_interval: float = 0.0
+
+    @classmethod
+    def of_check(
+        cls, question: Question, groups: int, *, labels: bool = False, precisions: bool = False
+    ) -> ErrorBudget:
+        """Return the budget of a free check, which rests on past data alone.
+
+        Parameters
+        ----------
+        labels
+            Whether outcomes of random accepts bound every r as well: two more bounds for FAIR, two
+            per group for all others.
+        precisions
+            Whether precisions bound every r: two more for FAIR, one per group for all others.
+        """
+        a_piece = 2 * (1 + labels + precisions)
+        all_bounds = groups * (2 * (len(METRICS[question.metric].rates) + labels) + precisions)
+        return cls(
+            question.level_wrong_fair / a_piece,
+            question.level_wrong_unfair / all_bounds,
+            question.delta / all_bounds,
+        )
+
+    @classmethod
+    def of_audit(
+        cls, question: Question, groups: int, *, exact: bool, past_share: float = PAST_SHARE
+    ) -> ErrorBudget:
+        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing."""
+        if not 0.0 < (plain_number(past_share) or 0.0) < 1.0 - INTERVAL_SHARE:
+            raise InvalidInput(
+                f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {past_share!r}"
+            )
+        shares = shares_of_audit(0.0 if exact else past_share)
+        fair, unfair = question.level_wrong_fair, question.level_wrong_unfair
+        (past_fair, past_unfair), (intervals, _), (evidence_fair, evidence_unfair), (labels, _) = (
+            shares.values()
+        )
+        rates = len(METRICS[question.metric].rates)
+        return cls(
+            past_fair * fair / 2,
+            past_unfair * unfair / (2 * rates * groups),
+            intervals * question.strictest / (2 * rates * groups),
+            fair * evidence_fair,
+            unfair * evidence_unfair,
+            unfair * evidence_unfair / (rates if groups > 2 else 1),
+            labels * question.strictest / groups,
+        )
+
+
+def exp_level(question: Question) -> float:
+    """Return the level of each ending of Exp-Audit: by its model, or by RS-Audit if that fails."""
+    return question.strictest / 2.0

@@ -1,0 +1,78 @@
+"""How delta is divided: every way to err adds up to what the question allows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from equipoise.errors import InvalidInput
+from equipoise.levels import PAST_SHARE, ErrorBudget, exp_level, shares_of_audit
+from equipoise.question import Question
+from equipoise.rates import METRICS
+
+GUARANTEES = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("fair", "unfair"), [(None, None), (0.01, 0.1), (0.1, 0.002)])
+@pytest.mark.parametrize("share", [0.05, PAST_SHARE, 0.5])
+@pytest.mark.parametrize("groups", [2, 7])
+@pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
+def test_error_levels_of_an_audit_add_up(
+    exact: bool, fair: float | None, unfair: float | None, share: float, groups: int, metric: str
+) -> None:
+    """Every way to err, verdict and intervals together, within the level of each wrong answer."""
+    question = Question(metric, delta_wrong_fair=fair, delta_wrong_unfair=unfair)
+    budget = ErrorBudget.of_audit(question, groups, exact=exact, past_share=share)
+    rates = len(METRICS[metric].rates)
+    all_bounds, labels = 2 * rates * groups, groups * budget.label_interval
+    wrong_fair = (
+        budget.evidence_fair + 2 * budget.past_fair + all_bounds * budget.past_intervals + labels
+    )
+    # Bounds at two levels miss together: those at the smaller level are wider.
+    past = all_bounds * max(budget.past_unfair, budget.past_intervals)
+    covers = rates if groups > 2 else 1
+    wrong_unfair = covers * budget.evidence_cover + past + labels
+    assert covers * budget.evidence_cover == pytest.approx(budget.evidence_unfair)
+    assert wrong_fair <= question.level_wrong_fair * (1 + 1e-12)
+    assert wrong_unfair <= question.level_wrong_unfair * (1 + 1e-12)
+    assert (
+        min(budget.evidence_fair, budget.evidence_unfair) > 0.5 * (1 - share) * question.strictest
+    )
+    if fair is None:
+        assert wrong_fair == pytest.approx(question.delta)
+        assert wrong_unfair == pytest.approx(question.delta)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("precisions", [False, True])
+@pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
+def test_every_bound_of_a_check_is_paid_for(labels: bool, precisions: bool, metric: str) -> None:
+    """For FAIR two of a rate, of r and of a precision; else all of all groups, on both sides."""
+    question = Question(metric, delta=0.06, delta_wrong_fair=0.1, delta_wrong_unfair=0.02)
+    budget = ErrorBudget.of_check(question, 3, labels=labels, precisions=precisions)
+    bounds = 3 * (2 * len(METRICS[metric].rates) + 2 * labels + precisions)
+    assert budget.past_fair * (2 + 2 * labels + 2 * precisions) == pytest.approx(0.1)
+    assert budget.past_unfair * bounds == pytest.approx(0.02)
+    assert budget.past_intervals * bounds == pytest.approx(0.06)
+
+
+def test_the_table_in_the_guarantees_is_the_code_s() -> None:
+    rows = dict(re.findall(r"^\| (past data, [\w ]+|evidence|labels, [\w ]+) \| ([\d. |]+) \|$",
+                           GUARANTEES, re.MULTILINE))  # fmt: skip
+    finite, unlimited = shares_of_audit(PAST_SHARE), shares_of_audit(0.0)
+    assert list(rows) == list(finite)
+    for part, row in rows.items():
+        written = [float(cell) for cell in row.split(" | ")]
+        assert written == pytest.approx(
+            [finite[part][0], unlimited[part][0], finite[part][1], unlimited[part][1]]
+        )
+
+
+def test_a_share_that_leaves_nothing_is_refused_and_endings_share_the_level() -> None:
+    for share in (0.0, 0.96, -0.1):
+        with pytest.raises(InvalidInput, match=r"'free_share' must be in \(0, 0.96\)"):
+            ErrorBudget.of_audit(Question(), 2, exact=False, past_share=share)
+    assert exp_level(Question(delta_wrong_fair=0.01)) == 0.005
