@@ -1,4 +1,4 @@
-"""Kill -9: programs write to one ledger and are killed, forked and robbed of their server."""
+"""Kill -9: programs write to one ledger and are killed and robbed of their server."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ BUDGET = 50_000
 ROUND = 100  # kills after which a ledger is compared with the diaries, and a fresh one begins
 LIFE = {"sqlite": 0.02, "postgresql": 0.04}  # seconds from work to kill, at most
 WAYS = {  # -> its share of all kills; a server takes a second to come back
-    "sqlite": 0.35,
-    "sqlite forked": 0.35,
-    "postgresql": 0.12,
-    "postgresql forked": 0.12,
+    "sqlite": 0.7,
+    "postgresql": 0.24,
     "postgresql server": 0.06,
 }
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
@@ -92,11 +90,10 @@ def place(kind: str) -> Iterator[str]:
 def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
     """Let three programs write, kill some of them, and compare the ledger with their diaries.
 
-    ``way`` names the database and, after it, ``forked`` if the programs carry an open handle over
-    the fork that made them, ``server`` if PostgreSQL's own processes are killed.
+    ``way`` names the database and, after it, ``server`` if PostgreSQL's own processes are killed.
     """
     rng = random.Random(seed)
-    live = LiveAudit.create(
+    LiveAudit.create(
         ledger,
         "killed",
         WORLD.past(None, 0),
@@ -106,12 +103,11 @@ def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
         budget=BUDGET,
         max_in_flight=200,
         options={"tau": 1_000_000},
-    )
-    shared = live if "forked" in way else None
+    ).close_ledger()
     with tempfile.TemporaryDirectory() as directory:
         diaries = Path(directory)
         names = {i: f"{i}-0" for i in range(WRITERS)}
-        writers = {i: _spawn(ledger, diaries, name, shared) for i, name in names.items()}
+        writers = {i: _spawn(ledger, diaries, name) for i, name in names.items()}
         done = 0
         while done < kills:
             _wait_for_work([diaries / name for name in names.values()])
@@ -120,9 +116,6 @@ def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
                 _kill_server_process(ledger, rng)
                 done += 1
                 continue
-            if shared is not None and rng.random() < 0.15:
-                shared.ask(f"parent-{done}", "A", 1)
-                shared.close_ledger()
             hit = rng.sample(range(WRITERS), min(rng.randint(1, WRITERS), kills - done))
             for slot in hit:
                 os.kill(writers[slot], signal.SIGKILL)
@@ -130,7 +123,7 @@ def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
                 os.waitpid(writers[slot], 0)
                 done += 1
                 names[slot] = f"{slot}-{done}"
-                writers[slot] = _spawn(ledger, diaries, names[slot], shared)
+                writers[slot] = _spawn(ledger, diaries, names[slot])
         for pid in writers.values():
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -200,21 +193,21 @@ def _again(call: Callable[[], T]) -> T:
     return call()
 
 
-def _spawn(ledger: str, diaries: Path, name: str, shared: LiveAudit | None) -> int:
+def _spawn(ledger: str, diaries: Path, name: str) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _write(ledger, diaries, name, shared)
+            _write(ledger, diaries, name)
         finally:
             os._exit(1)
     return pid
 
 
-def _write(ledger: str, diaries: Path, name: str, shared: LiveAudit | None) -> None:
+def _write(ledger: str, diaries: Path, name: str) -> None:
     """Ask and tell for ever; write down what was acknowledged, right after it was."""
     driver.SNAPSHOT_EVERY = 50  # so that programs die while they keep one, too
     rng = random.Random(name)
-    live = shared or _again(lambda: LiveAudit.open(ledger, "killed"))
+    live = _again(lambda: LiveAudit.open(ledger, "killed"))
     diary = os.open(diaries / name, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
     def note(person: str, want: Want, outcome: int | None = None) -> None:

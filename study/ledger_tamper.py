@@ -16,8 +16,7 @@ from typing import Any
 from equipoise.assist import Assist
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.connection import Connection, connect
-from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store
 from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
@@ -27,7 +26,7 @@ from study.ledger_kill import place
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 ROUND = 250  # changes of one database
-TABLES = ("audits", "events", "people", "snapshots", "ledger_schema")
+TABLES = ("audits", "events", "people", "command_keys", "snapshots", "ledger_schema")
 WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000000Z", "{}")
 
 
@@ -76,7 +75,7 @@ def small_audit(ledger: str, people: int, **more: Any) -> LiveAudit:
         **more,
     )
     for i, person in enumerate(WORLD.draw(people, 0)):
-        if live.ask(f"p{i}", person.group, person.decision).want is Want.LABEL:
+        if live.ask(f"p{i}", person.group, person.decision, key=f"key {i}").want is Want.LABEL:
             live.tell(f"p{i}", person.outcome)
     return live
 
@@ -169,11 +168,11 @@ def _targets(store: Store) -> list[tuple[str, str]]:
             cursor = connection.run(f"SELECT * FROM {table}")
             found += [(table, column[0]) for column in cursor.description]
             cursor.fetchall()
-            if table in ("audits", "events", "people"):
+            if table in ("audits", "events", "people", "command_keys"):
                 found.append((table, "a row is gone"))
             if table in ("people", "events"):
                 found.append((table, "a row is doubled"))
-    return [*found, ("events", "no trigger"), ("audits", "no cap"), ("people", "no key")]
+    return found
 
 
 class _restored:  # noqa: N801
@@ -202,7 +201,7 @@ class _restored:  # noqa: N801
             for table in reversed(TABLES):
                 connection.run(f"DROP TABLE IF EXISTS {table} CASCADE")
             connection.run("DROP FUNCTION IF EXISTS events_are_append_only CASCADE")
-            for statement in statements(0, "postgresql"):
+            for statement in statements("postgresql"):
                 connection.run(statement)
             connection.run("DELETE FROM ledger_schema")
             for table in TABLES:
@@ -229,41 +228,21 @@ def _do(
     connection: Connection, table: str, column: str, target: Any, rng: random.Random
 ) -> str | None:
     names, row, where, known = target
-    lite = connection.kind == "sqlite"
-    if column == "no trigger":
-        verb = rng.choice(("update", "delete"))
-        connection.run(
-            f"DROP TRIGGER events_no_{verb}"
-            if lite
-            else "DROP TRIGGER events_append_only ON events"
-        )
-    elif column == "no cap":
-        if lite:
-            connection.run("PRAGMA writable_schema = ON")
-            connection.run(
-                "UPDATE sqlite_master SET sql = replace(sql, 'spent + reserved <= cap', '1 = 1') "
-                "WHERE name = 'audits'"
-            )
+    with _unguarded(connection, table):
+        if column == "a row is gone":
+            connection.run(f"DELETE FROM {table} WHERE {where}", known)
+        elif column == "a row is doubled":
+            key = "number" if table == "people" else "seq"
+            largest = connection.run(f"SELECT MAX({key}) FROM {table}").fetchone()[0]
+            new = [largest + 1 if n == key else v for n, v in zip(names, row, strict=True)]
+            marks = ", ".join("?" * len(new))
+            new = [f"{v}'" if n == "person" else v for n, v in zip(names, new, strict=True)]
+            connection.run(f"INSERT INTO {table} VALUES ({marks})", new)
         else:
-            connection.run("ALTER TABLE audits DROP CONSTRAINT cap_not_exceeded")
-    elif column == "no key":
-        connection.run("DROP INDEX people_person")
-    else:
-        with _unguarded(connection, table):
-            if column == "a row is gone":
-                connection.run(f"DELETE FROM {table} WHERE {where}", known)
-            elif column == "a row is doubled":
-                key = "number" if table == "people" else "seq"
-                largest = connection.run(f"SELECT MAX({key}) FROM {table}").fetchone()[0]
-                new = [largest + 1 if n == key else v for n, v in zip(names, row, strict=True)]
-                marks = ", ".join("?" * len(new))
-                new = [f"{v}'" if n == "person" else v for n, v in zip(names, new, strict=True)]
-                connection.run(f"INSERT INTO {table} VALUES ({marks})", new)
-            else:
-                old = row[names.index(column)]
-                value = _another(old, rng)
-                connection.run(f"UPDATE {table} SET {column} = ? WHERE {where}", [value, *known])
-                return f"{table}.{column}: {str(old)[:60]!r} -> {str(value)[:60]!r}"
+            old = row[names.index(column)]
+            value = _another(old, rng)
+            connection.run(f"UPDATE {table} SET {column} = ? WHERE {where}", [value, *known])
+            return f"{table}.{column}: {str(old)[:60]!r} -> {str(value)[:60]!r}"
     return f"{table}: {column}"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.export import verify_export
+from equipoise.ledger.proof import verify_export
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from study import _attacks
@@ -53,6 +53,7 @@ def verify_while_writing(ledger: str, times: int) -> list[str]:
         lottery=0.7,
         options={"tau": 1_000_000},
     )
+    live.close_ledger()  # nothing of it may be open at a fork
     writers = [_spawn(ledger, number) for number in range(WRITERS)]
     alarms = []
     try:

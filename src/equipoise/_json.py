@@ -48,6 +48,8 @@ def plain(value: Any) -> Any:
     """Turn a value into what :mod:`json` can write; a number without limit, or none, is null."""
     if isinstance(value, JsonValue):
         return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -73,4 +75,6 @@ def _build(hint: Any, value: Any) -> Any:
         return hint(value)
     if is_dataclass(hint) and isinstance(hint, type) and issubclass(hint, JsonValue):
         return hint.from_dict(value)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return hint(**value)
     return value

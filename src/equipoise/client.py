@@ -157,10 +157,6 @@ class RemoteAudit(Verbs):
         found = self._call("POST", "/overdue", {"days": days})
         return [Reply.from_dict(one) for one in found["results"]]
 
-    def erase(self, person: str) -> Reply:
-        """Forget a person: the pseudonym is gone, chain and money stay provable."""
-        return self.do(do.Erase(person))
-
     # -- where it stands, and proof ---------------------------------------------------------------
 
     @property

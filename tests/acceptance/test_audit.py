@@ -271,7 +271,10 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     audit("ask", "bert", "B", 0)
     assert "settle the request first" in audit("erase", "bert", code=2)
     audit("withdraw", "bert", "--actor", "anna")
-    assert audit("erase", "bert").strip() == "erased"
+    assert "runs: equipoise audit scrub loans" in audit("erase", "bert")
+    assert "1 of them still in the files" in audit("status")
+    assert audit("scrub").strip() == "erased"
+    assert audit("upgrade", "--why", "a new release").strip() == "upgraded, as before"
     log = audit("log", "--last", 3)
     assert "  anna  withdrawn person 2" in log
     assert "erased person 2" in log

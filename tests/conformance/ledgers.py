@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 from equipoise.ledger import LiveAudit
@@ -40,3 +43,18 @@ def run(live: LiveAudit, size: int, *, seed: int = 0, share_told: float = 1.0) -
             waiting.append((person, outcome))
         if waiting and rng.random() < share_told:
             live.tell(*waiting.pop(rng.randrange(len(waiting))))
+
+
+@contextmanager
+def writers_role(ledger: str) -> Iterator[str]:
+    """Yield the address of a ledger in PostgreSQL for the recommended role of writers."""
+    import psycopg
+
+    with psycopg.connect(ledger, autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS equipoise_writer")
+        owner.execute(files("equipoise.ledger").joinpath("writer_role.sql").read_bytes())
+        owner.execute("ALTER ROLE equipoise_writer LOGIN PASSWORD 'secret'")
+        try:
+            yield ledger.replace("postgres:@", "equipoise_writer:secret@")
+        finally:
+            owner.execute("DROP OWNED BY equipoise_writer")

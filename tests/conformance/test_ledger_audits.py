@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.commands import Correct
-from equipoise.ledger.export import verify_export
+from equipoise.ledger.proof import verify_export
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 
@@ -54,9 +54,9 @@ def test_an_audit_survives_delays_and_restarts(
     live.verify()
     assert live.replay().to_json() == live.status().to_json()
     checkpoint = live.export(tmp_path / "export.jsonl")
-    summary, repeated = verify_export(tmp_path / "export.jsonl", head=checkpoint.hash)
-    assert summary.events == checkpoint.seq
-    assert repeated
+    proof = verify_export(tmp_path / "export.jsonl", head=checkpoint.hash)
+    assert proof.events == checkpoint.seq
+    assert proof.statistics == "repeated, every decision made anew"
 
 
 @pytest.mark.parametrize("case", ["adaptive", "rs"])

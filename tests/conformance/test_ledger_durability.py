@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,13 +15,10 @@ import pytest
 from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
-from equipoise.ledger.connection import Connection, connect
-from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store
 from equipoise.question import Want
 from tests.conformance.ledgers import create, people, run
-
-RELEASED = Path(__file__).parent / "released"
 
 
 def execute(ledger: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -45,24 +41,37 @@ def test_the_database_refuses_to_change_an_event(either: str) -> None:
             execute(either, sql)
 
 
-@pytest.mark.parametrize("released", sorted(RELEASED.glob("v*.*")), ids=lambda path: path.name)
-def test_a_ledger_of_an_earlier_edition_is_recognised_and_not_misread(
-    released: Path, request: pytest.FixtureRequest
-) -> None:
-    if released.suffix == ".db":
-        place = shutil.copy(released, request.getfixturevalue("ledger"))
-    else:
-        place = request.getfixturevalue("on_postgres")
-        execute(place, released.read_text())
-    with pytest.raises(LedgerError, match=r"'loans' was begun by another edition .* format 2"):
-        LiveAudit.open(place, "loans").status()
-
-
-def test_a_newer_schema_is_refused(either: str) -> None:
+@pytest.mark.parametrize("version", [9999, 1])
+def test_another_schema_is_refused(either: str, version: int) -> None:
     create(either)
-    execute(either, "UPDATE ledger_schema SET version = 9999")
-    with pytest.raises(LedgerError, match="schema 9999 is newer than this program's"):
+    execute(either, "UPDATE ledger_schema SET version = ?", version)
+    with pytest.raises(LedgerError, match=f"has schema {version}, and this program writes"):
         LiveAudit.open(either, "loans")
+
+
+@pytest.mark.parametrize("version", ["two", "2", 2.5, b"2", "2; DROP TABLE events"])
+def test_a_version_of_another_type_is_refused(ledger: str, version: Any) -> None:
+    create(ledger)
+    execute(ledger, "DROP TABLE ledger_schema")
+    execute(ledger, "CREATE TABLE ledger_schema (version)")
+    execute(ledger, "INSERT INTO ledger_schema VALUES (?)", version)
+    with pytest.raises(LedgerError, match=r"has schema .*use the version of equipoise"):
+        LiveAudit.open(ledger, "loans")
+
+
+@pytest.mark.parametrize("column", ["seq", "hash", "state"])
+@pytest.mark.parametrize("value", ["text", b"\x00\xff", 3.7, -1, 10**18])
+def test_types_forged_into_a_snapshot_are_survived_and_found(
+    ledger: str, monkeypatch: pytest.MonkeyPatch, column: str, value: Any
+) -> None:
+    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 10)
+    live = create(ledger)
+    run(live, 40)
+    live.close_ledger()
+    execute(ledger, f"UPDATE snapshots SET {column} = ?", value)
+    with pytest.raises(LedgerError):
+        LiveAudit.open(ledger, "loans").verify()
+    assert not LiveAudit.open(ledger, "loans").ask("new", "A", 0).repeated
 
 
 def test_a_ledger_from_before_the_first_release_is_refused(ledger: str) -> None:
@@ -151,7 +160,7 @@ def counting_replays(monkeypatch: pytest.MonkeyPatch, live: LiveAudit) -> list[t
     honest = Audit.replay
 
     def noted(self: Audit, log: Any) -> None:
-        found.append((len(log), live._store._busy > 0))
+        found.append((len(log), live._store.held[0].raw.in_transaction))
         honest(self, log)
 
     monkeypatch.setattr(Audit, "replay", noted)
@@ -256,12 +265,15 @@ def test_a_writer_killed_between_a_correction_and_its_verdict_leaves_an_honest_l
     def killed(self: driver.Driver, todo: Any, last: Any) -> int:
         return transact(self, todo, last) if todo else os._exit(9)
 
+    live.close_ledger()
     pid = os.fork()
     if pid == 0:
         monkeypatch.setattr(driver.Driver, "_transact", killed)
         from equipoise.ledger.commands import Correct
 
-        live.run([Correct(r.person, 1 - r.outcome, "columns were swapped") for r in rows])
+        LiveAudit.open(ledger, "loans").run(
+            [Correct(r.person, 1 - r.outcome, "columns were swapped") for r in rows]
+        )
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
     live.verify()

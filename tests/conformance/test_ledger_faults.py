@@ -13,7 +13,7 @@ from study.ledger_verify import verify_while_writing
 
 
 @pytest.mark.parametrize(
-    ("way", "kills"), [("sqlite forked", 20), ("postgresql", 10), ("postgresql server", 3)]
+    ("way", "kills"), [("sqlite", 20), ("postgresql", 10), ("postgresql server", 3)]
 )
 def test_nothing_acknowledged_is_lost_when_programs_are_killed(way: str, kills: int) -> None:
     with place(way.split()[0]) as ledger:

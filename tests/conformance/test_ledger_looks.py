@@ -12,7 +12,7 @@ import pytest
 from equipoise import Costs, LiveAudit, Question, Want
 from equipoise.assist import Assist
 from equipoise.errors import InvalidInput, LedgerError
-from equipoise.ledger.state import State, replay
+from equipoise.ledger.state import AuditState, replay
 from equipoise.ledger.verify import Broken, canonical, digest, verify
 from equipoise.worlds import CellWorld
 
@@ -173,7 +173,7 @@ def test_a_changed_look_is_named(lived: Lived) -> None:
     live = lived[1]
     events = [json.loads(line) for line in live.lines()]
     at = next(i for i, e in enumerate(events) if e["data"].get("want") == "SCORE_ONLY")
-    state = State(strict=True)
+    state = AuditState(strict=True)
     events[at]["data"]["observation"]["m"] += 1e-6
     with pytest.raises(LedgerError, match=rf"event {at + 1} says .*: m is not the same"):
         replay([canonical(event) for event in events], state)
@@ -199,7 +199,7 @@ def test_whoever_is_erased_and_asked_about_again_is_drawn_anew(tmp_path: Path) -
     for _ in range(2):
         if live.ask("again", "A", 0, score=0.3, price=60).want is Want.LABEL:
             live.tell("again", 1)
-        live.erase("again", scrub=False)
+        live.erase("again")
     live.export(tmp_path / "events.jsonl")
     lines = (tmp_path / "events.jsonl").read_text(encoding="utf-8").splitlines()
     draws = [draw for line in lines for draw in _draws(json.loads(line))]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from equipoise.errors import InvalidInput, LedgerError, ProtocolError, UnknownName
+from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownName
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.export import read_checkpoints, verify_export
+from equipoise.ledger.commands import Erase, Pause, Resume
+from equipoise.ledger.database import connect
 from equipoise.ledger.inputs import system_user
+from equipoise.ledger.proof import read_checkpoints, verify_export
 from equipoise.question import Want
-from tests.conformance.ledgers import create, people, run
+from tests.conformance.ledgers import create, people, run, writers_role
 from tests.conformance.test_ledger_durability import execute
 
 HOLD_B = 210
@@ -150,8 +153,12 @@ def test_an_erased_person_is_gone_and_everything_stays_provable(
 ) -> None:
     live = filled(either)
     before, point = live.status(), live.checkpoint()
-    assert live.erase(SECRET).state == "ERASED"
+    left = live.erase(SECRET)
+    assert (left.state, "audit scrub loans" in left.why) == ("UNLINKED", True)
     assert live.erase(SECRET).repeated  # and whoever was never known
+    assert "1 of them still in the files" in str(live.status())
+    assert live.scrub().state == "ERASED"
+    assert live.erase(SECRET).state == "ERASED"
     after = live.status()
     assert (after.spent, after.groups, after.erased) == (before.spent, before.groups, 1)
     live.verify([(point.seq, point.hash)])
@@ -172,7 +179,8 @@ def test_no_byte_of_an_erased_person_stays_in_sqlite(ledger: str) -> None:
     assert any(SECRET.encode() in path.read_bytes() for path in files)
     proposal = live.erase(SECRET).number
     assert proposal is not None
-    live.acting_as("second").approve(proposal)
+    assert live.acting_as("second").approve(proposal).state == "UNLINKED"
+    assert live.scrub().state == "ERASED"
     for path in Path(ledger).parent.iterdir():
         assert SECRET.encode() not in path.read_bytes(), path
 
@@ -181,13 +189,110 @@ def test_no_byte_of_an_erased_person_stays_in_postgresqls_tables(on_postgres: st
     live = filled(on_postgres)
     execute(on_postgres, "ANALYZE")
     live.erase(SECRET)
-    execute(on_postgres, "CHECKPOINT")
-    ((data,),) = execute(on_postgres, "SHOW data_directory")
+    assert live.scrub().state == "ERASED"
+    assert not holding(on_postgres, SECRET)
+
+
+def holding(ledger: str, secret: str) -> list[Path]:
+    """Return PostgreSQL's files of this database in which a text stands."""
+    execute(ledger, "CHECKPOINT")
+    ((data,),) = execute(ledger, "SHOW data_directory")
     own = "SELECT oid FROM pg_database WHERE datname = current_database()"
-    ((number,),) = execute(on_postgres, own)
+    ((number,),) = execute(ledger, own)
     files = list((Path(data) / "base" / str(number)).iterdir())
     assert len(files) > 100
-    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+    return [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_erased_is_not_said_while_a_reader_holds_the_log(ledger: str) -> None:
+    live = filled(ledger)
+    live.erase(SECRET)
+    with closing(connect(ledger)) as reader:
+        reader.run("BEGIN")
+        reader.run("SELECT COUNT(*) FROM people").fetchall()
+        quick = LiveAudit.open(ledger, "loans", timeout=0.2)
+        left = quick.scrub()
+        assert left.state == "UNLINKED"
+        assert "while another program reads the ledger" in left.why
+        assert quick.erase(SECRET).state == "UNLINKED"
+        assert any(SECRET.encode() in p.read_bytes() for p in Path(ledger).parent.iterdir())
+    assert live.scrub().state == "ERASED"
+    assert not any(SECRET.encode() in p.read_bytes() for p in Path(ledger).parent.iterdir())
+    live.verify()
+
+
+def test_erased_is_not_said_by_who_may_not_rewrite_tables(on_postgres: str) -> None:
+    live = filled(on_postgres)
+    with writers_role(on_postgres) as as_writer:
+        writer = LiveAudit.open(as_writer, "loans")
+        assert writer.erase(SECRET).state == "UNLINKED"
+        left = writer.scrub()
+        assert left.state == "UNLINKED"
+        assert "until its owner, postgres, runs" in left.why
+        assert holding(on_postgres, SECRET)
+        writer.close_ledger()
+    assert live.scrub().state == "ERASED"
+    assert not holding(on_postgres, SECRET)
+    live.verify()
+
+
+def test_many_are_erased_in_one_batch_and_scrubbed_once(ledger: str) -> None:
+    live = filled(ledger)
+    gone = [row.person for row in live.people(states=("SKIPPED", "REVEALED"))][:20]
+    assert {reply.state for reply in live.run([Erase(person) for person in gone])} == {"UNLINKED"}
+    assert live.status().unscrubbed == 20
+    assert live.scrub().state == "ERASED"
+    assert [e["data"] for e in live.events() if e["type"] == "scrubbed"] == [{"erased": 20}]
+    live.verify()
+
+
+# -- keys of clients ------------------------------------------------------------------------------
+
+
+def test_a_late_duplicate_is_answered_from_the_record(either: str) -> None:
+    live = create(either)
+    first = live.pause("a holiday", key="k1")
+    live.resume("back", key="k2")
+    again = LiveAudit.open(either, "loans").pause("a holiday", key="k1")
+    assert (again.state, again.why, again.repeated) == (first.state, first.why, True)
+    assert live.status().paused is None
+    live.ask("p", "B", 0, key="k3")
+    live.tell("p", 0, key="k4")
+    live.correct("p", 1, "a typing error", key="k5")
+    live.correct("p", 0, "no, it was right")
+    late = live.correct("p", 1, "a typing error", key="k5")
+    assert (late.repeated, late.outcome, live.person("p").outcome) == (True, 0, 0)
+    assert live.ask("p", "B", 0, key="k3").repeated
+    assert [e["key"] for e in live.events() if "key" in e] == ["k1", "k2", "k3", "k4", "k5"]
+    live.verify()
+    live.erase("p", key="k6")
+    live.ask("p", "A", 0)
+    assert live.erase("p", key="k6").repeated
+    assert live.person("p").group_name == "A"
+    live.verify()
+
+
+def test_a_key_belongs_to_one_command(ledger: str) -> None:
+    live = create(ledger)
+    live.pause("a holiday", key="k1")
+    live.ask("p", "A", 1, key="k2")
+    with pytest.raises(Conflict, match=r"'key' 'k1' was used for another command, event 2"):
+        live.resume("back", key="k1")
+    with pytest.raises(Conflict, match="'key' 'k2' was used for another command"):
+        live.ask("q", "A", 1, key="k2")
+    replies = live.run([Pause("x", key="k9"), Resume("y", key="k8"), Pause("z", key="k8")])
+    assert [reply.problem is None for reply in replies] == [True, True, False]
+    live.verify()
+
+
+def test_a_proposal_is_made_once_per_key(ledger: str) -> None:
+    live = create(ledger, approvals=("budget",), actor="anna")
+    number = live.set_budget(900, "more", key="k1").number
+    live.acting_as("bert").reject(number, "no", key="k2")
+    assert live.set_budget(900, "more", key="k1").number == number
+    assert live.acting_as("bert").reject(number, "no", key="k2").state == "REJECTED"
+    assert live.status().proposals == ()
+    live.verify()
 
 
 def test_somebody_with_an_open_request_cannot_be_erased(ledger: str) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import psycopg
 import pytest
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.connection import connect
-from tests.conformance.ledgers import create, run
+from equipoise.ledger.database import connect
+from tests.conformance.ledgers import create, run, writers_role
 from tests.conformance.test_ledger_durability import execute
 
 
@@ -70,14 +68,15 @@ def test_a_lost_connection_is_a_clear_error_and_then_mended(on_postgres: str) ->
 
 def test_the_writers_role_can_work_and_cannot_rewrite_history(on_postgres: str) -> None:
     run(create(on_postgres), 10)
-    with psycopg.connect(on_postgres, autocommit=True) as owner:
-        owner.execute("DROP ROLE IF EXISTS equipoise_writer")
-        owner.execute(files("equipoise.ledger").joinpath("writer_role.sql").read_bytes())
-        owner.execute("ALTER ROLE equipoise_writer LOGIN PASSWORD 'secret'")
-    as_writer = on_postgres.replace("postgres:@", "equipoise_writer:secret@")
-    live = LiveAudit.open(as_writer, "loans")
-    run(live, 60)
-    live.verify()
+    with writers_role(on_postgres) as as_writer:
+        live = LiveAudit.open(as_writer, "loans")
+        run(live, 60)
+        live.pause("a holiday", key="k1")
+        live.verify()
+        refused(as_writer)
+
+
+def refused(as_writer: str) -> None:
     with psycopg.connect(as_writer, autocommit=True) as writer:
         for verb in (
             "UPDATE events SET body = ''",
@@ -90,4 +89,3 @@ def test_the_writers_role_can_work_and_cannot_rewrite_history(on_postgres: str) 
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 writer.execute(verb)  # type: ignore[call-overload]
-    execute(on_postgres, "DROP OWNED BY equipoise_writer")

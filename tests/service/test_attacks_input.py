@@ -184,7 +184,7 @@ def test_decisions_may_be_repeated(served: Served) -> None:
     first = decide()
     events = auditor.get(f"{path}/status").json()["events"]
     assert decide() == [{**one, "repeated": True} for one in first]
-    assert [one["state"] for one in first] == ["BUDGET", "REJECTED", "ERASED"]
+    assert [one["state"] for one in first] == ["BUDGET", "REJECTED", "UNLINKED"]
     other = approves("reject", proposal=numbers[0], why="after all")
     assert refusal(other) == "wrong-state"
     assert audits("erase", "p")["repeated"]  # nobody could tell that it is not a repetition

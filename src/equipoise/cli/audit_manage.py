@@ -18,7 +18,10 @@ from equipoise.cli.options import Json
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["approve", "budget", "conclude", "erase", "limits", "log", "pause", "reject", "resume"]
+__all__ = [
+    *("approve", "budget", "conclude", "erase", "limits", "log", "pause", "reject", "resume"),
+    *("scrub", "upgrade"),
+]
 
 Why = Annotated[str, typer.Option(help="Reason, kept in the ledger.", show_default=False)]
 Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
@@ -91,8 +94,20 @@ def reject(live: LiveAudit, proposal: Proposal, why: Why, json: Json = False) ->
 
 @with_options(live=acting_audit)
 def erase(live: LiveAudit, person: Known, json: Json = False) -> None:
-    """Forget a person: pseudonym and key are gone, chain and money stay provable."""
+    """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
     show_reply(live.erase(person), json)
+
+
+@with_options(live=acting_audit)
+def scrub(live: LiveAudit, json: Json = False) -> None:
+    """Rewrite the ledger's files without those who were erased; do it once after many."""
+    show_reply(live.scrub(), json)
+
+
+@with_options(live=acting_audit)
+def upgrade(live: LiveAudit, why: Why, json: Json = False) -> None:
+    """Go on under this program's edition of the statistics; what is recorded stands."""
+    show_reply(live.upgrade(why), json)
 
 
 @with_options(live=live_audit)

@@ -63,7 +63,8 @@ def show_reply(reply: Reply, json: bool) -> None:
         typer.echo(f"proposed as {reply.number}{again}; somebody else must approve it")
         return
     if not reply.person:
-        typer.echo(f"{reply.state.lower()}{again}")
+        why = f": {reply.why}" if reply.state == "UNLINKED" else ""
+        typer.echo(f"{reply.state.lower()}{again}{why}")
         return
     typer.echo(f"{reply.person}: {_said(reply)}{again}")
 
@@ -72,8 +73,6 @@ def _said(reply: Reply) -> str:
     """Say what to do now, or what is known."""
     if reply.state == "SKIPPED":
         return f"nothing to do ({WHY_NOTHING.get(reply.why, reply.why)})"
-    if reply.state == "RESERVED" and reply.want.value == "FEATURES":
-        return "send this person's features"
     if reply.state == "RESERVED" and reply.hold == 0:  # approved, or denied where nothing is paid
         return "tell how it goes; override the denial, if there was one"
     return STATES.get(reply.state, reply.state.lower())

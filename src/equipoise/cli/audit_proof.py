@@ -124,28 +124,22 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check chain, money and people, and repeat the statistics from the first event on."""
-    repeated = True
     with working("Replaying the audit …"):
         if file is not None:
-            from equipoise.ledger.export import read_keys, verify_export
+            from equipoise.ledger.proof import read_keys, verify_export
 
             keys = None if people is None else read_keys(people)
             points = _checkpoints(checkpoint, None)
-            summary, repeated = verify_export(
-                file, head=head, checkpoints=points, people=keys, seed=seed
-            )
+            proof = verify_export(file, head=head, checkpoints=points, people=keys, seed=seed)
         elif name is not None:
             live = live_audit(name, ledger)
-            summary = live.verify(_checkpoints(checkpoint, live.row.uid))
+            proof = live.verify(_checkpoints(checkpoint, live.row.uid))
         else:
             raise InvalidInput("'NAME' or '--file' is needed")
     if json:
-        states = dict(summary.states)
-        print_json({**vars(summary), "states": states, "statistics_repeated": repeated})
+        print_json(vars(proof))
     else:
-        typer.echo(str(summary))
-        if not repeated:
-            typer.echo("    statistics not repeated: they need features, which are not exported")
+        typer.echo(str(proof))
 
 
 def _checkpoints(texts: list[str] | None, audit: str | None) -> list[tuple[int, str]]:
@@ -155,7 +149,7 @@ def _checkpoints(texts: list[str] | None, audit: str | None) -> list[tuple[int, 
         if number.isdigit() and mark and digest:
             found.append((int(number), digest))
         elif Path(text).is_file():
-            from equipoise.ledger.export import read_checkpoints
+            from equipoise.ledger.proof import read_checkpoints
 
             found += read_checkpoints(text, audit)
         else:

@@ -62,7 +62,7 @@ def serve(
     require_extra()
     import uvicorn
 
-    from equipoise.ledger.connection import shown
+    from equipoise.ledger.database import shown
     from equipoise.service import create_app, load_settings
 
     settings = load_settings(ledger=ledger, tokens=tokens, https=https, demo=demo)

@@ -5,4 +5,11 @@ from equipoise.evidence.staircase import Staircase
 from equipoise.evidence.weighing import Weighing
 from equipoise.evidence.wrong_answers import Levels, WrongAnswers
 
-__all__ = ["Levels", "Staircase", "Weighing", "WrongAnswers", "anytime_interval"]
+__all__ = ["EDITION", "Levels", "Staircase", "Weighing", "WrongAnswers", "anytime_interval"]
+
+EDITION = 3
+"""Edition of the statistics, named in the first event of every ledger.
+
+Raise it with every change that could make an audit ask, decide or conclude otherwise on the same
+people, and keep a ledger of the new edition: ``python -m tests.conformance.editions``.
+"""

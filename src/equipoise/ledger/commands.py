@@ -48,9 +48,11 @@ __all__ = [
     "Reject",
     "Reply",
     "Resume",
+    "Scrubbed",
     "SetBudget",
     "SetLimits",
     "Tell",
+    "Upgrade",
     "Withdraw",
     "WriteOff",
     "checked",
@@ -192,6 +194,14 @@ class SetLimits(Keyed):
 
 
 @dataclass(frozen=True)
+class Upgrade(Keyed):
+    """Weigh what is recorded by this program's edition of the statistics from now on."""
+
+    why: str
+    command: Literal["upgrade"] = field(default="upgrade", kw_only=True)
+
+
+@dataclass(frozen=True)
 class Approve(Keyed):
     """Carry out what somebody else proposed."""
 
@@ -222,9 +232,18 @@ Command = (
     | Resume
     | SetBudget
     | SetLimits
+    | Upgrade
     | Approve
     | Reject
 )
+
+
+@dataclass(frozen=True)
+class Scrubbed(Keyed):
+    """So many erased people are out of the files; said by who rewrote them, never from outside."""
+
+    erased: int
+
 
 COMMANDS: Mapping[str, type[Command]] = {
     kind.__dataclass_fields__["command"].default: kind for kind in Command.__args__

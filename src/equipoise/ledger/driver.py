@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from equipoise.errors import EquipoiseError, LedgerError
-from equipoise.ledger.commands import Approve, Command, Correct, Reply, person_of
-from equipoise.ledger.failures import driver_errors
-from equipoise.ledger.memory import FeaturesOf
-from equipoise.ledger.pen import NotReady, stamp
-from equipoise.ledger.schema import Head
-from equipoise.ledger.standing import SNAPSHOT_FORMAT
-from equipoise.ledger.state import State, replay
-from equipoise.ledger.store import AuditRow, Store, Turn
-from equipoise.ledger.verify import digest
-from equipoise.ledger.writer import Writer
+from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
+from equipoise.ledger.commands import Approve, Command, Correct, Reply, Scrubbed, person_of
+from equipoise.ledger.database import driver_errors
+from equipoise.ledger.state import SNAPSHOT_FORMAT, AuditState, replay
+from equipoise.ledger.store import AuditRow, Store, WriteTransaction
+from equipoise.ledger.verify import Event, Head, digest
+from equipoise.ledger.writer import NotReady, TransactionWriter, stamp
 
 __all__ = ["Driver"]
 
@@ -35,12 +30,13 @@ _MISREAD = (
 )
 
 Result = Reply | EquipoiseError
+Deed = Command | Scrubbed
 T = TypeVar("T")
 
 
 @dataclass
 class _Job:
-    commands: Sequence[Command]
+    commands: Sequence[Deed]
     actor: str
     now: datetime
     results: list[Result] = field(default_factory=list)
@@ -62,55 +58,50 @@ class Driver:
     def __init__(self, store: Store, row: AuditRow) -> None:
         self._store = store
         self._row = row
-        self._state: State | None = None
+        self._state: AuditState | None = None
         self._from_snapshot = False
         self._snapshot_seq = 0
         self._snapshot_size = 0
         self._queue: list[_Job] = []
         self._queue_lock = threading.Lock()
-        store.after_fork = weakref.WeakMethod(self._start_queue)
+        self._seen = (0, "")  # the last event that this handle knows of
 
-    def run(self, commands: Sequence[Command], actor: str, now: datetime) -> list[Result]:
+    def run(self, commands: Sequence[Deed], actor: str, now: datetime) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
-        ((results, error),) = self.run_together([(commands, actor)], now)
-        if error is not None:
-            raise error
-        return results
-
-    def run_together(
-        self, work: Sequence[tuple[Sequence[Command], str]], now: datetime
-    ) -> list[tuple[list[Result], BaseException | None]]:
-        """Carry out commands of several actors in one commit; each has results or an error."""
-        mine = [_Job(commands, actor, now) for commands, actor in work]
+        mine = _Job(commands, actor, now)
         with self._queue_lock:
-            self._queue += mine
+            self._queue.append(mine)
         with self._store.turn:
-            if not all(job.done for job in mine):
+            if not mine.done:
                 with self._queue_lock:
                     jobs, self._queue = self._queue, []
                 self._serve(jobs)
-        return [(job.results, job.error) for job in mine]
+        if mine.error is not None:
+            raise mine.error
+        return mine.results
 
-    def read(self, look: Callable[[State], T]) -> T:
+    def read(self, look: Callable[[AuditState], T]) -> T:
         """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
         with self._store.turn:
-            head = self._store.head(self._row.id)
+            head = self._head()
             try:
                 return look(self._current(head))
+            except ProtocolError:
+                raise
             except _MISREAD:
                 return look(self._from_events(head))
 
-    def peek(self, seq: int) -> State | None:
+    def peek(self, seq: int) -> AuditState | None:
         """Return the state in memory if it is as of this event."""
         with self._store.turn:
             state = self._state
-            return state if state is not None and state.seq == seq else None
+            return state if state is not None and state.books.head.seq == seq else None
 
-    def replay(self, head: Head | None = None, *, strict: bool = False) -> State:
+    def replay(self, head: Head | None = None, *, strict: bool = False) -> AuditState:
         """Return the state that follows from the events alone, all of them by default."""
         head = self._store.head(self._row.id) if head is None else head
         events = self._store.events(self._row.id, upto=head.seq)
-        return replay(events, State(_features_of(self._store, self._row.id), strict=strict))
+        return replay(events, AuditState(strict=strict))
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -146,7 +137,7 @@ class Driver:
             self._transact([], jobs[-1])  # records the verdict that the revised answers support
         self._keep_snapshot()
 
-    def _transact(self, todo: list[tuple[_Job, Command]], last: _Job) -> int:
+    def _transact(self, todo: list[tuple[_Job, Deed]], last: _Job) -> int:
         """Carry out as many as can be in one transaction; return how many."""
         store, row = self._store, self._row
         # Corrections alone need no statistics now; they are rebuilt once, after all of them.
@@ -154,13 +145,8 @@ class Driver:
         done = 0
         try:
             with store.write(row.id) as turn:
-                state = self._current(turn.head)
-                people = turn.people(
-                    [name for _, command in todo if (name := person_of(command))],
-                    self._proposed_people(state, todo),
-                )
-                seed = bytes.fromhex(row.seed)
-                writer = Writer(state, turn.head, uid=row.uid, seed=seed, people=people)
+                state = self._current(self._known(turn.head))
+                writer = self._writer(state, turn, todo)
                 for job, command in todo:
                     self._require_clock(turn, state, job)
                     try:
@@ -171,7 +157,11 @@ class Driver:
                     done += 1
                 writer.record_verdict(last.actor, last.time)
                 state.check_books()
-                self._store_all(turn, writer)
+                if writer.events:
+                    new, changed = list(writer.new.values()), list(writer.changed.values())
+                    turn.append(state.books.head, writer.events, writer.keys, new, changed)
+            state.books.people = None
+            self._seen = (state.books.head.seq, state.books.head.hash)
         except BaseException:
             self._state = None  # it may have seen what was not stored
             for job, _ in todo[:done]:
@@ -179,18 +169,17 @@ class Driver:
             raise
         return done
 
-    def _store_all(self, turn: Turn, writer: Writer) -> None:
-        if writer.events:
-            new, changed = list(writer.new.values()), list(writer.changed.values())
-            turn.append(writer.head, writer.events, new, changed)
-        if writer.vectors:
-            turn.add_features(writer.vectors)
-        if writer.erased:
-            turn.erase_features(writer.erased)
-        if writer.erase_features:
-            turn.erase_features()
+    def _writer(
+        self, state: AuditState, turn: WriteTransaction, todo: list[tuple[_Job, Deed]]
+    ) -> TransactionWriter:
+        """Return a writer who has at hand whom the commands are about."""
+        keyed = turn.events_of([command.key for _, command in todo if command.key])
+        names = [name for _, command in todo if (name := person_of(command))]
+        people = turn.people(names, [*_proposed(state, todo), *_people_of(keyed.values())])
+        seed = bytes.fromhex(self._row.seed)
+        return TransactionWriter(state, seed=seed, people=people, keyed_events=keyed)
 
-    def _require_clock(self, turn: Turn, state: State, job: _Job) -> None:
+    def _require_clock(self, turn: WriteTransaction, state: AuditState, job: _Job) -> None:
         """Refuse a clock that is ahead: it would make requests look old, or never overdue."""
         if state.settings.simulated or job.results:
             return
@@ -201,28 +190,23 @@ class Driver:
                 f"database's, and {allowed:g} s are allowed; nothing was stored, set it right"
             )
 
-    def _proposed_people(self, state: State, todo: list[tuple[_Job, Command]]) -> list[int]:
-        wanted = [c.proposal for _, c in todo if isinstance(c, Approve)]
-        about = [state.proposals[p]["arguments"] for p in wanted if p in state.proposals]
-        return [own["person"] for own in about if "person" in own]
-
     # -- the state --------------------------------------------------------------------------------
 
-    def _ready(self, *, build: bool = True) -> State:
+    def _ready(self, *, build: bool = True) -> AuditState:
         """Return the state as of now with its statistics rebuilt, outside of any transaction."""
-        head = self._store.head(self._row.id)
+        head = self._head()
         try:
             state = self._current(head)
             if build and not state.ready:
-                _ = state.memory.audit
+                _ = state.log.audit
                 state.check_books()
         except _MISREAD:
             state = self._from_events(head)
             if not state.ready:
-                _ = state.memory.audit
+                _ = state.log.audit
         return state
 
-    def _from_events(self, head: Head) -> State:
+    def _from_events(self, head: Head) -> AuditState:
         """Forget a snapshot that misled; raise again if it was none."""
         if not self._from_snapshot:
             raise
@@ -231,38 +215,55 @@ class Driver:
         self._state = self._checked(self.replay(head), head)
         return self._state
 
-    def _current(self, head: Head) -> State:
+    def _current(self, head: Head) -> AuditState:
         """Return the state at this head, from memory, from a snapshot, or from the events."""
         state = self._state
-        if state is None or state.seq > head.seq:
+        if state is None:
             state = self._load(head) or self.replay(head)
-        if state.seq < head.seq:
-            replay(self._store.events(self._row.id, after=state.seq, upto=head.seq), state)
+        if state.books.head.seq < head.seq:
+            after = state.books.head.seq
+            replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
         self._state = self._checked(state, head)
+        self._seen = (head.seq, head.hash)
         return state
 
-    def _checked(self, state: State, head: Head) -> State:
-        found = (state.seq, state.head, state.cap, state.spent, state.reserved, state.overrun)
-        if found != (head.seq, head.hash, head.cap, head.spent, head.reserved, head.overrun):
+    def _head(self) -> Head:
+        return self._known(self._store.head(self._row.id))
+
+    def _known(self, head: Head) -> Head:
+        """Return the ledger's head; refuse it where events are gone that this handle has seen."""
+        seen, own = self._seen
+        if head.seq < seen or (head.seq == seen and head.hash != own):
+            raise LedgerError(
+                f"this program has seen event {seen} of {self._row.name!r} ({own[:12]}…) and the "
+                f"ledger now ends at event {head.seq} ({head.hash[:12]}…): events are gone, after "
+                "a failover to a replica that was behind, or from an older backup. Nothing was "
+                "stored. Bring back the database that has them; if it is lost for good, write "
+                "down what is missing and open the audit anew (LiveAudit.open, or restart)"
+            )
+        return head
+
+    def _checked(self, state: AuditState, head: Head) -> AuditState:
+        if state.books.head != head:
             raise LedgerError(
                 f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
             )
         state.check_tallies()
         return state
 
-    def _load(self, head: Head) -> State | None:
+    def _load(self, head: Head) -> AuditState | None:
         """Return the snapshot's state if it is bound to an event of this chain."""
-        found = self._store.read_snapshot(self._row.id)
         self._from_snapshot = False
-        if found is None or not 0 < found[0] <= head.seq:
-            return None
-        seq, own, text = found
-        (created,) = self._store.events(self._row.id, upto=1)
-        (body,) = self._store.events(self._row.id, after=seq - 1, upto=seq)
-        state = State(_features_of(self._store, self._row.id))
         try:
-            data = json.loads(text)
-            bound = (data["format"], data["seq"], data["head"]) == (SNAPSHOT_FORMAT, seq, own)
+            found = self._store.read_snapshot(self._row.id)
+            if found is None or not 0 < found[0] <= head.seq:
+                return None
+            seq, own, text = found
+            (created,) = self._store.events(self._row.id, upto=1)
+            (body,) = self._store.events(self._row.id, after=seq - 1, upto=seq)
+            data, state = json.loads(text), AuditState()
+            end = data["books"]["head"]
+            bound = (data["format"], end["seq"], end["hash"]) == (SNAPSHOT_FORMAT, seq, own)
             if not bound or digest(body) != own:
                 return None
             state.restore(data, json.loads(created))
@@ -276,23 +277,21 @@ class Driver:
         state = self._state
         # A snapshot costs as much as it holds, so large ones are made less often.
         gap = max(SNAPSHOT_EVERY, self._snapshot_size // 100)
-        if state is None or state.seq < self._snapshot_seq + gap:
+        if state is None or state.books.head.seq < self._snapshot_seq + gap:
             return
-        text = json.dumps(state.to_data(), separators=(",", ":"))
-        self._snapshot_seq, self._snapshot_size = state.seq, len(text)
+        head, text = state.books.head, json.dumps(state.to_data(), separators=(",", ":"))
+        self._snapshot_seq, self._snapshot_size = head.seq, len(text)
         # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
         with suppress(LedgerError):
-            self._store.keep_snapshot(self._row.id, state.seq, state.head, text)
-
-    def _start_queue(self) -> None:
-        self._queue = []
-        self._queue_lock = threading.Lock()
+            self._store.keep_snapshot(self._row.id, head.seq, head.hash, text)
 
 
-def _features_of(store: Store, audit_id: int) -> FeaturesOf:
-    def features_of(number: int) -> Sequence[float] | None:
-        text = store.features(audit_id, number)
-        vector: list[float] | None = None if text is None else json.loads(text)
-        return vector
+def _proposed(state: AuditState, todo: list[tuple[_Job, Deed]]) -> list[int]:
+    """Return whom the proposals that are approved now are about."""
+    proposals = state.books.proposals
+    wanted = [c.proposal for _, c in todo if isinstance(c, Approve)]
+    return _people_of({"data": proposals[p]["arguments"]} for p in wanted if p in proposals)
 
-    return features_of
+
+def _people_of(events: Iterable[Event]) -> list[int]:
+    return [event["data"]["person"] for event in events if "person" in event["data"]]

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from equipoise._version import __version__
 from equipoise.assist import Assist
 from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
+from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.driver import Driver
-from equipoise.ledger.memory import EvidencePoint
-from equipoise.ledger.pen import stamp
-from equipoise.ledger.proofs import Proofs
-from equipoise.ledger.schema import PersonRow
+from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
+from equipoise.ledger.request_log import EvidencePoint
 from equipoise.ledger.settings import Settings, rehearse
+from equipoise.ledger.state import AuditState
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verbs import Verbs
-from equipoise.ledger.verify import GENESIS, canonical, digest
+from equipoise.ledger.verify import GENESIS, Person, Proof, canonical, digest
+from equipoise.ledger.writer import stamp
 from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
 
+PAGE = 1000  # keys read at once
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Clock = Callable[[], datetime]
@@ -58,7 +62,7 @@ def list_audits(ledger: str) -> list[AuditRow]:
         store.close()
 
 
-class LiveAudit(Proofs, Verbs):
+class LiveAudit(Verbs):
     """One audit in a ledger; use :meth:`create` or :meth:`open`.
 
     Every method may be called from many threads and many processes at once, and repeated after a
@@ -85,8 +89,10 @@ class LiveAudit(Proofs, Verbs):
     def __init__(
         self, store: Store, row: AuditRow, clock: Clock, actor: str, driver: Driver | None = None
     ) -> None:
-        super().__init__(store, row, Driver(store, row) if driver is None else driver)
+        self.row = row
         self.actor = actor
+        self._store = store
+        self._driver = Driver(store, row) if driver is None else driver
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -147,6 +153,7 @@ class LiveAudit(Proofs, Verbs):
             past=history,
             seed_hash=hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
             software=__version__,
+            edition=EDITION,
             budget=None if budget is None else inputs.whole("budget", budget),
             max_in_flight=max_in_flight,
             max_in_flight_groups=max_in_flight_groups or {},
@@ -168,15 +175,16 @@ class LiveAudit(Proofs, Verbs):
         event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
         body = _canonical({**event, "time": time, "type": "created"})
         store = Store(ledger, create=True)
-        row = store.add_audit(
+        row = AuditRow(
+            seq=1,
+            hash=digest(body),
+            time=time,
+            cap=settings.budget,
             uid=uid,
             name=settings.name,
             seed=secret,
-            cap=settings.budget,
-            time=time,
-            own=digest(body),
-            body=body,
         )
+        row = store.add_audit(row, body)
         live = cls(store, row, now, who)
         live.results([])  # past data alone may give the verdict
         return live
@@ -222,61 +230,20 @@ class LiveAudit(Proofs, Verbs):
         ]
         return self.run(late)
 
-    def erase(self, person: str, *, scrub: bool = True) -> Reply:
-        """Forget a person: pseudonym, key and features are gone, chain and money stay provable.
+    def scrub(self) -> Reply:
+        """Rewrite the database's files, so that no copy of anybody who was erased stays in them.
 
-        Nothing is left that could tell whether somebody was erased before or never known, so a
-        name that nobody has is answered as ``repeated``: look there for a mistyped one.
-
-        ``scrub`` also rewrites the database's files, so that no copy stays in unused space; do it
-        once after many.
+        The answer is ERASED if they are gone, and that is an event; else UNLINKED, with what is
+        still there and who must do what in ``why``. It takes as long as the ledger is large, and
+        writers wait: do it once after many.
         """
-        reply = self.do(do.Erase(person))
-        if scrub and reply.state == "ERASED":
-            self.scrub()
+        erased = self._driver.read(lambda state: state.books.erased)
+        if still_there := self._store.scrub():
+            return Reply("", state="UNLINKED", why=still_there)
+        scrubbed = [do.Scrubbed(erased)]
+        (reply,) = self._driver.run(scrubbed, self.actor, self._clock())
+        assert isinstance(reply, Reply)
         return reply
-
-    def scrub(self) -> None:
-        """Rewrite the database's files, so that no copy of what was erased stays in them."""
-        self._store.scrub()
-
-    # -- the audit --------------------------------------------------------------------------------
-
-    def approve(self, proposal: int, *, key: str = "") -> Reply:
-        """Carry out what somebody else proposed, where the audit asks for a second person."""
-        reply = super().approve(proposal, key=key)
-        if reply.state == "ERASED":
-            self.scrub()
-        return reply
-
-    def settle(self, work: Sequence[tuple[str, Command]]) -> list[Reply | EquipoiseError]:
-        """Carry out what several actors want in one commit; each gets a reply, or why not.
-
-        Examples
-        --------
-        >>> from equipoise.worlds import CellWorld
-        >>> past = CellWorld.from_shares({"A": (0.7, 0.05, 0.25, 0.5), "B": (0.3, 0.05, 0.65, 0.5)})
-        >>> live = LiveAudit.create("sqlite://", "loans", past.past(), Question(), Costs(),
-        ...                         audit="rs", options={"tau": 40})
-        >>> anna, ben = live.settle([("anna", do.Ask("p1", "A", 0)), ("ben", do.Execute("p2"))])
-        >>> anna.state, str(ben)
-        ('RESERVED', "person 'p2' is unknown to audit 'loans': nobody has asked about them yet")
-        """
-        found: list[Reply | EquipoiseError | None] = []
-        by_actor: dict[str, list[tuple[int, Command]]] = {}
-        for at, (actor, given) in enumerate(work):
-            command = do.checked_or_refused(given)
-            found.append(command if isinstance(command, EquipoiseError) else None)
-            if not isinstance(command, EquipoiseError):
-                by_actor.setdefault(actor, []).append((at, command))
-        jobs = [([c for _, c in own], actor) for actor, own in by_actor.items()]
-        done = self._driver.run_together(jobs, self._clock())
-        for own, (results, error) in zip(by_actor.values(), done, strict=True):
-            if error is not None and not isinstance(error, EquipoiseError):
-                raise error
-            for index, (at, _) in enumerate(own):
-                found[at] = results[index] if error is None else error
-        return [one for one in found if one is not None]
 
     # -- where it stands --------------------------------------------------------------------------
 
@@ -292,14 +259,7 @@ class LiveAudit(Proofs, Verbs):
 
     def so_far(self) -> Finding:
         """Return what the evidence would support if nobody else came; the audit goes on."""
-        return self.finding or self._driver.read(
-            lambda state: replace(
-                state.memory.concluded("the audit goes on"),
-                cost=float(state.spent + state.overrun),
-                currency=state.settings.currency,
-                decimals=state.settings.decimals,
-            )
-        )
+        return self.finding or self._driver.read(_so_far)
 
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
@@ -311,9 +271,9 @@ class LiveAudit(Proofs, Verbs):
         The best guess, and what it comes out as if all unknown outcomes are bad, or good. It is
         no interval that holds the truth: see :meth:`so_far` for those.
         """
-        return self._driver.read(good_shares_of)
+        return self._driver.read(lambda state: good_shares_of(_statistics(state)))
 
-    def person(self, person: str) -> PersonRow | None:
+    def person(self, person: str) -> Person | None:
         """Return what is stored about a person, None if nobody asked about them."""
         return self._store.person(self.row.id, inputs.name("person", person))
 
@@ -324,7 +284,7 @@ class LiveAudit(Proofs, Verbs):
         conflicted: bool = False,
         after: int = 0,
         limit: int | None = None,
-    ) -> list[PersonRow]:
+    ) -> list[Person]:
         """Return people in order of arrival, in the given states or with conflicting outcomes.
 
         ``after`` and ``limit`` give them page by page: those with larger numbers, so many.
@@ -340,11 +300,80 @@ class LiveAudit(Proofs, Verbs):
 
     def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
-        return self._driver.read(lambda state: state.memory.trace(points))
+        return self._driver.read(lambda state: _statistics(state).log.trace(points))
+
+    # -- proof ------------------------------------------------------------------------------------
+
+    @property
+    def seed(self) -> str:
+        """The seed; secret until the final report."""
+        return self.row.seed
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the chain's present end, to hand out; later exports can be proved to extend it."""
+        head = self._store.head(self.row.id)
+        return Checkpoint(self.row.name, self.row.uid, head.seq, head.hash, head.time)
+
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what happened, event by event."""
+        upto = self._store.head(self.row.id).seq
+        upto = upto if limit is None else min(upto, after + limit)
+        yield from map(json.loads, self._store.events(self.row.id, after=after, upto=upto))
+
+    def lines(self, upto: int | None = None) -> Iterator[str]:
+        """Yield the export line by line, without line feeds."""
+        upto = self._store.head(self.row.id).seq if upto is None else upto
+        return self._store.events(self.row.id, upto=upto)
+
+    def export(self, path: str | Path, *, people: str | Path | None = None) -> Checkpoint:
+        """Write every event to a file, whole or not at all; return the checkpoint to keep.
+
+        ``people`` names a second file for the key table: pseudonyms, for those who may see them.
+        """
+        checkpoint = self.checkpoint()
+        write_lines(path, self.lines(checkpoint.seq))
+        if people is not None:
+            with Path(path).open("rb") as file:
+                asked = sum(b'"type":"asked"' in line for line in file)
+            write_lines(people, self._keys(asked), secret=True)
+        return checkpoint
+
+    def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Proof:
+        """Check chain, money, tables, snapshot and statistics as of one moment, writers or not."""
+        return verify_ledger(self._store, self.row.id, checkpoints, self._driver.peek)
+
+    def replay(self) -> Status:
+        """Return the status that follows from the events alone, every decision made anew."""
+        return status_of(self._driver.replay(strict=True))
+
+    def _keys(self, upto: int) -> Iterator[str]:
+        after = 0
+        while after < upto and (rows := self.people(after=after, limit=min(PAGE, upto - after))):
+            for row in rows:
+                if row.person is not None:
+                    key = {"person": row.number, "pseudonym": row.person, "salt": row.salt}
+                    yield canonical(key)
+            after = rows[-1].number
 
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Carry out checked commands; return, once stored, a result for each."""
         return self._driver.run(commands, self.actor, self._clock())
+
+
+def _statistics(state: AuditState) -> AuditState:
+    """Return a state whose statistics this program can compute."""
+    state.require_edition()
+    return state
+
+
+def _so_far(state: AuditState) -> Finding:
+    head, settings = state.books.head, state.settings
+    return replace(
+        _statistics(state).log.concluded("the audit goes on"),
+        cost=float(head.spent + head.overrun),
+        currency=settings.currency,
+        decimals=settings.decimals,
+    )
 
 
 def _canonical(event: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.display import money
-from equipoise.errors import InvalidInput, LedgerError, UnknownName, require_non_negative
+from equipoise.errors import InvalidInput, UnknownName, require_non_negative
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
@@ -24,25 +24,14 @@ STREAMS = ("everybody", "denied")
 
 
 def past_to_data(past: Past) -> dict[str, Any]:
-    """Return the counts of a past, and a model of its features, as plain data."""
-    model = None
-    if past.model is not None:
-        from equipoise.ledger.modelled import model_to_data
-
-        model = model_to_data(past.model)
-    cells = past.cells.to_dict()
-    return {"cells": cells, "exact": past.exact, "seed": past.seed, "model": model}
+    """Return the counts of a past as plain data."""
+    return {"cells": past.cells.to_dict(), "exact": past.exact, "seed": past.seed}
 
 
 def past_from_data(data: Mapping[str, Any], groups: Sequence[str]) -> Past:
     """Return what :func:`past_to_data` wrote, with the groups in their first order."""
     cells = Cells.from_dict({group: data["cells"][group] for group in groups})
-    model = None
-    if data["model"] is not None:
-        from equipoise.ledger.modelled import model_from_data
-
-        model = model_from_data(data["model"])
-    return Past(cells, data["exact"], data["seed"], model=model)
+    return Past(cells, data["exact"], data["seed"])
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,8 @@ class Settings:
 
     Attributes
     ----------
+    software, edition
+        The version of this package, and of its statistics, that began the audit.
     max_in_flight, max_in_flight_groups
         How many overrides may be without an outcome at once, over all and in single groups.
     lottery
@@ -62,7 +53,7 @@ class Settings:
         them approval rates cannot be compared with the past.
     approvals
         What a second person must approve, of ``budget``, ``concluded``, ``corrected``, ``erased``,
-        ``limits`` and ``resumed``.
+        ``limits``, ``resumed`` and ``upgraded``.
     clock_skew
         Seconds that a program's clock may be ahead of the database's.
     options
@@ -78,6 +69,7 @@ class Settings:
     past: Past
     seed_hash: str
     software: str
+    edition: int
     budget: int | None = None
     max_in_flight: int | None = None
     max_in_flight_groups: Mapping[str, int] = field(default_factory=dict)
@@ -95,6 +87,11 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", inputs.name("name", self.name))
         object.__setattr__(self, "currency", inputs.text("currency", self.currency))
+        if self.audit == "exp":
+            raise InvalidInput(
+                "'audit' must not be 'exp': Exp-Audit asks for features, which a ledger does not "
+                "keep; it runs in Python and in simulations"
+            )
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
         if (assist := self.assist) is not None:
             if assist.seed is not None:
@@ -165,11 +162,6 @@ class Settings:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Settings:
         """Build from the first event's data."""
-        if data["format"] != FORMAT:
-            raise LedgerError(
-                f"audit {data['name']!r} was begun by another edition of the program (its events "
-                f"have format {data['format']}, this program's {FORMAT}); go on with that edition"
-            )
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in data.items() if name in known}
         values["question"] = Question.from_dict(data["question"])

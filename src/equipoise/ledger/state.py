@@ -3,109 +3,128 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from equipoise.errors import LedgerError
-from equipoise.ledger.memory import FeaturesGone, FeaturesOf, from_score_event, hold_of
-from equipoise.ledger.standing import Data, Event, Standing
-from equipoise.ledger.verify import FIRST_STATES, OPEN, digest
+from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
+from equipoise.evidence import EDITION
+from equipoise.finding import Finding
+from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
+from equipoise.ledger.inputs import LIMIT
+from equipoise.ledger.request_log import RequestLog, from_score_event
+from equipoise.ledger.settings import Settings
+from equipoise.ledger.verify import COUNTED, Books, Data, Event, Person, PersonState, digest
 from equipoise.question import ScoreRecord, Ticket, Want
 
-__all__ = ["State", "replay"]
+__all__ = ["SNAPSHOT_FORMAT", "AuditState", "replay"]
+
+SNAPSHOT_FORMAT = 3
 
 
-class State(Standing):
-    """The audit as of its latest event: people and money as counts, statistics as a log.
+class AuditState:
+    """The audit as of its latest event: the books, statistics as a log, and drift as counts.
+
+    What an event does to people, money and the audit is the rule book's business
+    (:class:`~equipoise.ledger.verify.Books`); here it is told to the statistics.
 
     Parameters
     ----------
-    features_of
-        Where the feature vector of a person is found, by number.
     strict
         Make every decision anew and insist that it is the one recorded; otherwise what was
-        decided is taken as it is.
+        decided is taken as it is. Decisions made under another edition of the statistics always
+        are.
     """
 
-    def __init__(self, features_of: FeaturesOf = lambda _: None, *, strict: bool = False) -> None:
-        super().__init__(features_of)
+    def __init__(self, *, strict: bool = False) -> None:
+        self.books = Books()
+        self.settings: Settings
+        self.log: RequestLog
+        self.drift: DriftCounts
         self._strict = strict
 
     # -- events -----------------------------------------------------------------------------------
 
-    def take(
-        self,
-        event: Event,
-        own: str,
-        *,
-        ticket: Ticket | None = None,
-        features: Sequence[float] | None = None,
-    ) -> None:
-        """Apply the next event; ``ticket`` is given where it was just made by the audit."""
-        kind, data = event["type"], event["data"]
-        self.seq, self.time, self.head = event["seq"], event["time"], own
-        try:
-            if kind == "asked":
-                self._asked(data, ticket)
-            elif kind == "revealed":
-                self._revealed(data, features)
-            elif kind == "described":
-                self._described(data, features)
-            else:
-                RULES[kind](self, data, event)
-        except FeaturesGone:  # the last thing that a rule does is to tell the statistics
-            self.blind, self._strict = True, False
-            self.memory.forget()
-        self.acts[event["actor"], kind] += 1
-        if "proposal" in data:
-            self.proposals.pop(data["proposal"], None)
-            self.decided[data["proposal"]] = [kind, data.get("person"), data.get("why", "")]
+    def take(self, event: Event, own: str, *, ticket: Ticket | None = None) -> Person | None:
+        """Apply the next event; ``ticket`` is given where it was just made by the audit.
 
-    def _created(self, data: Data, _: Event) -> None:
-        self.begin(data)
+        Raises
+        ------
+        ValueError, LedgerError
+            If the event cannot follow those before it, or the statistics say otherwise.
+        """
+        kind, data, requests = event["type"], event["data"], self.books.requests
+        if kind == "verdict" and self._repeats:
+            self._check_verdict(event["seq"], data["finding"])
+        person = self.books.take(event, own)
+        if kind == "created":
+            self._begin(data)
+        elif kind == "asked" and person is not None:
+            self._asked(person, data, ticket, requests)
+        elif kind == "budget":
+            self.log.set_cap(self.books.head.cap)
+        elif kind == "upgraded":
+            self.log.forget()
+        elif person is not None:
+            self._heard(kind, person, data)
+        return person
 
-    def _asked(self, data: Data, ticket: Ticket | None) -> None:
-        group, decision, want = data["group"], data["decision"], data["want"]
-        tally = self.groups[group]
-        self.people += 1
-        if decision:
-            tally.approved += 1
-        else:
-            tally.denied += 1
-        self.drift.arrive(group, decision)
-        self._consult(data, ticket)
-        state = FIRST_STATES.get(want, "RESERVED")
-        tally.states[state] += 1
-        if state == "SCORE_ONLY":
-            tally.spent += data["hold"]
-            self.spent += data["hold"]
-        if state != "RESERVED":
-            return
-        tally.reserved += data["hold"]
-        self.reserved += data["hold"]
-        tally.in_flight += decision == 0
+    def _begin(self, data: Data) -> None:
+        self.settings = Settings.from_data(data)
+        self.log = RequestLog(self.settings)
+        self.drift = DriftCounts(self.settings.groups)
 
-    def _consult(self, data: Data, ticket: Ticket | None) -> None:
+    def _asked(self, person: Person, data: Data, ticket: Ticket | None, requests: int) -> None:
         """Enter the request in the log, and insist on it where decisions are made anew."""
-        if data["request"] is None:
+        self.drift.arrive(person.group_name, person.decision)
+        if person.request is None:
             return
         seen = data.get("observation")
-        record = None if seen is None else from_score_event(seen)
-        recorded = _ticket(data, data["hold"], record)
+        recorded = _ticket(person, None if seen is None else from_score_event(seen))
         made = ticket is not None
-        if not made and self._strict:
+        if not made and self._repeats:
             made = True
-            self._decide_again(recorded, data)
-        self.requests = recorded.number + 1
+            self._decide_again(recorded, data, requests)
         # whoever ended the audit, or closed a group for good, has to be asked again in a replay
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
-            self.memory.asked(recorded, by_audit=made)
+            self.log.asked(recorded, by_audit=made)
 
-    def _decide_again(self, recorded: Ticket, data: Data) -> None:
-        audit = self.memory.audit
-        finding, closed = audit.finding, audit.closed
-        ticket = self._ask_again(recorded)
+    def _heard(self, kind: str, person: Person, data: Data) -> None:
+        """Tell drift and log what became of a person's outcome."""
+        if kind in ("revealed", "noted", "corrected") and person.place is not None:
+            if kind == "corrected":
+                self.drift.reveal(person.group_name, person.place, 1 - data["outcome"], -1)
+            self.drift.reveal(person.group_name, person.place, data["outcome"])
+        if kind not in ("revealed", "corrected", "withdrawn", "written_off"):
+            return
+        if kind == "corrected" and data["was"] not in COUNTED:
+            return
+        assert person.request is not None
+        ticket = _ticket(person, self.log.score_record_of(person.request))
+        if kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
+            self.log.corrected(ticket, data["outcome"])
+        elif kind == "revealed":
+            self.log.told(ticket, data["outcome"])
+        else:
+            self.log.withdrawn(ticket, data.get("cost", 0))
+
+    # -- decisions made anew ----------------------------------------------------------------------
+
+    @property
+    def _repeats(self) -> bool:
+        return self._strict and not self.foreign
+
+    def _decide_again(self, recorded: Ticket, data: Data, requests: int) -> None:
+        audit, record = self.log.audit, recorded.score_record
+        finding, closed, assist = audit.finding, audit.closed, self.settings.assist
+        ticket = audit.ask(
+            *(recorded.group, recorded.decision),
+            score=None if record is None else record.score,
+            price=None if record is None or not (assist and assist.max_price) else record.price,
+            version="" if record is None else record.version,
+            draw=None if record is None else record.draw,
+            number=requests,
+        )
         differs = _difference(ticket, recorded)
         if (audit.finding is not finding) != data.get("ended", False):
             differs = "whether the audit ended there"
@@ -113,104 +132,11 @@ class State(Standing):
             differs = "whether the budget closed the group for good"
         if differs:
             raise LedgerError(
-                f"event {self.seq} says that {recorded} was wanted; the audit says {ticket}: "
-                f"{differs} is not the same"
+                f"event {self.books.head.seq} says that {recorded} was wanted; the audit says "
+                f"{ticket}: {differs} is not the same"
             )
 
-    def _executed(self, data: Data, _: Event) -> None:
-        if data["moved"]:
-            self._move(data["group"], "RESERVED", "EXECUTED")
-
-    def _overdue(self, data: Data, _: Event) -> None:
-        self._move(data["group"], data["was"], "OVERDUE")
-
-    def _revealed(self, data: Data, features: Sequence[float] | None) -> None:
-        group, outcome = data["group"], data["outcome"]
-        self.late += data["late"] or data["after_verdict"]
-        ticket = self._settle(data, "REVEALED")
-        if data["decision"] == 0:
-            self._count(group, outcome, +1)
-        else:
-            self.drift.reveal(group, data["place"], outcome)
-        if data["late"]:
-            self.unsettled = True
-            self.memory.corrected(ticket, outcome)
-        else:
-            person = data["person"] if "features" in data else 0
-            self.memory.told(ticket, outcome, person, features)
-
-    def _described(self, data: Data, features: Sequence[float] | None) -> None:
-        self.memory.told(self._settle(data, "DESCRIBED"), None, data["person"], features)
-
-    def _noted(self, data: Data, _: Event) -> None:
-        if data["decision"] == 1:
-            self.drift.reveal(data["group"], data["place"], data["outcome"])
-
-    def _withdrawn(self, data: Data, _: Event) -> None:
-        self.memory.withdrawn(self._settle(data, "WITHDRAWN"), 0)
-
-    def _written_off(self, data: Data, _: Event) -> None:
-        self.memory.withdrawn(self._settle(data, "WRITTEN_OFF"), data["cost"])
-
-    def _corrected(self, data: Data, _: Event) -> None:
-        group, outcome = data["group"], data["outcome"]
-        if data["decision"] == 1:
-            self.drift.reveal(group, data["place"], 1 - outcome, -1)
-            self.drift.reveal(group, data["place"], outcome)
-        if data["was"] not in ("REVEALED", "CORRECTED"):
-            return
-        ticket = self._settle(data, "CORRECTED")
-        if data["decision"] == 0:
-            self._count(group, 1 - outcome, -1)
-            self._count(group, outcome, +1)
-        self.unsettled = True
-        self.memory.corrected(ticket, outcome)
-
-    def _conflict(self, data: Data, _: Event) -> None:
-        self.conflicts += 1
-
-    def _erased(self, data: Data, _: Event) -> None:
-        self.erased += 1
-
-    def _features_erased(self, data: Data, _: Event) -> None:
-        self.features_erased = True
-        self.memory.forget()
-        self.concluded = self.concluded or "the features were erased"
-
-    def _concluded(self, data: Data, _: Event) -> None:
-        self.concluded = data["why"]
-
-    def _paused(self, data: Data, _: Event) -> None:
-        self.paused = data["why"]
-
-    def _resumed(self, data: Data, _: Event) -> None:
-        self.paused = None
-
-    def _budget(self, data: Data, _: Event) -> None:
-        self.cap = data["budget"]
-        self.memory.set_cap(self.cap)
-        self.unsettled = True
-
-    def _limits(self, data: Data, _: Event) -> None:
-        self.max_in_flight = data["max_in_flight"]
-        self.max_in_flight_groups = dict(data["max_in_flight_groups"])
-
-    def _proposed(self, data: Data, event: Event) -> None:
-        self.proposals[event["seq"]] = {**data, "actor": event["actor"], "time": event["time"]}
-
-    def _rejected(self, data: Data, _: Event) -> None:
-        """Leave it to :meth:`take`, which drops whatever proposal an event names."""
-
-    def _verdict(self, data: Data, _: Event) -> None:
-        if self._strict:
-            self._check_verdict(data["finding"])
-        self.recorded = data["finding"]
-        self.verdict_seq = self.seq
-        self.unsettled = False
-
-    # -- helpers ----------------------------------------------------------------------------------
-
-    def _check_verdict(self, recorded: Mapping[str, Any] | None) -> None:
+    def _check_verdict(self, seq: int, recorded: Mapping[str, Any] | None) -> None:
         found = self.finding()
         again = None if found is None else found.to_dict()
         for name in ("verdict", "lower", "upper", "estimate", "labels", "cost"):
@@ -218,99 +144,145 @@ class State(Standing):
             new = None if again is None else again[name]
             near = isinstance(old, float) and isinstance(new, float) and abs(old - new) < 1e-6
             if old != new and not near:
-                raise LedgerError(
-                    f"event {self.seq} records the {name} {old}; the events say {new}"
-                )
+                raise LedgerError(f"event {seq} records the {name} {old}; the events say {new}")
 
-    def _settle(self, data: Data, state: str) -> Ticket:
-        """Move money and state; return the request."""
-        record = None if data["request"] is None else self.memory.score_record_of(data["request"])
-        costs, want = self.settings.costs.of(data["group"]), _WANTS[data["want"]]
-        tally = self.groups[data["group"]]
-        hold = int(hold_of(costs, data["decision"], want, record))
-        if data["was"] in OPEN:
-            tally.reserved -= hold
-            self.reserved -= hold
-            tally.in_flight -= data["decision"] == 0
-        paid, overrun = data.get("before", (0, 0))
-        tally.spent += data["cost"] - paid
-        tally.overrun += data["overrun"] - overrun
-        self.spent += data["cost"] - paid
-        self.overrun += data["overrun"] - overrun
-        self._move(data["group"], data["was"], state)
-        return _ticket(data, hold, record)
+    # -- what follows from the events -------------------------------------------------------------
 
-    def _ask_again(self, recorded: Ticket) -> Ticket:
-        """Let the audit decide anew, with what was seen then."""
-        record, assist = recorded.score_record, self.settings.assist
-        return self.memory.audit.ask(
-            *(recorded.group, recorded.decision),
-            score=None if record is None else record.score,
-            price=None if record is None or not (assist and assist.max_price) else record.price,
-            version="" if record is None else record.version,
-            draw=None if record is None else record.draw,
-            number=self.requests,
-        )
+    @property
+    def foreign(self) -> bool:
+        """Whether the audit is weighed by another edition of the statistics than this program's."""
+        return self.books.edition != EDITION
 
-    def _move(self, group: str, before: str, after: str) -> None:
-        states = self.groups[group].states
-        states[before] -= 1
-        states[after] += 1
+    def require_edition(self) -> None:
+        """Refuse to go on under statistics that are not this program's."""
+        if self.foreign:
+            name = self.settings.name
+            raise ProtocolError(
+                f"audit {name!r} is weighed by edition {self.books.edition} of the statistics "
+                f"(equipoise {self.settings.software}), this program has edition {EDITION}: it "
+                "can be read, and its chain, books and money verified, but not continued. Use "
+                "that version, or let an approver weigh what is recorded by the present edition: "
+                f"equipoise audit upgrade {name} --why REASON"
+            )
 
-    def _count(self, group: str, outcome: int, step: int) -> None:
-        tally = self.groups[group]
-        if outcome == 1:
-            tally.positive += step
-        else:
-            tally.negative += step
+    @property
+    def ready(self) -> bool:
+        """Whether statistics are at hand, or cannot be had here."""
+        return self.foreign or self.log.ready
+
+    def in_flight_limit_reached(self, group: str) -> bool:
+        """Whether delay forbids another request now.
+
+        The answer must not depend on the person who arrived, only on the past; and where one
+        stream of everybody is counted (Baseline) nobody may pass while a single group waits.
+        """
+        books, limits = self.books, self.books.max_in_flight_groups
+        if books.max_in_flight is not None and books.in_flight >= books.max_in_flight:
+            return True
+        if not limits:
+            return False
+        within = getattr(self.log.audit, "within_group", True)
+        whom = [group] if within else self.settings.groups
+        return any(g in limits and books.groups[g].in_flight >= limits[g] for g in whom)
+
+    def finding(self) -> Finding | None:
+        """Return what the evidence supports by now, None while the audit is in progress.
+
+        Its cost is the ledger's: what was spent when this verdict was reached.
+        """
+        books, recorded = self.books, self._recorded()
+        if self.foreign:
+            return recorded
+        finding = self.log.finding
+        if finding is None and books.concluded is not None:
+            finding = self.log.concluded(books.concluded)
+        if finding is None:
+            return None
+        if recorded is not None and recorded.verdict is finding.verdict and not books.unsettled:
+            return replace(finding, cost=recorded.cost)
+        return replace(finding, cost=float(books.head.spent + books.head.overrun))
+
+    def known_finding(self) -> Finding | None:
+        """Return the same, without statistics while the audit runs: a verdict is an event."""
+        running = self.books.recorded is None and self.books.concluded is None
+        return None if running else self.finding()
+
+    def _recorded(self) -> Finding | None:
+        try:
+            recorded = self.books.recorded
+            return None if recorded is None else Finding.from_dict(recorded)
+        except (EquipoiseError, LookupError, TypeError, ValueError):
+            if self.foreign:  # another edition's findings may say other things
+                return None
+            raise
+
+    def drift_tests(self) -> tuple[DriftTest, ...]:
+        """Return whether the present is like the past."""
+        return drift_tests(self.drift, self.settings.past, stream=self.settings.stream)
+
+    def check_books(self) -> None:
+        """Raise unless the audit object's account agrees with the ledger's."""
+        if self.foreign or not self.log.ready:
+            return
+        head = self.books.head
+        mine = head.spent + head.overrun + head.reserved
+        theirs = self.log.audit.cost + self.log.audit.reserved
+        if mine != theirs and mine < LIMIT:  # corrections may go beyond, where floats are inexact
+            raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
+
+    def check_tallies(self) -> None:
+        """Raise unless the groups add up to the whole."""
+        books, head = self.books, self.books.head
+        groups = books.groups.values()
+        found = [sum(getattr(g, name) for g in groups) for name in ("spent", "reserved", "overrun")]
+        people = sum(g.approved + g.denied for g in groups)
+        if (*found, people) != (head.spent, head.reserved, head.overrun, books.arrived):
+            raise LedgerError("the groups do not add up to the whole")
+
+    # -- snapshots --------------------------------------------------------------------------------
+
+    def to_data(self) -> dict[str, Any]:
+        """Return everything as plain data; of the statistics, the log."""
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "books": self.books.to_data(),
+            "drift": self.drift.to_data(),
+            "log": self.log.log,
+        }
+
+    def restore(self, data: Data, created: Event) -> None:
+        """Become what :meth:`to_data` described, the first event being given."""
+        self.take(created, "")
+        self.books.restore(data["books"])
+        self.drift.restore(data["drift"])
+        self.log = RequestLog(self.settings, data["log"])
+        self.log.cap = self.books.head.cap
 
 
-RULES: dict[str, Callable[[State, Data, Event], None]] = {
-    "created": State._created,
-    "executed": State._executed,
-    "noted": State._noted,
-    "withdrawn": State._withdrawn,
-    "overdue": State._overdue,
-    "written_off": State._written_off,
-    "corrected": State._corrected,
-    "conflict": State._conflict,
-    "erased": State._erased,
-    "features_erased": State._features_erased,
-    "concluded": State._concluded,
-    "paused": State._paused,
-    "resumed": State._resumed,
-    "budget": State._budget,
-    "limits": State._limits,
-    "proposed": State._proposed,
-    "rejected": State._rejected,
-    "verdict": State._verdict,
-}
-
-
-def replay(events: Iterable[str], state: State) -> State:
+def replay(events: Iterable[str], state: AuditState) -> AuditState:
     """Apply events in order and return where they lead."""
-    body = ""
     for body in events:
-        state.take(json.loads(body), "")
-    if body:
-        state.head = digest(body)
+        try:
+            state.take(json.loads(body), digest(body))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state
 
 
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
 
 
-def _ticket(data: Data, hold: int, record: ScoreRecord | None) -> Ticket:
-    want = _WANTS[data["want"]]
-    return Ticket(data["request"], data["group"], data["decision"], want, float(hold), record)
+def _ticket(person: Person, record: ScoreRecord | None) -> Ticket:
+    assert person.request is not None
+    want, hold = _WANTS[person.want], float(person.hold)
+    return Ticket(person.request, person.group_name, person.decision, want, hold, record)
 
 
 def _difference(ticket: Ticket, recorded: Ticket) -> str:
     """Say in what two decisions differ; computed numbers may do so in their last digits."""
     one, other = ticket.score_record, recorded.score_record
-    if replace(ticket, score_record=None) != replace(recorded, score_record=None) or (
-        one is None
-    ) != (other is None):
+    same = replace(ticket, score_record=None) == replace(recorded, score_record=None)
+    if not same or (one is None) != (other is None):
         return "what was wanted"
     for name in () if one is None else ("score", "version", "price", "draw"):
         if getattr(one, name) != getattr(other, name):

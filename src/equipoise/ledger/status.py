@@ -9,43 +9,16 @@ from typing import TYPE_CHECKING
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Row, Shown, money
+from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
-from equipoise.ledger.standing import GroupTally
-from equipoise.ledger.state import State
-from equipoise.ledger.verify import OPEN
+from equipoise.ledger.state import AuditState
+from equipoise.ledger.verify import OPEN, GroupTally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupStatus", "Proposal", "Status", "good_shares_of", "status_of"]
-
-UNKNOWN_FOR_EVER = ("WITHDRAWN", "WRITTEN_OFF")
-
-
-@dataclass(frozen=True)
-class GroupStatus(JsonValue):
-    """One group's people and money (minor units); ``states`` counts people by state."""
-
-    approved: int
-    denied: int
-    states: Mapping[str, int]
-    in_flight: int
-    positive: int
-    negative: int
-    spent: int
-    reserved: int
-    overrun: int
-
-    @property
-    def unknown(self) -> int:
-        """Denied people who were asked and whose outcome is not known, or never will be."""
-        return self.in_flight + sum(self.states.get(state, 0) for state in UNKNOWN_FOR_EVER)
-
-    @property
-    def looked_at(self) -> int:
-        """People who were looked at, asked or not, by an audit that looks first."""
-        return sum(self.states.values()) - self.states.get("SKIPPED", 0)
+__all__ = ["Proposal", "Status", "good_shares_of", "status_of"]
 
 
 @dataclass(frozen=True)
@@ -80,10 +53,11 @@ class Status(JsonValue, Shown):
 
     name: str
     audit: str
+    edition: int
     events: int
     head: str
     time: str
-    groups: Mapping[str, GroupStatus]
+    groups: Mapping[str, GroupTally]
     cap: int | None
     spent: int
     reserved: int
@@ -95,6 +69,7 @@ class Status(JsonValue, Shown):
     conflicts: int
     late: int
     erased: int
+    unscrubbed: int
     concluded: str | None
     paused: str | None
     proposals: tuple[Proposal, ...]
@@ -135,7 +110,7 @@ class Status(JsonValue, Shown):
             f"  money       {held}",
         ]
         if unasked := self.states.get("SCORE_ONLY", 0):
-            looked = sum(g.looked_at for g in self.groups.values())
+            looked = sum(g.scored for g in self.groups.values())
             each = looked / max(looked - unasked, 1)
             everybody = f"{looked:,} people looked at"
             lines.append(f"  looks       {everybody}, {each:.1f} per label")
@@ -154,7 +129,14 @@ class Status(JsonValue, Shown):
         if self.late:
             lines.append(f"  late        {self.late:,} outcomes after a write-off or the verdict")
         if self.erased:
-            lines.append(f"  erased      {_count(self.erased, 'person')}")
+            left = f", {self.unscrubbed:,} of them still in the files: run audit scrub"
+            left = left if self.unscrubbed else ""
+            lines.append(f"  erased      {_count(self.erased, 'person')}{left}")
+        if self.edition != EDITION:
+            lines.append(
+                f"  EDITION     {self.edition} of the statistics; this program has {EDITION}: to "
+                "be read and verified, not continued (equipoise audit upgrade)"
+            )
         if self.paused is not None:
             lines.append(f"  PAUSED      {self.paused}")
         lines += [
@@ -206,7 +188,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else many}"
 
 
-def status_of(state: State) -> Status:
+def status_of(state: AuditState) -> Status:
     """Describe a state."""
     settings, finding, tests = state.settings, state.known_finding(), state.drift_tests()
     if finding is not None:
@@ -218,59 +200,61 @@ def status_of(state: State) -> Status:
             currency=settings.currency,
             decimals=settings.decimals,
         )
-    actors: dict[str, dict[str, int]] = {}
-    for (actor, kind), count in sorted(state.acts.items()):
-        actors.setdefault(actor, {})[kind] = count
+    books, head = state.books, state.books.head
     return Status(
         name=settings.name,
         audit=settings.audit,
-        events=state.seq,
-        head=state.head,
-        time=state.time,
-        groups={group: _group_status(tally) for group, tally in state.groups.items()},
-        cap=state.cap,
-        spent=state.spent,
-        reserved=state.reserved,
-        overrun=state.overrun,
+        edition=books.edition,
+        events=head.seq,
+        head=head.hash,
+        time=head.time,
+        groups={group: _shown(tally) for group, tally in books.groups.items()},
+        cap=head.cap,
+        spent=head.spent,
+        reserved=head.reserved,
+        overrun=head.overrun,
         currency=settings.currency,
         decimals=settings.decimals,
-        max_in_flight=state.max_in_flight,
-        max_in_flight_groups=dict(state.max_in_flight_groups),
-        conflicts=state.conflicts,
-        late=state.late,
-        erased=state.erased,
-        concluded=state.concluded,
-        paused=state.paused,
+        max_in_flight=books.max_in_flight,
+        max_in_flight_groups=dict(books.max_in_flight_groups),
+        conflicts=books.conflicts,
+        late=books.late,
+        erased=books.erased,
+        unscrubbed=books.erased - books.scrubbed,
+        concluded=books.concluded,
+        paused=books.paused,
         proposals=tuple(
             Proposal(number, p["command"], p["arguments"], p["actor"], p["time"])
-            for number, p in state.proposals.items()
+            for number, p in books.proposals.items()
         ),
-        actors=actors,
+        actors={actor: dict(sorted(acts.items())) for actor, acts in sorted(books.acts.items())},
         finding=finding,
         drift=tests,
     )
 
 
-def good_shares_of(state: State) -> dict[str, Interval]:
+def good_shares_of(state: AuditState) -> dict[str, Interval]:
     """Return the share of good outcomes among each group's denied people, as far as is known.
 
     The best guess, None before the first outcome; and what the share comes out as if all outcomes
     that are unknown are bad, and if they are good. Whoever is asked after a look is no fair
     sample, so there the observations' means take the place of shares.
     """
-    audit = None if state.settings.assist is None else state.memory.audit
+    audit = None if state.settings.assist is None else state.log.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
-        return {group: _plain_share(_group_status(g)) for group, g in state.groups.items()}
+        return {group: _plain_share(g) for group, g in state.books.groups.items()}
     weighing = audit.evidence
     guesses = [
         guess if told else None
         for guess, told in zip(weighing.estimates.tolist(), weighing.told.tolist(), strict=True)
     ]
     low, high = (mean.tolist() for mean in weighing.means())
-    return {g: Interval(*own) for g, *own in zip(state.groups, low, high, guesses, strict=True)}
+    return {
+        g: Interval(*own) for g, *own in zip(state.books.groups, low, high, guesses, strict=True)
+    }
 
 
-def _plain_share(group: GroupStatus) -> Interval:
+def _plain_share(group: GroupTally) -> Interval:
     good, told = group.positive, group.positive + group.negative
     everybody = told + group.unknown
     if not everybody:
@@ -282,6 +266,6 @@ def _plain_share(group: GroupStatus) -> Interval:
     )
 
 
-def _group_status(tally: GroupTally) -> GroupStatus:
-    states = {state: count for state, count in sorted(tally.states.items()) if count}
-    return GroupStatus(**{**vars(tally), "states": states})
+def _shown(tally: GroupTally) -> GroupTally:
+    states = {str(state): count for state, count in sorted(tally.states.items()) if count}
+    return replace(tally, states=states)

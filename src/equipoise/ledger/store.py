@@ -7,52 +7,48 @@ PostgreSQL. What is committed is on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import attrgetter
+from typing import Any
 
 from equipoise.errors import InvalidInput, LedgerError, UnknownName
-from equipoise.ledger.connection import Connection
-from equipoise.ledger.database import Database
-from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
-from equipoise.ledger.schema import Head, PersonRow, columns
-from equipoise.ledger.verify import OPEN
+from equipoise.ledger.verify import OPEN, Head, Person, PersonState
 
-__all__ = ["AuditRow", "Store", "Turn"]
+__all__ = ["AuditRow", "Store", "WriteTransaction"]
 
 CHUNK = 2000
 IN_ONE_QUERY = 500
+READERS_WAIT = 5.0  # seconds for which scrubbing waits until nobody reads
 
-HEAD, HEAD_VALUES = ", ".join(columns(Head)), attrgetter(*columns(Head))
-PERSON, PERSON_VALUES = ", ".join(columns(PersonRow)), attrgetter(*columns(PersonRow))
-STATES = (
-    *("SKIPPED", "SCORE_ONLY", "RESERVED", "EXECUTED", "REVEALED", "DESCRIBED", "CORRECTED"),
-    *("WITHDRAWN", "OVERDUE", "WRITTEN_OFF"),
-)
+
+@dataclass
+class AuditRow(Head):
+    """One audit as the list of audits shows it: where its chain ends, and what it is called."""
+
+    id: int = 0
+    uid: str = ""
+    name: str = ""
+    seed: str = ""
+
+
+def _columns(cls: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls))
+
+
+HEAD, HEAD_VALUES = ", ".join(_columns(Head)), attrgetter(*_columns(Head))
+AUDIT, AUDIT_VALUES = ", ".join(_columns(AuditRow)), attrgetter(*_columns(AuditRow))
+PERSON, PERSON_VALUES = ", ".join(_columns(Person)), attrgetter(*_columns(Person))
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it
-CHANGING = ("person", "salt", "state", "paid", "overrun", "outcome", "executed", "conflicted")
-
-
-@dataclass(frozen=True)
-class AuditRow:
-    """One audit as the list of audits shows it."""
-
-    id: int
-    uid: str
-    name: str
-    seed: str
-    seq: int
-    hash: str
-    time: str
-    cap: int | None
-    spent: int
-    reserved: int
-    overrun: int
-
-
-AUDIT, AUDIT_VALUES = ", ".join(columns(AuditRow)), attrgetter(*columns(AuditRow))
+CHANGING = (
+    *("person", "salt", "state", "paid", "overrun", "outcome", "executed", "conflicted"),
+    "erased",
+)
 
 
 class Store(Database):
@@ -72,20 +68,19 @@ class Store(Database):
                 return row
         raise UnknownName("audit", name, [row.name for row in known])
 
-    def add_audit(
-        self, *, uid: str, name: str, seed: str, cap: int | None, time: str, own: str, body: str
-    ) -> AuditRow:
-        """Store a new audit with its first event, whose hash is ``own``."""
+    def add_audit(self, row: AuditRow, body: str) -> AuditRow:
+        """Store a new audit with its first event."""
         with self.transaction() as connection:
             if connection.kind == "postgresql":
                 connection.run("LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE")
             taken = "SELECT 1 FROM audits WHERE name = ? OR uid = ?"  # audits are found by either
-            if connection.run(taken, (name, name)).fetchone():
-                raise InvalidInput(f"an audit named {name!r} exists already; choose another name")
-            number = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
-            row = AuditRow(number, uid, name, seed, 1, own, time, cap, 0, 0, 0)
-            connection.insert("audits", columns(AuditRow), [AUDIT_VALUES(row)])
-            connection.insert("events", ("audit_id", "seq", "body"), [(number, 1, body)])
+            if connection.run(taken, (row.name, row.name)).fetchone():
+                raise InvalidInput(
+                    f"an audit named {row.name!r} exists already; choose another name"
+                )
+            row.id = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
+            connection.insert("audits", _columns(AuditRow), [AUDIT_VALUES(row)])
+            connection.insert("events", ("audit_id", "seq", "body"), [(row.id, 1, body)])
         return row
 
     # -- reading --------------------------------------------------------------------------------
@@ -117,7 +112,7 @@ class Store(Database):
         conflicted: bool = False,
         after: int = 0,
         limit: int | None = None,
-    ) -> list[PersonRow]:
+    ) -> list[Person]:
         """Return people in order of arrival, those in some states or with conflicts if asked."""
         people, where, values = "people", "audit_id = ? AND number > ?", [audit_id, after]
         with self.using() as connection:
@@ -130,7 +125,7 @@ class Store(Database):
                 where += " AND conflicted = 1"
             query = f"SELECT {PERSON} FROM {people} WHERE {where} ORDER BY number"
             query += "" if limit is None else f" LIMIT {int(limit)}"
-            return [PersonRow(*row) for row in connection.run(query, values)]
+            return [Person(*row) for row in connection.run(query, values)]
 
     def open_by_day(self, audit_id: int) -> list[tuple[str, str, int]]:
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
@@ -141,18 +136,11 @@ class Store(Database):
         with self.using() as connection:
             return [tuple(row) for row in connection.run(query, (audit_id,)).fetchall()]
 
-    def person(self, audit_id: int, person: str) -> PersonRow | None:
+    def person(self, audit_id: int, person: str) -> Person | None:
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:
             found = _people(connection, audit_id, "person", [person])
         return found[0] if found else None
-
-    def features(self, audit_id: int, number: int) -> str | None:
-        """Return a person's feature vector as JSON, None if it was never stored or is erased."""
-        query = "SELECT vector FROM features WHERE audit_id = ? AND number = ?"
-        with self.using() as connection:
-            row = connection.run(query, (audit_id, number)).fetchone()
-        return None if row is None else row[0]
 
     # -- snapshots ------------------------------------------------------------------------------
 
@@ -181,34 +169,54 @@ class Store(Database):
     # -- writing --------------------------------------------------------------------------------
 
     @contextmanager
-    def write(self, audit_id: int) -> Iterator[Turn]:
-        """Hold the audit's writing turn; commit at the end, undo everything on an error."""
+    def write(self, audit_id: int) -> Iterator[WriteTransaction]:
+        """Be the audit's only writer; commit at the end, undo everything on an error."""
         with self.transaction() as connection:
-            yield Turn(connection, audit_id, _head(connection, audit_id, lock=True))
+            yield WriteTransaction(connection, audit_id, _head(connection, audit_id, lock=True))
 
-    def scrub(self) -> None:
-        """Overwrite what was erased in the database's own files.
+    def scrub(self) -> str:
+        """Rewrite the database's files without what was erased; return what is still there.
 
-        SQLite is rewritten whole and its write-ahead log emptied. In PostgreSQL the tables that
-        held it are rewritten; its write-ahead log and its backups are beyond a client's reach.
+        SQLite is rewritten whole and its write-ahead log emptied. In PostgreSQL the table of
+        people is rewritten; its write-ahead log and its backups are beyond a client's reach.
         """
         with self.using() as connection:
             if connection.kind == "sqlite":
                 connection.run("VACUUM")
-                connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                return
-            for table in ("people", "features", "snapshots"):
-                try:
-                    connection.run(f"VACUUM FULL {table}")
-                except driver_errors() as error:
-                    raise LedgerError(
-                        f"erased, but its bytes stay in table {table!r} until the table's owner "
-                        f"runs: VACUUM FULL {table} ({error})"
-                    ) from error
+                return self._empty_log(connection)
+            before = connection.run("SELECT pg_relation_filenode('people')").fetchone()
+            try:
+                connection.run("VACUUM FULL people")
+                done = before != connection.run("SELECT pg_relation_filenode('people')").fetchone()
+            except driver_errors():
+                done = False
+            who = "SELECT tableowner FROM pg_tables WHERE tablename = 'people'"
+            owner = connection.run(who).fetchone()[0]
+            return (
+                ""
+                if done
+                else (
+                    f"copies stay in the files of table 'people' until its owner, {owner}, runs "
+                    "'equipoise audit scrub' or: VACUUM FULL people"
+                )
+            )
+
+    def _empty_log(self, connection: Connection) -> str:
+        deadline = time.monotonic() + min(self.timeout, READERS_WAIT)
+        while True:
+            ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if not busy:
+                return ""
+            if time.monotonic() > deadline:
+                return (
+                    f"copies stay in {self.shown}-wal while another program reads the ledger: "
+                    "let it end, then run 'equipoise audit scrub'"
+                )
+            time.sleep(0.05)
 
 
-class Turn:
-    """One writing turn."""
+class WriteTransaction:
+    """What one transaction reads and stores, while nobody else writes to the audit."""
 
     def __init__(self, connection: Connection, audit_id: int, head: Head) -> None:
         self.head = head
@@ -219,9 +227,9 @@ class Turn:
         """Return by how many seconds a clock is ahead of the database's."""
         return now - self._connection.clock().timestamp()
 
-    def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRow]:
+    def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[Person]:
         """Return those of the people who are known."""
-        found: list[PersonRow] = []
+        found: list[Person] = []
         for column, wanted in (("person", names), ("number", numbers)):
             unique: list[str | int] = list(dict.fromkeys(wanted))
             for start in range(0, len(unique), IN_ONE_QUERY):
@@ -229,25 +237,41 @@ class Turn:
                 found += _people(self._connection, self._audit_id, column, part)
         return found
 
+    def events_of(self, keys: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return key -> the event that a command with this key led to."""
+        if not keys:
+            return {}
+        among, values = self._connection.among("key", keys)
+        query = (
+            "SELECT key, body FROM command_keys JOIN events "
+            "ON events.audit_id = command_keys.audit_id AND events.seq = command_keys.seq "
+            f"WHERE command_keys.audit_id = ? AND {among}"
+        )
+        rows = self._connection.run(query, (self._audit_id, *values))
+        return {key: json.loads(body) for key, body in rows}
+
     def append(
         self,
         head: Head,
         events: Sequence[tuple[int, str]],
-        new: Sequence[PersonRow],
-        changed: Sequence[PersonRow],
+        keys: Sequence[tuple[str, int]],
+        new: Sequence[Person],
+        changed: Sequence[Person],
     ) -> None:
-        """Store events ``(seq, body)`` with the people and the balance that follow."""
+        """Store events ``(seq, body)``, keys, and the people and the balance that follow."""
         connection, audit_id = self._connection, self._audit_id
         rows = [(audit_id, seq, body) for seq, body in events]
         connection.insert("events", ("audit_id", "seq", "body"), rows)
+        known = [(audit_id, key, seq) for key, seq in keys]
+        connection.insert("command_keys", ("audit_id", "key", "seq"), known)
         people = [(audit_id, *PERSON_VALUES(row)) for row in new]
-        connection.insert("people", ("audit_id", *columns(PersonRow)), people)
+        connection.insert("people", ("audit_id", *_columns(Person)), people)
         sets = ", ".join(f"{name} = ?" for name in CHANGING)
         connection.run_many(
             f"UPDATE people SET {sets} WHERE audit_id = ? AND number = ?",
             [(*(getattr(r, name) for name in CHANGING), audit_id, r.number) for r in changed],
         )
-        sets = ", ".join(f"{name} = ?" for name in columns(Head))
+        sets = ", ".join(f"{name} = ?" for name in _columns(Head))
         moved = connection.run(
             f"UPDATE audits SET {sets} WHERE id = ? AND seq = ?",
             (*HEAD_VALUES(head), audit_id, self.head.seq),
@@ -255,24 +279,10 @@ class Turn:
         if moved.rowcount != 1:
             raise LedgerError("the ledger moved while its lock was held; nothing was stored")
 
-    def add_features(self, vectors: Sequence[tuple[int, str, str]]) -> None:
-        """Store ``(number, salt, JSON)``."""
-        rows = [(self._audit_id, *vector) for vector in vectors]
-        self._connection.insert("features", ("audit_id", "number", "salt", "vector"), rows)
-
-    def erase_features(self, numbers: Sequence[int] | None = None) -> None:
-        """Delete the feature vectors of some people, or of all."""
-        delete = "DELETE FROM features WHERE audit_id = ?"
-        if numbers is None:
-            self._connection.run(delete, (self._audit_id,))
-        else:
-            rows = [(self._audit_id, number) for number in numbers]
-            self._connection.run_many(delete + " AND number = ?", rows)
-
 
 def _known(state: str) -> str:
-    if state not in STATES:
-        raise UnknownName("state", state, STATES)
+    if state not in list(PersonState):
+        raise UnknownName("state", state, list(PersonState))
     return f"'{state}'"
 
 
@@ -286,7 +296,7 @@ def _head(connection: Connection, audit_id: int, *, lock: bool = False) -> Head:
 
 def _people(
     connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
-) -> list[PersonRow]:
+) -> list[Person]:
     if not wanted:
         return []
     among, values = connection.among(column, wanted)
@@ -294,4 +304,4 @@ def _people(
     by_name = connection.kind == "sqlite" and column == "person"
     people = "people INDEXED BY people_person" if by_name else "people"
     query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
-    return [PersonRow(*row) for row in connection.run(query, (audit_id, *values))]
+    return [Person(*row) for row in connection.run(query, (audit_id, *values))]

@@ -98,6 +98,16 @@ class Verbs(ABC):
         """Replace a known outcome by the right one; the old event stays."""
         return self.do(do.Correct(person, outcome, why, key=key))
 
+    def erase(self, person: str, *, key: str = "") -> Reply:
+        """Forget a person: pseudonym and key leave the tables, chain and money stay provable.
+
+        The answer is ERASED where nothing is left of them, and UNLINKED while copies stay in the
+        database's files, with who must do what in ``why``. Nothing is left that could tell
+        whether somebody was erased before or never known, so a name that nobody has is answered
+        as ``repeated``: look there for a mistyped one.
+        """
+        return self.do(do.Erase(person, key=key))
+
     # -- the audit --------------------------------------------------------------------------------
 
     def conclude(self, why: str = "nobody else is to come", *, key: str = "") -> Finding | None:
@@ -127,6 +137,10 @@ class Verbs(ABC):
     ) -> Reply:
         """Change how many requests may be without an outcome at once."""
         return self.do(do.SetLimits(max_in_flight, max_in_flight_groups or {}, why, key=key))
+
+    def upgrade(self, why: str, *, key: str = "") -> Reply:
+        """Go on under this program's edition of the statistics; what is recorded stands."""
+        return self.do(do.Upgrade(why, key=key))
 
     def approve(self, proposal: int, *, key: str = "") -> Reply:
         """Carry out what somebody else proposed, where the audit asks for a second person."""

@@ -8,6 +8,10 @@ last hash (the head) knows that no byte of the file was changed, dropped, moved 
 that this program keeps the books anew: who was asked, what was held and paid, who did it and who
 approved, and that the cap was respected after every single event.
 
+:class:`Books` is the rule book: the only code that says what an event does to a person, to money
+and to the audit. The ledger itself builds an event, lets the rule book take it, and stores what
+comes out; so whoever reads this file knows what a ledger does.
+
 It does not repeat the statistics; ``equipoise audit verify`` does, with the same events.
 """
 
@@ -18,26 +22,28 @@ import hashlib
 import hmac
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
 __all__ = [
     "APPROVABLE",
-    "FIRST_STATES",
     "FORMAT",
     "GENESIS",
-    "OBSERVATION",
     "OPEN",
     "Books",
     "Broken",
+    "GroupTally",
+    "Head",
     "Person",
-    "Summary",
+    "PersonState",
+    "Proof",
     "canonical",
     "digest",
     "draw",
-    "draw_of_look",
+    "draw_of_score",
+    "facts_of",
     "keyed",
     "main",
     "verify",
@@ -45,38 +51,57 @@ __all__ = [
 
 FORMAT = 3
 GENESIS = "0" * 64  # what the first event names as the hash before it
-OPEN = ("RESERVED", "EXECUTED", "OVERDUE")  # states in which money is held
-APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed")
-OBSERVATION = ("score", "version", "price", "m", "pi", "range", "draw")  # seen before asking
-FIRST_STATES = {"NOTHING": "SKIPPED", "SCORE_ONLY": "SCORE_ONLY"}  # everybody else is RESERVED
+APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded")
+SCORE_RECORD = ("score", "version", "price", "m", "pi", "range", "draw")  # known before asking
 REASONS = (
     *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
     *("not_wanted", "paused"),
 )
 
+
+class PersonState(StrEnum):
+    """Where a person is; money is held in the states of :data:`OPEN`."""
+
+    SKIPPED = "SKIPPED"
+    SCORE_ONLY = "SCORE_ONLY"
+    RESERVED = "RESERVED"
+    EXECUTED = "EXECUTED"
+    OVERDUE = "OVERDUE"
+    REVEALED = "REVEALED"
+    CORRECTED = "CORRECTED"
+    WITHDRAWN = "WITHDRAWN"
+    WRITTEN_OFF = "WRITTEN_OFF"
+
+
+_S = PersonState
+OPEN = (_S.RESERVED, _S.EXECUTED, _S.OVERDUE)
+COUNTED = (_S.REVEALED, _S.CORRECTED)  # the outcome was asked for and is known
+UNASKED = (_S.SKIPPED, _S.SCORE_ONLY, _S.WITHDRAWN)  # an outcome is noted, and costs nothing
+FIRST_STATES = {"NOTHING": _S.SKIPPED, "SCORE_ONLY": _S.SCORE_ONLY, "LABEL": _S.RESERVED}
+
 _ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-_FACTS = "person group decision want was request"
+_FACTS = "person group decision want was request hold place? before? known?"
 # What each kind of event holds; a question mark says that it may be missing.
 FIELDS = {
     "asked": "person who group decision want hold request why place? drawn? ended? closed? "
     "observation?",
-    "executed": f"{_FACTS} place? moved",
-    "revealed": f"{_FACTS} place? before? cost overrun late after_verdict outcome features?",
-    "described": f"{_FACTS} place? before? cost overrun features",
-    "noted": f"{_FACTS} place? outcome",
-    "withdrawn": f"{_FACTS} place? cost overrun",
-    "overdue": f"{_FACTS} place?",
-    "written_off": f"{_FACTS} place? before? cost overrun",
-    "corrected": f"{_FACTS} place? before? cost? overrun? outcome reason proposal?",
-    "conflict": f"{_FACTS} place? told stored",
-    "erased": f"{_FACTS} place? proposal?",
-    "features_erased": "",
+    "executed": _FACTS,
+    "revealed": f"{_FACTS} cost overrun outcome",
+    "noted": f"{_FACTS} outcome",
+    "withdrawn": _FACTS,
+    "overdue": _FACTS,
+    "written_off": f"{_FACTS} cost overrun",
+    "corrected": f"{_FACTS} cost? overrun? outcome reason proposal?",
+    "conflict": f"{_FACTS} told",
+    "erased": f"{_FACTS} proposal?",
+    "scrubbed": "erased",
     "concluded": "why proposal?",
     "paused": "why",
     "resumed": "why proposal?",
     "budget": "budget before why proposal?",
     "limits": "max_in_flight max_in_flight_groups why proposal?",
+    "upgraded": "edition before software why proposal?",
     "proposed": "command arguments",
     "rejected": "proposal why",
     "verdict": "finding supersedes",
@@ -89,6 +114,9 @@ _KEYS = {
     for kind, names in FIELDS.items()
 }
 
+Data = Mapping[str, Any]
+Event = Mapping[str, Any]
+
 
 class Broken(Exception):
     """The export is not what the ledger wrote; the message names the line."""
@@ -96,47 +124,95 @@ class Broken(Exception):
 
 @dataclass(slots=True)
 class Person:
-    """What the events so far say about one person."""
+    """One person as of now: a row of the ledger's table, and what events change."""
 
+    number: int  # in order of arrival, from 1; stands for the person in the chain
+    person: str | None  # the pseudonym; None once erased, and where only events are known
+    salt: str | None
     who: str
-    group: str
+    group_name: str
     decision: int
     want: str
     state: str
     why: str
-    request: int | None
-    place: int | None
+    request: int | None  # place in request order, None if the audit was not consulted
+    place: int | None  # place among the group's approved people
     hold: int
     asked: str
-    drawn: bool | None
+    drawn: int | None = None  # whether the lottery drew them, where there is one
+    draw: int | None = None  # the number drawn for an audit that uses scores
     paid: int = 0
     overrun: int = 0
     outcome: int | None = None
     executed: int = 0
     conflicted: int = 0
     erased: int = 0
-    features: str | None = None
-    look: int | None = None  # the number drawn for an audit that looks before it asks
+
+    @property
+    def open(self) -> bool:
+        """Whether money is held for this person."""
+        return self.state in OPEN
 
 
-@dataclass
-class Summary:
-    """What was checked."""
+@dataclass(slots=True)
+class GroupTally:
+    """What happened in one group, as counts and minor units; ``states`` counts by state."""
 
-    audit: str = ""
-    name: str = ""
-    events: int = 0
-    head: str = GENESIS
-    time: str = ""
-    cap: int | None = None
+    approved: int = 0
+    denied: int = 0
+    states: dict[str, int] = field(default_factory=dict)
+    in_flight: int = 0
+    positive: int = 0  # outcome 1 among the denied people whose label was asked for and told
+    negative: int = 0
     spent: int = 0
     reserved: int = 0
     overrun: int = 0
-    verdict: str | None = None
-    erased: int = 0
-    currency: str = ""
-    decimals: int = 0
-    states: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def unknown(self) -> int:
+        """Denied people who were asked and whose outcome is not known, or never will be."""
+        gone = self.states.get(_S.WITHDRAWN, 0) + self.states.get(_S.WRITTEN_OFF, 0)
+        return self.in_flight + gone
+
+    @property
+    def scored(self) -> int:
+        """People whose score was used, asked or not, by an audit that uses scores."""
+        return sum(self.states.values()) - self.states.get(_S.SKIPPED, 0)
+
+
+@dataclass
+class Head:
+    """Where an audit's chain ends and what its balance is."""
+
+    seq: int = 0
+    hash: str = GENESIS
+    time: str = ""
+    cap: int | None = None
+    spent: int = 0  # money gone
+    reserved: int = 0  # money held for requests without an answer
+    overrun: int = 0  # money beyond the cap, possible only through corrections
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a verification has shown."""
+
+    audit: str
+    name: str
+    events: int
+    head: str
+    time: str
+    cap: int | None
+    spent: int
+    reserved: int
+    overrun: int
+    currency: str
+    decimals: int
+    states: Mapping[str, int]
+    erased: int
+    verdict: str | None
+    edition: int
+    statistics: str = "not repeated: only 'equipoise audit verify' does"
 
     def __str__(self) -> str:
         cap = "no cap" if self.cap is None else f"cap {self._money(self.cap)}"
@@ -146,7 +222,9 @@ class Summary:
             f"    people: {states or 'none'}; {self.erased} of them erased\n"
             f"    money: {self._money(self.spent)} spent + {self._money(self.reserved)} reserved, "
             f"{cap}, {self._money(self.overrun)} beyond it after corrections\n"
-            f"    verdict: {self.verdict or 'none yet'}"
+            f"    verdict: {self.verdict or 'none yet'}\n"
+            f"    verified: chain, books and money; statistics (edition {self.edition}) "
+            f"{self.statistics}"
         )
 
     def _money(self, amount: int) -> str:
@@ -161,8 +239,8 @@ def verify(
     people: Iterable[Mapping[str, Any]] | None = None,
     seed: str | None = None,
     books: Books | None = None,
-    also: Callable[[Mapping[str, Any], str], None] | None = None,
-) -> Summary:
+    also: Callable[[Event, str], object] | None = None,
+) -> Proof:
     """Check an export line by line and return what it says.
 
     Parameters
@@ -189,31 +267,34 @@ def verify(
     Broken
         At the first line that is not as it should be.
     """
-    books = Books() if books is None else books
-    wanted = dict(checkpoints)
+    books = Books({}) if books is None else books
+    wanted, keys = dict(checkpoints), set[str]()
     for number, line in enumerate(lines, start=1):
         try:
             event, own = _read(line)
             books.take(event, own)
+            if "key" in event:
+                _require("known key", event["key"] in keys, False)
+                keys.add(event["key"])
             if also is not None:
                 also(event, own)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             what = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise Broken(f"line {number}: {what}") from error
         expected = wanted.pop(number, None)
         if expected is not None and expected != own:
             raise Broken(f"line {number}: the checkpoint says hash {expected}")
-    summary = books.summary
-    if not summary.events:
+    end = books.head
+    if not end.seq:
         raise Broken("the export is empty")
     if wanted:
         raise Broken(
-            f"a checkpoint covers {max(wanted)} events; the export has {summary.events}: "
+            f"a checkpoint covers {max(wanted)} events; the export has {end.seq}: "
             "it was cut, or belongs to another audit"
         )
-    if head is not None and head != summary.head:
+    if head is not None and head != end.hash:
         raise Broken(
-            f"the export ends at {summary.head}, not at the given head {head}: it was cut, "
+            f"the export ends at {end.hash}, not at the given head {head}: it was cut, "
             "extended, or belongs to another moment"
         )
     try:
@@ -223,7 +304,7 @@ def verify(
             books.check_people(people, seed)
     except (LookupError, TypeError, ValueError) as error:
         raise Broken(f"the seed or the table of keys is none: {error}") from error
-    return summary
+    return books.proof()
 
 
 def canonical(value: Mapping[str, Any]) -> str:
@@ -248,8 +329,8 @@ def draw(seed: bytes, pseudonym: str) -> int:
     return int.from_bytes(mac[:8], "big") >> 11
 
 
-def draw_of_look(seed: bytes, number: int, pseudonym: str) -> int:
-    """Return the number that says whether somebody who was looked at is asked, as a lottery's.
+def draw_of_score(seed: bytes, number: int, pseudonym: str) -> int:
+    """Return the number that says whether somebody with a score is asked, as a lottery's.
 
     It depends on the person's number, too: who is erased and asked about again is drawn anew.
     """
@@ -262,387 +343,565 @@ def keyed(salt: str, audit: str, pseudonym: str) -> str:
     return hmac.digest(bytes.fromhex(salt), message, "sha256").hex()[:32]
 
 
+def facts_of(person: Person) -> dict[str, Any]:
+    """Return what every event about a person says of them, as they were before it."""
+    facts: dict[str, Any] = {
+        "person": person.number,
+        "group": person.group_name,
+        "decision": person.decision,
+        "want": person.want,
+        "was": str(person.state),
+        "request": person.request,
+        "hold": person.hold,
+    }
+    if person.place is not None:
+        facts["place"] = person.place
+    if person.paid or person.overrun:
+        facts["before"] = [person.paid, person.overrun]
+    if person.outcome is not None:
+        facts["known"] = person.outcome
+    return facts
+
+
 class Books:
-    """The state of every person and of the money, kept anew from the events alone."""
+    """The rule book, and where its events have led: every person, all money, the audit.
 
-    def __init__(self) -> None:
-        self.summary = Summary()
-        self.people: list[Person] = []  # person number n is people[n - 1]
-        self.proposals: dict[int, tuple[str, Mapping[str, Any], str]] = {}
-        self.paused = False
-        self.concluded = False
-        self.features_erased = False
-        self._settings: dict[str, Any] = {}
-        self._limits: Mapping[str, Any] = {}
-        self._in_flight: Counter[str] = Counter()
-        self._places: Counter[str] = Counter()
-        self._request = -1
-        self._verdict_seq: int | None = None
-        self._rules: dict[str, Callable[[dict[str, Any], Mapping[str, Any]], None]] = {
-            "asked": self._asked,
-            "executed": self._executed,
-            "revealed": self._revealed,
-            "described": self._described,
-            "noted": self._noted,
-            "withdrawn": self._withdrawn,
-            "overdue": self._overdue,
-            "written_off": self._written_off,
-            "corrected": self._corrected,
-            "conflict": self._conflict,
-            "erased": self._erased,
-            "features_erased": self._features_erased,
-            "concluded": self._concluded,
-            "paused": self._paused,
-            "resumed": self._resumed,
-            "budget": self._budget,
-            "limits": self._change_limits,
-            "proposed": self._proposed,
-            "rejected": self._rejected,
-            "verdict": self._verdict,
-        }
+    Parameters
+    ----------
+    people
+        Number -> person: everybody for who verifies, those whom a transaction touches for who
+        writes. None for who only follows events that were checked when they were written: each
+        event holds the facts that its rule needs.
+    """
 
-    def take(self, event: Mapping[str, Any], own: str) -> None:
-        """Check one event against all before it; raise ValueError if it cannot follow them."""
-        summary, kind, data = self.summary, event["type"], event["data"]
-        if set(event) != _ENVELOPE:
+    def __init__(self, people: dict[int, Person] | None = None) -> None:
+        self.people = people
+        self.uid = ""
+        self.settings: Data = {}
+        self.head = Head()
+        self.groups: dict[str, GroupTally] = {}
+        self.arrived = 0  # people
+        self.requests = 0  # how often the audit was consulted
+        self.max_in_flight: int | None = None
+        self.max_in_flight_groups: dict[str, int] = {}
+        self.concluded: str | None = None
+        self.paused: str | None = None
+        self.edition = 0  # of the statistics, by which requests are weighed
+        self.recorded: dict[str, Any] | None = None  # the finding in the last verdict event
+        self.verdict_seq: int | None = None
+        self.unsettled = False  # an answer or the cap changed and no verdict event has come since
+        self.conflicts = 0
+        self.late = 0
+        self.erased = 0
+        self.scrubbed = 0  # how many of the erased are out of the database's files as well
+        self.proposals: dict[int, dict[str, Any]] = {}  # that are open
+        self.decided: dict[int, list[Any]] = {}  # kind of event, its person and reason
+        self.acts: dict[str, dict[str, int]] = {}  # actor -> kind of event -> how many
+
+    def take(self, event: Event, own: str) -> Person | None:
+        """Let the next event happen; return the person whom it changed.
+
+        Raises
+        ------
+        ValueError
+            If the event cannot follow those before it.
+        """
+        head, kind, data = self.head, event["type"], event["data"]
+        if not _ENVELOPE <= set(event) <= _ENVELOPE | {"key"}:
             raise ValueError(f"an event has the fields {sorted(_ENVELOPE)}")
-        if event["seq"] != summary.events + 1:
-            raise ValueError(f"event {event['seq']} where {summary.events + 1} should be")
-        if event["prev"] != summary.head:
-            raise ValueError(f"the event before has hash {summary.head}, not {event['prev']}")
-        if not isinstance(event["actor"], str) or not event["actor"]:
-            raise ValueError("nobody is named who did it")
+        if event["seq"] != head.seq + 1:
+            raise ValueError(f"event {event['seq']} where {head.seq + 1} should be")
+        if event["prev"] != head.hash:
+            raise ValueError(f"the event before has hash {head.hash}, not {event['prev']}")
+        for name in ("actor", "key") if "key" in event else ("actor",):
+            if not isinstance(event[name], str) or not event[name]:
+                raise ValueError("nobody is named who did it" if name == "actor" else "no key")
+        person = None
         if event["seq"] == 1:
             self._created(event)
         else:
-            if event["audit"] != summary.audit:
+            if event["audit"] != self.uid:
                 raise ValueError(f"an event of another audit, {event['audit']}")
-            rule = self._rules.get(kind)
-            if rule is None:
+            if kind not in RULES:
                 raise ValueError(f"unknown type of event {kind!r}")
             needed, allowed = _KEYS[kind]
             if not needed <= set(data) <= allowed:
                 wrong = sorted((needed - set(data)) | (set(data) - allowed))
                 raise ValueError(f"{kind!r} must not lack or add {', '.join(wrong)}")
-            if kind in self._settings["approvals"]:
+            if kind in self.settings["approvals"]:
                 self._check_approval(kind, data, event["actor"])
             elif "proposal" in data and kind != "rejected":
                 raise ValueError(f"{kind!r} needs no approval in this audit")
-            rule(data, event)
-        summary.events, summary.head, summary.time = event["seq"], own, event["time"]
-        self._require_cap()
+            person = RULES[kind](self, data, event)
+            if "proposal" in data:
+                self.proposals.pop(data["proposal"])
+                about = [kind, data.get("person"), data.get("why", "")]
+                self.decided[data["proposal"]] = about
+        head.seq, head.hash, head.time = event["seq"], own, event["time"]
+        acts = self.acts.setdefault(event["actor"], {})
+        acts[kind] = acts.get(kind, 0) + 1
+        if head.cap is not None and head.spent + head.reserved > head.cap:
+            raise ValueError(f"{head.spent} spent + {head.reserved} reserved exceed cap {head.cap}")
+        return person
+
+    # -- what else can be asked -------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Denied people who were asked and whose outcome is awaited."""
+        return sum(group.in_flight for group in self.groups.values())
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict that was recorded last."""
+        return None if self.recorded is None else str(self.recorded["verdict"])
+
+    def price(self, person: Person, outcome: int) -> int:
+        """Return what a person costs with this outcome."""
+        if person.decision == 1:
+            return 0
+        return person.hold if outcome == 0 else int(self._costs(person.group_name)["feature"])
+
+    def bill(self, person: Person, cost: int) -> tuple[int, int]:
+        """Return what a cost comes to now: paid, and what the cap cannot hold (overrun)."""
+        head, room = self.head, cost
+        if head.cap is not None:
+            reserved = head.reserved - (person.hold if person.open else 0)
+            room = head.cap - (head.spent - person.paid) - reserved
+        paid = min(cost, room)
+        return paid, cost - paid
+
+    def proof(self) -> Proof:
+        """Return what these books say."""
+        head, settings, states = self.head, self.settings, dict[str, int]()
+        for group in self.groups.values():
+            for state, count in group.states.items():
+                states[state] = states.get(state, 0) + count
+        return Proof(
+            audit=self.uid,
+            name=settings["name"],
+            events=head.seq,
+            head=head.hash,
+            time=head.time,
+            cap=head.cap,
+            spent=head.spent,
+            reserved=head.reserved,
+            overrun=head.overrun,
+            currency=settings["currency"],
+            decimals=settings["decimals"],
+            states=states,
+            erased=self.erased,
+            verdict=self.verdict,
+            edition=self.edition,
+        )
 
     def require_seed(self, seed: str) -> None:
         """Raise unless this is the seed whose hash the first event holds."""
-        if hashlib.sha256(bytes.fromhex(seed)).hexdigest() != self._settings["seed_hash"]:
+        if hashlib.sha256(bytes.fromhex(seed)).hexdigest() != self.settings["seed_hash"]:
             raise Broken("the given seed is not the one whose hash the first event holds")
 
     def check_people(self, keys: Iterable[Mapping[str, Any]], seed: str | None) -> None:
         """Check the key table: each key opens its person, nobody twice, the lottery as drawn."""
-        names, opened = set(), set()
+        names, opened, people = set(), set(), self.people or {}
+        secret = None if seed is None else bytes.fromhex(seed)
         for key in keys:
             number, name = key["person"], key["pseudonym"]
-            person = self.people[number - 1] if 0 < number <= len(self.people) else None
+            person = people.get(number)
             if person is None or person.erased or number in opened:
                 raise Broken(f"a key of person {number}, who has none or another")
-            if keyed(key["salt"], self.summary.audit, name) != person.who:
+            if keyed(key["salt"], self.uid, name) != person.who:
                 raise Broken(f"the key of person {number} does not open what the chain holds")
             if name in names:
                 raise Broken(f"person {number} was asked about before under the same pseudonym")
             names.add(name)
             opened.add(number)
-            chance = self._settings["lottery"]
-            if seed is not None and person.drawn is not None:
-                won = draw(bytes.fromhex(seed), name) < chance * 2**53
-                if won != person.drawn:
+            if secret is not None and person.drawn is not None:
+                won = draw(secret, name) < self.settings["lottery"] * 2**53
+                if won != bool(person.drawn):
                     raise Broken(f"the lottery said otherwise about person {number}")
-            if seed is None or person.look is None:
+            if secret is None or person.draw is None:
                 continue
-            if draw_of_look(bytes.fromhex(seed), number, name) != person.look:
+            if draw_of_score(secret, number, name) != person.draw:
                 raise Broken(f"another number was drawn for person {number}")
-        if len(opened) + self.summary.erased != len(self.people):
+        if len(opened) + self.erased != len(people):
             raise Broken("keys of people are missing who were not erased")
+
+    # -- snapshots --------------------------------------------------------------------------------
+
+    def to_data(self) -> dict[str, Any]:
+        """Return everything but people and settings as plain data."""
+        groups = {name: asdict(group) for name, group in self.groups.items()}
+        return {**{n: getattr(self, n) for n in PLAIN}, "head": asdict(self.head), "groups": groups}
+
+    def restore(self, data: Data) -> None:
+        """Become what :meth:`to_data` described, the first event having been taken."""
+        for name in PLAIN:
+            setattr(self, name, data[name])
+        self.head = Head(**data["head"])
+        self.groups = {name: GroupTally(**group) for name, group in data["groups"].items()}
+        self.proposals = {int(seq): own for seq, own in data["proposals"].items()}
+        self.decided = {int(seq): own for seq, own in data["decided"].items()}
 
     # -- people -----------------------------------------------------------------------------------
 
-    def _created(self, event: Mapping[str, Any]) -> None:
+    def _created(self, event: Event) -> None:
         data = event["data"]
         if event["type"] != "created":
             raise ValueError("the first event, and no other, creates the audit")
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']} is not this program's ({FORMAT})")
-        self._settings = self._limits = data
-        self.summary.audit, self.summary.name = event["audit"], data["name"]
-        self.summary.cap = data["budget"]
-        self.summary.currency, self.summary.decimals = data["currency"], data["decimals"]
+        self.settings, self.uid, self.edition = data, event["audit"], data["edition"]
+        self.head.cap = data["budget"]
+        self.groups = {group: GroupTally() for group in data["groups"]}
+        self.max_in_flight = data["max_in_flight"]
+        self.max_in_flight_groups = dict(data["max_in_flight_groups"])
 
-    def _asked(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
-        group, decision, want, why = data["group"], data["decision"], data["want"], data["why"]
-        self._require("person", data["person"], len(self.people) + 1)
-        if group not in self._settings["groups"]:
+    def _asked(self, data: Data, event: Event) -> Person:
+        group, decision, want = data["group"], data["decision"], data["want"]
+        _require("person", data["person"], self.arrived + 1)
+        if group not in self.groups:
             raise ValueError(f"unknown group {group!r}")
         if type(decision) is not int or decision not in (0, 1):
             raise ValueError(f"decision {decision!r} is not 0 or 1")
+        if want not in FIRST_STATES:
+            raise ValueError(f"unknown request {want!r}")
+        tally = self.groups[group]
         if decision == 1:
-            self._require("place", data["place"], self._places[group])
-            self._places[group] += 1
+            _require("place", data["place"], tally.approved)
         elif "place" in data:
             raise ValueError("only the approved have a place")
-        look = data.get("observation")
-        self._check_look(want, look)
-        self._require("hold", data["hold"], self._worst(group, decision, want, look))
-        self._check_reason(data, want, why)
-        state = FIRST_STATES.get(want, "RESERVED")
-        self.people.append(
-            Person(
-                *(data["who"], group, decision, want, state, why, data["request"]),
-                *(data.get("place"), data["hold"], event["time"], data.get("drawn")),
-                paid=data["hold"] if state == "SCORE_ONLY" else 0,
-                look=None if look is None else look["draw"],
-            )
+        record = data.get("observation")
+        self._check_score(want, record)
+        _require("hold", data["hold"], self._worst(group, decision, want, record))
+        self._check_reason(data)
+        state, drawn = FIRST_STATES[want], data.get("drawn")
+        person = Person(
+            number=data["person"],
+            person=None,
+            salt=None,
+            who=data["who"],
+            group_name=group,
+            decision=decision,
+            want=want,
+            state=state,
+            why=data["why"],
+            request=data["request"],
+            place=data.get("place"),
+            hold=data["hold"],
+            asked=event["time"],
+            drawn=None if drawn is None else int(drawn),
+            draw=None if record is None else record["draw"],
         )
-        self.summary.spent += self.people[-1].paid
-        self.summary.states[state] += 1
-        if state == "RESERVED":
-            self.summary.reserved += data["hold"]
-            if decision == 0:
-                self._in_flight[group] += 1
-                self._check_in_flight(group)
+        self.arrived += 1
+        tally.approved += decision
+        tally.denied += 1 - decision
+        tally.states[state] = tally.states.get(state, 0) + 1
+        if state == _S.SCORE_ONLY:
+            person.paid = person.hold
+            self._book(tally, spent=person.hold)
+        elif state == _S.RESERVED:
+            self._book(tally, reserved=person.hold)
+            tally.in_flight += 1 - decision
+            self._check_in_flight(group, decision)
+        if self.people is not None:
+            self.people[person.number] = person
+        return person
 
-    def _check_reason(self, data: Mapping[str, Any], want: str, why: str) -> None:
+    def _check_reason(self, data: Data) -> None:
+        want, why, request, drawn = data["want"], data["why"], data["request"], data.get("drawn")
         if (want == "NOTHING") != (why in REASONS):
             raise ValueError(f"{want} because of {why!r}")
-        request, drawn, lottery = data["request"], data.get("drawn"), self._settings["lottery"]
         if request is not None:
-            if request <= self._request:
-                raise ValueError(f"request {request} after request {self._request}")
-            self._request = request
+            if request < self.requests:
+                raise ValueError(f"request {request} after request {self.requests - 1}")
+            self.requests = request + 1
+        paused, concluded = self.paused is not None, self.concluded is not None
         if want != "NOTHING":
-            if request is None or self.paused or self.concluded:
+            if request is None or paused or concluded:
                 raise ValueError("somebody was asked while the audit asked nobody")
-            self._require("drawn", drawn, True if lottery < 1 else None)
+            _require("drawn", drawn, True if self.settings["lottery"] < 1 else None)
         if (drawn is False) != (why == "lottery"):
             raise ValueError(f"drawn is {drawn} and the reason {why!r}")
-        assist = self._settings["options"].get("assist") or {}
+        assist = self.settings["options"].get("assist") or {}
         if "closed" in data and (why != "budget" or assist.get("max_price") is None):
             raise ValueError("a group is closed for good where nothing of that kind was declared")
-        if (why == "paused" and not self.paused) or (why == "concluded" and not self.concluded):
+        if (why == "paused" and not paused) or (why == "concluded" and not concluded):
             raise ValueError(f"nobody was asked for being {why}, and the audit is not")
 
-    def _executed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+    def _executed(self, data: Data, _: Event) -> Person:
         person = self._person(data)
-        if person.want in FIRST_STATES or person.executed or person.state == "WITHDRAWN":
+        if person.want != "LABEL" or person.executed or person.state == _S.WITHDRAWN:
             raise ValueError("nothing was to be carried out")
-        self._require("moved", data["moved"], person.state == "RESERVED")
         person.executed = 1
-        if data["moved"]:
-            self._move(person, "EXECUTED")
+        if person.state == _S.RESERVED:  # the message may come after the outcome
+            self._move(person, _S.EXECUTED)
+        return person
 
-    def _revealed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, *OPEN, "WRITTEN_OFF")
-        if person.want != "LABEL":
-            raise ValueError("an outcome is revealed that was not asked for")
-        self._require("late", data["late"], person.state == "WRITTEN_OFF")
-        self._require("after_verdict", data["after_verdict"], self.summary.verdict is not None)
-        person.outcome = _binary(data["outcome"])
-        person.features = data.get("features")
-        self._settle(person, "REVEALED", self._price(person, person.outcome), data)
+    def _revealed(self, data: Data, _: Event) -> Person:
+        person = self._person(data, *OPEN, _S.WRITTEN_OFF)
+        late = person.state == _S.WRITTEN_OFF
+        self.late += late or self.recorded is not None
+        self.unsettled = self.unsettled or late
+        self._settle(person, _S.REVEALED, self.price(person, _binary(data["outcome"])), data)
+        self._hear(person, data["outcome"])
+        return person
 
-    def _described(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, *OPEN)
-        if person.want != "FEATURES":
-            raise ValueError("features are described that were not asked for")
-        person.features = data["features"]
-        self._settle(person, "DESCRIBED", person.hold, data)
-
-    def _noted(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "SKIPPED", "SCORE_ONLY", "WITHDRAWN")
+    def _noted(self, data: Data, _: Event) -> Person:
+        person = self._person(data, *UNASKED)
         if person.outcome is not None:
             raise ValueError("an outcome is noted twice")
         person.outcome = _binary(data["outcome"])
+        return person
 
-    def _withdrawn(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._settle(self._person(data, "RESERVED"), "WITHDRAWN", 0, data)
+    def _withdrawn(self, data: Data, _: Event) -> Person:
+        person = self._person(data, _S.RESERVED)
+        self._settle(person, _S.WITHDRAWN, 0, {"cost": 0, "overrun": 0})
+        return person
 
-    def _overdue(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._move(self._person(data, "RESERVED", "EXECUTED"), "OVERDUE")
+    def _overdue(self, data: Data, _: Event) -> Person:
+        person = self._person(data, _S.RESERVED, _S.EXECUTED)
+        self._move(person, _S.OVERDUE)
+        return person
 
-    def _written_off(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "OVERDUE")
-        self._settle(person, "WRITTEN_OFF", person.hold, data)
+    def _written_off(self, data: Data, _: Event) -> Person:
+        person = self._person(data, _S.OVERDUE)
+        self._settle(person, _S.WRITTEN_OFF, person.hold, data)
+        return person
 
-    def _corrected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        person = self._person(data, "REVEALED", "CORRECTED", "SKIPPED", "SCORE_ONLY", "WITHDRAWN")
+    def _corrected(self, data: Data, _: Event) -> Person:
+        person = self._person(data, *COUNTED, *UNASKED)
         if person.outcome is None or data["outcome"] == person.outcome:
             raise ValueError("a correction must change an outcome that is known")
+        if person.state in COUNTED:
+            self.unsettled = True
+            cost = self.price(person, _binary(data["outcome"]))
+            self._settle(person, _S.CORRECTED, cost, data)
+            self._hear(person, data["outcome"])
+        elif "cost" in data or "overrun" in data:
+            raise ValueError("an outcome that nobody asked for costs nothing")
         person.outcome = _binary(data["outcome"])
-        if person.state in ("REVEALED", "CORRECTED"):
-            self._settle(person, "CORRECTED", self._price(person, person.outcome), data)
+        return person
 
-    def _conflict(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+    def _conflict(self, data: Data, _: Event) -> Person:
         person = self._person(data)
-        self._require("stored", data["stored"], person.outcome)
-        if _binary(data["told"]) == person.outcome or person.conflicted:
+        if person.outcome is None or person.conflicted or _binary(data["told"]) == person.outcome:
             raise ValueError("a conflict is reported where there is none, or again")
         person.conflicted = 1
+        self.conflicts += 1
+        return person
 
-    def _erased(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
+    def _erased(self, data: Data, _: Event) -> Person:
         person = self._person(data)
-        if person.state in OPEN:
+        if person.open:
             raise ValueError("somebody was erased whose request was open")
-        person.erased = 1
-        self.summary.erased += 1
+        person.erased, person.person, person.salt = 1, None, None
+        self.erased += 1
+        return person
 
     # -- the audit --------------------------------------------------------------------------------
 
-    def _features_erased(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        if self.summary.verdict is None or self.features_erased:
-            raise ValueError("features are erased once, after the verdict")
-        self.features_erased = self.concluded = True
+    def _scrubbed(self, data: Data, _: Event) -> None:
+        if type(data["erased"]) is not int or not self.scrubbed < data["erased"] <= self.erased:
+            raise ValueError(f"{data['erased']!r} people are said to be out of the files")
+        self.scrubbed = data["erased"]
 
-    def _concluded(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._require("concluded before", self.concluded and not self.features_erased, False)
-        self.concluded = True
+    def _concluded(self, data: Data, _: Event) -> None:
+        _require("concluded before", self.concluded is not None, False)
+        self.concluded = data["why"]
 
-    def _paused(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._require("paused before", self.paused, False)
-        self.paused = True
+    def _paused(self, data: Data, _: Event) -> None:
+        _require("paused before", self.paused is not None, False)
+        self.paused = data["why"]
 
-    def _resumed(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._require("paused before", self.paused, True)
-        self.paused = False
+    def _resumed(self, data: Data, _: Event) -> None:
+        _require("paused before", self.paused is not None, True)
+        self.paused = None
 
-    def _budget(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._require("before", data["before"], self.summary.cap)
-        self.summary.cap = data["budget"]
+    def _budget(self, data: Data, _: Event) -> None:
+        _require("before", data["before"], self.head.cap)
+        self.head.cap = data["budget"]
+        self.unsettled = True
 
-    def _change_limits(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        self._limits = data
+    def _change_limits(self, data: Data, _: Event) -> None:
+        self.max_in_flight = data["max_in_flight"]
+        self.max_in_flight_groups = dict(data["max_in_flight_groups"])
 
-    def _proposed(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
-        if data["command"] not in self._settings["approvals"]:
+    def _upgraded(self, data: Data, _: Event) -> None:
+        _require("before", data["before"], self.edition)
+        if type(data["edition"]) is not int or data["edition"] == self.edition:
+            raise ValueError(f"edition {data['edition']!r} after edition {self.edition}")
+        self.edition, self.unsettled = data["edition"], True
+
+    def _proposed(self, data: Data, event: Event) -> None:
+        if data["command"] not in self.settings["approvals"]:
             raise ValueError(f"{data['command']!r} needs no approval in this audit")
-        self.proposals[event["seq"]] = (data["command"], data["arguments"], event["actor"])
+        self.proposals[event["seq"]] = {**data, "actor": event["actor"], "time": event["time"]}
 
-    def _rejected(self, data: dict[str, Any], _: Mapping[str, Any]) -> None:
-        if self.proposals.pop(data["proposal"], None) is None:
+    def _rejected(self, data: Data, _: Event) -> None:
+        if data["proposal"] not in self.proposals:
             raise ValueError(f"there is no open proposal {data['proposal']}")
 
-    def _check_approval(self, kind: str, data: Mapping[str, Any], actor: str) -> None:
-        command, arguments, proposer = self.proposals.pop(data.get("proposal", 0), ("", {}, ""))
-        if command != kind:
+    def _check_approval(self, kind: str, data: Data, actor: str) -> None:
+        proposal = self.proposals.get(data.get("proposal", 0), {"command": ""})
+        if proposal["command"] != kind:
             raise ValueError(f"{kind!r} needs the approval of a proposal, and has none")
-        if actor == proposer:
+        if actor == proposal["actor"]:
             raise ValueError(f"{actor!r} approved their own proposal")
-        for name, value in arguments.items():
-            self._require(name, data[name], value)
+        for name, value in proposal["arguments"].items():
+            _require(name, data[name], value)
 
-    def _verdict(self, data: dict[str, Any], event: Mapping[str, Any]) -> None:
-        self._require("supersedes", data["supersedes"], self._verdict_seq)
-        finding = data["finding"]
-        self.summary.verdict = None if finding is None else finding["verdict"]
-        if self.summary.verdict not in (None, "FAIR", "UNFAIR", "INCONCLUSIVE"):
-            raise ValueError(f"unknown verdict {self.summary.verdict!r}")
-        self._verdict_seq = event["seq"]
+    def _verdict(self, data: Data, event: Event) -> None:
+        _require("supersedes", data["supersedes"], self.verdict_seq)
+        self.recorded = data["finding"]
+        if self.verdict not in (None, "FAIR", "UNFAIR", "INCONCLUSIVE"):
+            raise ValueError(f"unknown verdict {self.verdict!r}")
+        self.verdict_seq, self.unsettled = event["seq"], False
 
     # -- people and money -------------------------------------------------------------------------
 
-    def _person(self, data: Mapping[str, Any], *states: str) -> Person:
+    def _person(self, data: Data, *states: PersonState) -> Person:
+        """Return the person as they were before the event, which must say the same of them."""
         number = data["person"]
-        if type(number) is not int or not 0 < number <= len(self.people):
+        if type(number) is not int or not 0 < number <= self.arrived:
             raise ValueError(f"nobody asked about person {number!r} before")
-        person = self.people[number - 1]
+        person = self._by_facts(data) if self.people is None else self.people[number]
         if person.erased:
             raise ValueError(f"person {number} was erased before")
         if states and person.state not in states:
             raise ValueError(f"person {number} is {person.state}; must be {' or '.join(states)}")
-        self._require("state before", data["was"], person.state)
-        self._require("group", data["group"], person.group)
-        self._require("decision", data["decision"], person.decision)
-        self._require("want", data["want"], person.want)
-        self._require("request", data["request"], person.request)
-        self._require("place", data.get("place"), person.place)
+        facts = facts_of(person)
+        for name in _FACT_NAMES:
+            _require(name, data.get(name), facts.get(name))
         return person
 
-    def _move(self, person: Person, state: str) -> None:
-        self.summary.states[person.state] -= 1
-        self.summary.states[state] += 1
+    def _by_facts(self, data: Data) -> Person:
+        """Return a person as an event describes them: enough for its rule."""
+        paid, overrun = data.get("before", (0, 0))
+        return Person(
+            number=data["person"],
+            person=None,
+            salt=None,
+            who="",
+            group_name=data["group"],
+            decision=data["decision"],
+            want=data["want"],
+            state=data["was"],
+            why="",
+            request=data["request"],
+            place=data.get("place"),
+            hold=data["hold"],
+            asked="",
+            paid=paid,
+            overrun=overrun,
+            outcome=data.get("known"),
+        )
+
+    def _move(self, person: Person, state: PersonState) -> None:
+        states = self.groups[person.group_name].states
+        states[person.state] -= 1
+        states[state] = states.get(state, 0) + 1
         person.state = state
 
-    def _settle(self, person: Person, state: str, cost: int, data: Mapping[str, Any]) -> None:
-        summary = self.summary
-        if person.state in OPEN:
-            summary.reserved -= person.hold
-            if person.decision == 0:
-                self._in_flight[person.group] -= 1
-        self._require("before", data.get("before", [0, 0]), [person.paid, person.overrun])
-        summary.spent -= person.paid
-        summary.overrun -= person.overrun
-        room = cost if summary.cap is None else summary.cap - summary.spent - summary.reserved
-        person.paid = min(cost, room)
-        person.overrun = cost - person.paid
-        self._require("cost", data["cost"], person.paid)
-        self._require("overrun", data["overrun"], person.overrun)
-        summary.spent += person.paid
-        summary.overrun += person.overrun
+    def _settle(self, person: Person, state: PersonState, cost: int, data: Data) -> None:
+        """Post what a person costs now in place of what was held or posted before."""
+        tally, (paid, overrun) = self.groups[person.group_name], self.bill(person, cost)
+        _require("cost", data["cost"], paid)
+        _require("overrun", data["overrun"], overrun)
+        held = person.hold if person.open else 0
+        tally.in_flight -= 1 - person.decision if person.open else 0
+        self._book(tally, paid - person.paid, -held, overrun - person.overrun)
+        person.paid, person.overrun = paid, overrun
         self._move(person, state)
 
-    def _price(self, person: Person, outcome: int) -> int:
-        if person.decision == 1:
-            return 0
-        return person.hold if outcome == 0 else self._costs(person.group)["feature"]
+    def _book(self, tally: GroupTally, spent: int = 0, reserved: int = 0, overrun: int = 0) -> None:
+        for account in (self.head, tally):
+            account.spent += spent
+            account.reserved += reserved
+            account.overrun += overrun
 
-    def _worst(self, group: str, decision: int, want: str, look: Mapping[str, Any] | None) -> int:
-        if want not in ("NOTHING", "SCORE_ONLY", "FEATURES", "LABEL"):
-            raise ValueError(f"unknown request {want!r}")
+    def _hear(self, person: Person, outcome: int) -> None:
+        """Count an outcome that was asked for, in place of the one known before."""
+        tally = self.groups[person.group_name]
+        if person.decision == 0:
+            for value, step in ((person.outcome, -1), (outcome, 1)):
+                tally.positive += step if value == 1 else 0
+                tally.negative += step if value == 0 else 0
+        person.outcome = outcome
+
+    def _worst(self, group: str, decision: int, want: str, record: Data | None) -> int:
         if decision == 1 or want == "NOTHING":
             return 0
         costs = self._costs(group)
-        price: int = costs["label"] if look is None else look["price"]
+        price: int = costs["label"] if record is None else record["price"]
         return costs["feature"] + (price if want == "LABEL" else 0)
 
-    def _check_look(self, want: str, look: Mapping[str, Any] | None) -> None:
+    def _check_score(self, want: str, record: Data | None) -> None:
         """Check that somebody was asked by the number drawn, at a price that was declared."""
-        assist = self._settings["options"].get("assist")
-        if (look is not None) != (assist is not None and want in ("SCORE_ONLY", "LABEL")):
-            raise ValueError("only an audit that looks before it asks observes, and it always does")
-        if look is None:
+        assist = self.settings["options"].get("assist")
+        if (record is not None) != (assist is not None and want in ("SCORE_ONLY", "LABEL")):
+            raise ValueError("only an audit that uses scores observes, and it always does")
+        if record is None:
             return
-        if set(look) != set(OBSERVATION):
-            raise ValueError(f"an observation holds {', '.join(OBSERVATION)}")
-        (low, high), price, m, pi = look["range"], look["price"], look["m"], look["pi"]
+        if set(record) != set(SCORE_RECORD):
+            raise ValueError(f"an observation holds {', '.join(SCORE_RECORD)}")
+        (low, high), price, m, pi = record["range"], record["price"], record["m"], record["pi"]
         if type(price) is not int or not 0 <= price <= (assist["max_price"] or price):
             raise ValueError(f"price {price!r} is beyond what was declared")
-        if not 0 <= m <= 1 or not 0 < pi <= 1 or type(look["draw"]) is not int:
+        if not 0 <= m <= 1 or not 0 < pi <= 1 or type(record["draw"]) is not int:
             raise ValueError("a guess, a chance or a draw is none")
         if not low - 1e-9 <= m - m / pi <= m + (1 - m) / pi <= high + 1e-9:
             raise ValueError("the observation leaves the range that was declared")
-        self._require("want", want, "LABEL" if look["draw"] < pi * 2**53 else "SCORE_ONLY")
+        _require("want", want, "LABEL" if record["draw"] < pi * 2**53 else "SCORE_ONLY")
 
     def _costs(self, group: str) -> dict[str, int]:
-        costs: dict[str, Any] = self._settings["costs"]
+        costs: dict[str, Any] = self.settings["costs"]
         chosen: dict[str, int] = costs["groups"].get(group, costs)
         return chosen
 
-    def _require_cap(self) -> None:
-        summary = self.summary
-        if summary.cap is not None and summary.spent + summary.reserved > summary.cap:
-            raise ValueError(
-                f"{summary.spent} spent + {summary.reserved} reserved exceed cap {summary.cap}"
-            )
+    def _check_in_flight(self, group: str, decision: int) -> None:
+        limit, limits = self.max_in_flight, self.max_in_flight_groups
+        if decision == 0 and limit is not None and self.in_flight > limit:
+            raise ValueError(f"{self.in_flight} requests in flight; at most {limit} are allowed")
+        own = self.groups[group].in_flight
+        if decision == 0 and group in limits and own > limits[group]:
+            raise ValueError(f"{own} requests in flight in {group!r}")
 
-    def _check_in_flight(self, group: str) -> None:
-        limit, limits = self._limits["max_in_flight"], self._limits["max_in_flight_groups"]
-        total = sum(self._in_flight.values())
-        if limit is not None and total > limit:
-            raise ValueError(f"{total} requests in flight; at most {limit} are allowed")
-        if group in limits and self._in_flight[group] > limits[group]:
-            raise ValueError(f"{self._in_flight[group]} requests in flight in {group!r}")
 
-    @staticmethod
-    def _require(what: str, found: object, right: object) -> None:
-        if found != right or type(found) is not type(right):
-            raise ValueError(f"{what} is {found!r}; by the events before it must be {right!r}")
+PLAIN = (
+    *("arrived", "requests", "max_in_flight", "max_in_flight_groups", "concluded", "paused"),
+    *("edition", "recorded", "verdict_seq", "unsettled", "conflicts", "late", "erased"),
+    *("scrubbed", "proposals", "decided", "acts"),
+)
+"""Attributes of the books that a snapshot holds as they are."""
+
+RULES: dict[str, Callable[[Books, Data, Event], Person | None]] = {
+    "asked": Books._asked,
+    "executed": Books._executed,
+    "revealed": Books._revealed,
+    "noted": Books._noted,
+    "withdrawn": Books._withdrawn,
+    "overdue": Books._overdue,
+    "written_off": Books._written_off,
+    "corrected": Books._corrected,
+    "conflict": Books._conflict,
+    "erased": Books._erased,
+    "scrubbed": Books._scrubbed,
+    "concluded": Books._concluded,
+    "paused": Books._paused,
+    "resumed": Books._resumed,
+    "budget": Books._budget,
+    "limits": Books._change_limits,
+    "upgraded": Books._upgraded,
+    "proposed": Books._proposed,
+    "rejected": Books._rejected,
+    "verdict": Books._verdict,
+}
+_FACT_NAMES = [name.rstrip("?") for name in _FACTS.split()]
+
+
+def _require(what: str, found: object, right: object) -> None:
+    if found != right or type(found) is not type(right):
+        raise ValueError(f"{what} is {found!r}; by the events before it must be {right!r}")
 
 
 def _read(line: bytes) -> tuple[dict[str, Any], str]:
@@ -679,13 +938,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with open(options.people, encoding="ascii") as file:
                 people = [json.loads(line) for line in file]
         with open(options.export, "rb") as export:
-            summary = verify(
+            proof = verify(
                 export, head=options.head, checkpoints=pairs, people=people, seed=options.seed
             )
     except (Broken, LookupError, OSError, ValueError) as error:
         print(f"BROKEN: {error}", file=sys.stderr)
         return 2
-    print(summary)
+    print(proof)
     if options.head is None:
         print("    no --head given: a file cut at the end of a line would pass as well")
     return 0

@@ -1,102 +1,450 @@
-"""Commands carried out one after the other, and the events that come of them."""
+"""Commands carried out one after the other, and the events that come of them.
+
+A command is refused here, with its remedy, or becomes an event; what the event does is the rule
+book's business (:class:`~equipoise.ledger.verify.Books`), which takes it before it is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
-from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError, UnknownName
+from equipoise._version import __version__
+from equipoise.assist.options import require_seen
+from equipoise.errors import (
+    Conflict,
+    EquipoiseError,
+    InvalidInput,
+    LedgerError,
+    ProtocolError,
+    UnknownName,
+    UnknownPerson,
+)
+from equipoise.evidence import EDITION
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command, Reply
-from equipoise.ledger.pen import stamp
-from equipoise.ledger.people_writer import PeopleWriter
+from equipoise.ledger.request_log import to_score_event
 from equipoise.ledger.settings import require_limits
+from equipoise.ledger.state import AuditState
+from equipoise.ledger.verify import (
+    APPROVABLE,
+    COUNTED,
+    UNASKED,
+    Event,
+    Person,
+    PersonState,
+    canonical,
+    digest,
+    draw,
+    draw_of_score,
+    facts_of,
+    keyed,
+)
+from equipoise.question import Ticket, Want
 
-__all__ = ["Writer", "stamp"]
+__all__ = ["NotReady", "TransactionWriter", "stamp"]
+
+SALTS = 64  # drawn at once
+STILL_THERE = (
+    "the name is in no table any more; copies stay in the database's files until somebody who may "
+    "rewrite them runs: equipoise audit scrub {}"
+)
 
 
-class Writer(PeopleWriter):
-    """Commands of one transaction, carried out one after the other on one state.
+class NotReady(Exception):
+    """Statistics must be rebuilt before this command, and not while others wait for the turn."""
+
+
+class TransactionWriter:
+    """Builds one transaction's events and the row changes they cause.
 
     A refused command leaves no trace, except that a conflict is itself an event.
+
+    Parameters
+    ----------
+    people
+        Those whom the commands are about, as far as they are known.
+    keyed_events
+        Client's key -> the event that a command with this key led to.
     """
 
-    def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
+    def __init__(
+        self,
+        state: AuditState,
+        *,
+        seed: bytes,
+        people: Sequence[Person],
+        keyed_events: Mapping[str, Event],
+    ) -> None:
+        self.state = state
+        self.books = state.books
+        self.events: list[tuple[int, str]] = []
+        self.keys: list[tuple[str, int]] = []
+        self.new: dict[int, Person] = {}
+        self.changed: dict[int, Person] = {}
+        self._seed = seed
+        self._salts = b""  # that are left
+        self._keyed = dict(keyed_events)
+        self._people = {row.person: row for row in people if row.person is not None}
+        self._actor = self._now = self._key = ""
+        self._proposal: int | None = None  # the one that is being carried out
+        self.books.people = {row.number: row for row in people}
+
+    def run(self, command: Command | do.Scrubbed, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
         self._actor, self._now, self._proposal = actor, now, None
+        self._key = command.key
         try:
-            return RULES[type(command)](self, command)
+            if (before := self._answered(command)) is not None:
+                return before
+            return self._carry_out(command)
         except (Conflict, InvalidInput, ProtocolError) as error:
             return error
 
     def record_verdict(self, actor: str, now: str) -> None:
         """Append the verdict if it is not the one recorded last."""
-        state = self.state
-        if not state.ready:
+        state, books = self.state, self.books
+        if state.foreign or not state.ready:
             return  # whoever has rebuilt the statistics records what they say
         finding = state.finding()
-        was = None if state.recorded is None else state.recorded["verdict"]
         verdict = None if finding is None else finding.verdict.value
-        if was == verdict and not (state.unsettled and was is not None):
+        if books.verdict == verdict and not (books.unsettled and verdict is not None):
             return
         if finding is not None:
             alarms = tuple(str(test) for test in state.drift_tests() if test.alarm)
             finding = replace(finding, warnings=(*finding.warnings, *alarms))
-        self._actor, self._now, self._proposal = actor, now, None
+        self._actor, self._now, self._proposal, self._key = actor, now, None, ""
         data = None if finding is None else finding.to_dict()
-        self._append("verdict", {"finding": data, "supersedes": state.verdict_seq})
+        self._append("verdict", {"finding": data, "supersedes": books.verdict_seq})
+
+    def _carry_out(self, command: Command | do.Scrubbed) -> Reply:
+        if not isinstance(command, do.Upgrade | do.Approve | do.Reject):
+            self.state.require_edition()
+        return HANDLERS[type(command)][0](self, command)
+
+    def _append(
+        self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
+    ) -> Person | None:
+        """Let the rule book take the next event; return the person whom it changed."""
+        head = self.books.head
+        if self._proposal is not None:
+            data = {**data, "proposal": self._proposal}
+        event = {
+            "actor": self._actor,
+            "audit": self.books.uid,
+            "data": data,
+            "prev": head.hash,
+            "seq": head.seq + 1,
+            "time": self._now,
+            "type": kind,
+        }
+        if self._key:
+            event["key"] = self._key
+            self._keyed[self._key] = event
+            self.keys.append((self._key, head.seq + 1))
+        body = canonical(event)
+        try:
+            person = self.state.take(event, digest(body), ticket=ticket)
+        except (ProtocolError, ValueError) as error:  # too late to refuse this command alone
+            raise LedgerError(f"the rules refused {kind!r}: {error}") from error
+        self.events.append((head.seq, body))
+        if person is not None and person.number not in self.new:
+            (self.new if kind == "asked" else self.changed)[person.number] = person
+        return person
+
+    # -- duplicates -------------------------------------------------------------------------------
+
+    def _answered(self, command: Command | do.Scrubbed) -> Reply | None:
+        """Answer a command whose key is known from the record."""
+        event = self._keyed.get(command.key) if command.key else None
+        if event is None or event["type"] == "conflict":
+            return None
+        kind, data = event["type"], event["data"]
+        made = data["command"] if kind == "proposed" else kind
+        row = (self.books.people or {}).get(data.get("person", 0))
+        about, known = do.person_of(command), None if row is None else row.person
+        other = bool(about) and known not in (None, about)
+        if other or made not in HANDLERS[type(command)][1]:
+            raise Conflict(
+                f"'key' {command.key!r} was used for another command, event {event['seq']} "
+                f"({kind}); give every command a key of its own"
+            )
+        if kind == "proposed":
+            return Reply("", state="PROPOSED", number=event["seq"], repeated=True)
+        if row is not None and kind != "erased":
+            return _reply(row, repeated=True)
+        number = data.get("proposal" if kind == "rejected" else "person")
+        return self._done(kind, number, data.get("why", ""), repeated=True)
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def _ask(self, command: do.Ask) -> Reply:
+        name, decision, state = command.person, command.decision, self.state
+        row = self._people.get(name)
+        group = state.settings.group_names.get(command.group)
+        if row is not None:
+            if (row.group_name, row.decision) != (group, decision):
+                raise Conflict(
+                    f"person {name!r} was asked about as group {row.group_name!r}, decision "
+                    f"{row.decision}; got {command.group!r}, {decision!r}"
+                )
+            return _reply(row, repeated=True)
+        if group is None:
+            raise UnknownName("group", command.group, state.settings.groups)
+        require_seen(state.settings.assist, command.score, command.price)
+        salt, number = self._salt(), self.books.arrived + 1
+        who = keyed(salt, self.books.uid, name)
+        data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
+        if decision == 1:
+            data["place"] = self.books.groups[group].approved
+        ticket, data["why"] = self._decide(command, group, data)
+        data["want"] = Want.NOTHING.value if ticket is None else ticket.want.value
+        data["hold"] = 0 if ticket is None else int(ticket.hold)
+        data["request"] = None if ticket is None else ticket.number
+        row = self._append("asked", data, ticket=ticket)
+        assert row is not None
+        row.person, row.salt = name, salt
+        self._people[name] = row
+        return _reply(row)
+
+    def _decide(
+        self, command: do.Ask, group: str, data: dict[str, Any]
+    ) -> tuple[Ticket | None, str]:
+        """Return what the audit wants of somebody, and why nothing."""
+        state, name, decision = self.state, command.person, command.decision
+        if self.books.concluded is not None:
+            return None, "concluded"
+        if self.books.paused is not None:
+            return None, "paused"
+        if not state.ready:
+            raise NotReady
+        audit = state.log.audit
+        if decision == 1 and not audit.looks_at_approved:
+            return None, "approved"
+        chance = state.settings.lottery
+        if chance < 1.0:
+            data["drawn"] = draw(self._seed, name) < chance * 2**53
+            if not data["drawn"]:
+                return None, "lottery"
+        if state.in_flight_limit_reached(group):
+            return None, "in_flight"
+        before, closed, number = audit.finding, audit.closed, data["person"]
+        uses_scores = "assist" in state.settings.options
+        ticket = audit.ask(
+            *(group, decision),
+            score=command.score,
+            price=command.price,
+            version=command.version,
+            draw=draw_of_score(self._seed, number, name) / 2**53 if uses_scores else None,
+            number=self.books.requests,
+        )
+        if ticket.score_record is not None:
+            data["observation"] = to_score_event(ticket.score_record)
+        if ticket.want is not Want.NOTHING:
+            return ticket, ""
+        if audit.finding is not before:
+            data["ended"] = True
+        if audit.closed != closed:
+            data["closed"] = True
+        if decision == 1:
+            return ticket, "approved"
+        if audit.is_broke or group in audit.closed or audit.costs.of(group).worst > audit.available:
+            return ticket, "budget"
+        return ticket, "not_wanted" if audit.finding is None else "decided"
+
+    def _tell(self, command: do.Tell) -> Reply:
+        row, outcome = self._row(command.person), command.outcome
+        if row.outcome is not None:
+            return self._told_again(row, outcome)
+        if row.state in UNASKED:
+            # Nobody asked, so it costs nothing and statistics of the denied never see it.
+            return self._happens("noted", row, outcome=outcome)
+        return self._happens("revealed", row, self.books.price(row, outcome), outcome=outcome)
+
+    def _told_again(self, row: Person, outcome: int) -> Reply:
+        if row.outcome == outcome:
+            return _reply(row, repeated=True)
+        if not row.conflicted:
+            self._happens("conflict", row, told=outcome)
+        raise Conflict(
+            f"outcome {row.outcome} of person {row.person!r} is stored; got {outcome}. The "
+            "conflict is recorded and the stored outcome stands; if the new one is right: "
+            f"correct({row.person!r}, {outcome}, why) (equipoise audit correct "
+            f"{self.state.settings.name} {row.person} {outcome} --why REASON)"
+        )
+
+    def _execute(self, command: do.Execute) -> Reply:
+        row = self._row(command.person)
+        if row.want != Want.LABEL or row.state == PersonState.WITHDRAWN:
+            raise ProtocolError(f"nothing to carry out for {row.person!r}: {row.state}")
+        if row.executed:
+            return _reply(row, repeated=True)
+        return self._happens("executed", row)
+
+    def _withdraw(self, command: do.Withdraw) -> Reply:
+        row = self._row(command.person)
+        if row.state == PersonState.WITHDRAWN:
+            return _reply(row, repeated=True)
+        if row.state != PersonState.RESERVED:
+            raise ProtocolError(
+                f"person {row.person!r} is {row.state}; only a RESERVED request can be withdrawn"
+            )
+        return self._happens("withdrawn", row)
+
+    def _mark_overdue(self, command: do.MarkOverdue) -> Reply:
+        row = self._row(command.person)
+        if row.state == PersonState.OVERDUE:
+            return _reply(row, repeated=True)
+        if row.state not in (PersonState.RESERVED, PersonState.EXECUTED):
+            raise ProtocolError(f"person {row.person!r} is {row.state} and cannot be overdue")
+        return self._happens("overdue", row)
+
+    def _write_off(self, command: do.WriteOff) -> Reply:
+        row = self._row(command.person)
+        if row.state == PersonState.WRITTEN_OFF:
+            return _reply(row, repeated=True)
+        if row.state != PersonState.OVERDUE:
+            raise ProtocolError(
+                f"person {row.person!r} is {row.state}; only an OVERDUE request can be written off"
+            )
+        return self._happens("written_off", row, row.hold)
+
+    def _correct(self, command: do.Correct) -> Reply:
+        row, outcome = self._row(command.person), command.outcome
+        if row.outcome is None:
+            raise ProtocolError(f"no outcome of person {row.person!r} is known; tell it instead")
+        if row.outcome == outcome:
+            return _reply(row, repeated=True)
+        own = {"person": row.number, "outcome": outcome, "reason": command.why}
+        if (waiting := self._propose("corrected", own)) is not None:
+            return waiting
+        cost = self.books.price(row, outcome) if row.state in COUNTED else None
+        return self._happens("corrected", row, cost, outcome=outcome, reason=command.why)
+
+    def _erase(self, command: do.Erase) -> Reply:
+        row = self._people.get(command.person)
+        if row is None:  # erased before, or never known: nothing is left that could tell
+            return self._done("erased", repeated=True)
+        if row.open:
+            way = {
+                "RESERVED": "withdraw it, or tell the outcome",
+                "EXECUTED": "tell the outcome, or mark it overdue and write it off",
+                "OVERDUE": "tell the outcome, or write it off",
+            }[row.state]
+            raise ProtocolError(
+                f"person {row.person!r} is {row.state}; settle the request first: {way}"
+            )
+        if (waiting := self._propose("erased", {"person": row.number})) is not None:
+            return waiting
+        del self._people[command.person]
+        self._happens("erased", row)
+        return self._done("erased", row.number)
+
+    def _happens(self, kind: str, row: Person, cost: int | None = None, **own: Any) -> Reply:
+        """Append an event about a person, with what they cost now if it is about money."""
+        data = {**facts_of(row), **own}
+        if cost is not None:
+            data["cost"], data["overrun"] = self.books.bill(row, cost)
+        self._append(kind, data)
+        return _reply(row)
+
+    def _row(self, person: str) -> Person:
+        row = self._people.get(person)
+        if row is None:
+            name = self.state.settings.name
+            raise UnknownPerson(
+                f"person {person!r} is unknown to audit {name!r}: nobody has asked about them yet"
+            )
+        return row
+
+    def _salt(self) -> str:
+        """Return 128 random bits; asking the system costs as much for one as for many."""
+        if not self._salts:
+            self._salts = os.urandom(16 * SALTS)
+        salt, self._salts = self._salts[:16], self._salts[16:]
+        return salt.hex()
 
     # -- the audit --------------------------------------------------------------------------------
 
+    def _done(
+        self, kind: str, number: int | None = None, why: str = "", *, repeated: bool = False
+    ) -> Reply:
+        """Answer what happened to the audit, or to somebody who is erased by now."""
+        state = kind.upper()
+        if kind == "erased" and self.books.scrubbed < self.books.erased:
+            state, why = "UNLINKED", STILL_THERE.format(self.state.settings.name)
+        return Reply("", state=state, number=number, why=why, repeated=repeated)
+
+    def _scrubbed(self, command: do.Scrubbed) -> Reply:
+        if command.erased > self.books.scrubbed:
+            self._append("scrubbed", {"erased": command.erased})
+        return self._done("erased")
+
     def _conclude(self, command: do.Conclude) -> Reply:
-        if self.state.concluded is not None:
-            return Reply("", state="CONCLUDED", why=self.state.concluded, repeated=True)
-        return self._change("concluded", {"why": command.why}, "CONCLUDED")
+        if self.books.concluded is not None:
+            return self._done("concluded", why=self.books.concluded, repeated=True)
+        return self._change("concluded", {"why": command.why})
 
     def _pause(self, command: do.Pause) -> Reply:
-        if self.state.paused is not None:
-            return Reply("", state="PAUSED", why=self.state.paused, repeated=True)
-        return self._change("paused", {"why": command.why}, "PAUSED")
+        if self.books.paused is not None:
+            return self._done("paused", why=self.books.paused, repeated=True)
+        return self._change("paused", {"why": command.why})
 
     def _resume(self, command: do.Resume) -> Reply:
-        if self.state.paused is None:
-            return Reply("", state="RESUMED", repeated=True)
-        return self._change("resumed", {"why": command.why}, "RESUMED")
+        if self.books.paused is None:
+            return self._done("resumed", repeated=True)
+        return self._change("resumed", {"why": command.why})
 
     def _set_budget(self, command: do.SetBudget) -> Reply:
-        state, budget = self.state, command.budget
-        if budget == state.cap:
-            return Reply("", state="BUDGET", repeated=True)
-        bound = state.spent + state.reserved
+        head, budget, money = self.books.head, command.budget, self.state.settings.money
+        if budget == head.cap:
+            return self._done("budget", repeated=True)
+        bound = head.spent + head.reserved
         if budget is not None and budget < bound:
             raise ProtocolError(
-                f"'budget' must be at least what is spent or held, {state.settings.money(bound)}; "
-                f"got {state.settings.money(budget)}"
+                f"'budget' must be at least what is spent or held, {money(bound)}; "
+                f"got {money(budget)}"
             )
-        return self._change("budget", {"budget": budget, "why": command.why}, "BUDGET")
+        return self._change("budget", {"budget": budget, "why": command.why}, before=head.cap)
 
     def _set_limits(self, command: do.SetLimits) -> Reply:
+        settings, books = self.state.settings, self.books
         groups = {
-            self.state.settings.group_names.get(group, group): limit
+            settings.group_names.get(group, group): limit
             for group, limit in command.max_in_flight_groups.items()
         }
-        require_limits(command.max_in_flight, groups, self.state.settings.groups)
-        if (command.max_in_flight, groups) == (
-            *(self.state.max_in_flight, self.state.max_in_flight_groups),
-        ):
-            return Reply("", state="LIMITS", repeated=True)
+        require_limits(command.max_in_flight, groups, settings.groups)
         own = {"max_in_flight": command.max_in_flight, "max_in_flight_groups": groups}
-        return self._change("limits", {**own, "why": command.why}, "LIMITS")
+        if tuple(own.values()) == (books.max_in_flight, books.max_in_flight_groups):
+            return self._done("limits", repeated=True)
+        return self._change("limits", {**own, "why": command.why})
 
-    def _change(self, kind: str, own: dict[str, Any], done: str) -> Reply:
+    def _upgrade(self, command: do.Upgrade) -> Reply:
+        if not self.state.foreign:
+            return self._done("upgraded", repeated=True)
+        before, made = self.books.edition, {"edition": EDITION, "software": __version__}
+        return self._change("upgraded", {**made, "why": command.why}, before=before)
+
+    def _change(self, kind: str, own: dict[str, Any], **more: Any) -> Reply:
         if (waiting := self._propose(kind, own)) is not None:
             return waiting
-        more = {"before": self.state.cap} if kind == "budget" else {}
         self._append(kind, {**own, **more})
-        return Reply("", state=done, why=own["why"])
+        return self._done(kind, why=own["why"])
 
     # -- two people -------------------------------------------------------------------------------
+
+    def _propose(self, kind: str, arguments: dict[str, Any]) -> Reply | None:
+        """Record a proposal where a second person must approve; None where it may be done now."""
+        if kind not in self.state.settings.approvals or self._proposal is not None:
+            return None
+        for seq, known in self.books.proposals.items():
+            if (known["command"], known["arguments"]) == (kind, arguments):
+                return Reply("", state="PROPOSED", number=seq, repeated=True)
+        self._append("proposed", {"command": kind, "arguments": arguments})
+        return Reply("", state="PROPOSED", number=self.books.head.seq)
 
     def _approve(self, command: do.Approve) -> Reply:
         if (before := self._decided(command.proposal, "approved")) is not None:
@@ -107,65 +455,94 @@ class Writer(PeopleWriter):
                 f"proposal {command.proposal} is {self._actor!r}'s own; another person must approve"
             )
         self._proposal = command.proposal
-        made = self._as_command(proposal)
-        return RULES[type(made)](self, made)
+        return self._carry_out(self._as_command(proposal))
 
     def _reject(self, command: do.Reject) -> Reply:
         if (before := self._decided(command.proposal, "rejected")) is not None:
             return before
         self._open_proposal(command.proposal)
         self._append("rejected", {"proposal": command.proposal, "why": command.why})
-        return Reply("", state="REJECTED", number=command.proposal)
+        return self._done("rejected", command.proposal)
 
     def _decided(self, proposal: int, how: str) -> Reply | None:
         """Answer what was decided before as it was answered then; it cannot be decided anew."""
-        if proposal not in self.state.decided:
+        if proposal not in self.books.decided:
             return None
-        kind, person, why = self.state.decided[proposal]
+        kind, person, why = self.books.decided[proposal]
         was = "rejected" if kind == "rejected" else "approved"
         if how != was:
             raise ProtocolError(f"proposal {proposal} was {was} before")
         if kind == "rejected":
-            return Reply("", state="REJECTED", number=proposal, repeated=True)
-        return Reply("", state=kind.upper(), number=person, why=why, repeated=True)
+            return self._done(kind, proposal, repeated=True)
+        return self._done(kind, person, why, repeated=True)
 
     def _open_proposal(self, number: int) -> Mapping[str, Any]:
-        if number not in self.state.proposals:
-            raise UnknownName("proposal", number, self.state.proposals)
-        return self.state.proposals[number]
+        if number not in self.books.proposals:
+            raise UnknownName("proposal", number, self.books.proposals)
+        return self.books.proposals[number]
 
     def _as_command(self, proposal: Mapping[str, Any]) -> Command:
         kind, own = proposal["command"], proposal["arguments"]
         if kind in ("corrected", "erased"):
-            row = self._by_number.get(own["person"])
+            row = (self.books.people or {}).get(own["person"])
             if row is None or row.person is None:
                 raise ProtocolError(f"person {own['person']} was erased since")
             if kind == "erased":
                 return do.Erase(row.person)
             return do.Correct(row.person, own["outcome"], own["reason"])
-        if kind == "concluded":
-            return do.Conclude(own["why"])
-        if kind == "resumed":
-            return do.Resume(own["why"])
         if kind == "budget":
             return do.SetBudget(own["budget"], own["why"])
-        return do.SetLimits(own["max_in_flight"], own["max_in_flight_groups"], own["why"])
+        if kind == "limits":
+            return do.SetLimits(own["max_in_flight"], own["max_in_flight_groups"], own["why"])
+        makes: dict[str, type[do.Conclude | do.Resume | do.Upgrade]] = {
+            "concluded": do.Conclude,
+            "resumed": do.Resume,
+            "upgraded": do.Upgrade,
+        }
+        return makes[kind](own["why"])
 
 
-RULES: dict[type, Callable[[Writer, Any], Reply]] = {
-    do.Ask: Writer._ask,
-    do.Tell: Writer._tell,
-    do.Execute: Writer._execute,
-    do.Withdraw: Writer._withdraw,
-    do.MarkOverdue: Writer._mark_overdue,
-    do.WriteOff: Writer._write_off,
-    do.Correct: Writer._correct,
-    do.Erase: Writer._erase,
-    do.Conclude: Writer._conclude,
-    do.Pause: Writer._pause,
-    do.Resume: Writer._resume,
-    do.SetBudget: Writer._set_budget,
-    do.SetLimits: Writer._set_limits,
-    do.Approve: Writer._approve,
-    do.Reject: Writer._reject,
+def stamp(moment: datetime) -> str:
+    """Write a moment so that text order is time order."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+_WANTS = {want.value: want for want in Want}  # quicker than Want(...)
+
+
+def _reply(row: Person, *, repeated: bool = False) -> Reply:
+    """Return what is stored about a person as an answer."""
+    return Reply(
+        person=row.person or "",
+        state=str(row.state),
+        want=_WANTS[row.want],
+        hold=row.hold,
+        number=row.number,
+        request=row.request,
+        why=row.why,
+        outcome=row.outcome,
+        repeated=repeated,
+    )
+
+
+W = TransactionWriter
+HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
+    do.Ask: (W._ask, ("asked",)),
+    do.Tell: (W._tell, ("revealed", "noted")),
+    do.Execute: (W._execute, ("executed",)),
+    do.Withdraw: (W._withdraw, ("withdrawn",)),
+    do.MarkOverdue: (W._mark_overdue, ("overdue",)),
+    do.WriteOff: (W._write_off, ("written_off",)),
+    do.Correct: (W._correct, ("corrected",)),
+    do.Erase: (W._erase, ("erased",)),
+    do.Scrubbed: (W._scrubbed, ("scrubbed",)),
+    do.Conclude: (W._conclude, ("concluded",)),
+    do.Pause: (W._pause, ("paused",)),
+    do.Resume: (W._resume, ("resumed",)),
+    do.SetBudget: (W._set_budget, ("budget",)),
+    do.SetLimits: (W._set_limits, ("limits",)),
+    do.Upgrade: (W._upgrade, ("upgraded",)),
+    do.Approve: (W._approve, APPROVABLE),
+    do.Reject: (W._reject, ("rejected",)),
 }
+"""Command -> what carries it out, and the events that it may lead to."""

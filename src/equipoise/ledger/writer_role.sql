@@ -4,7 +4,7 @@
 -- The owner alone can change the schema, upgrade it, and rewrite tables after people were erased.
 CREATE ROLE equipoise_writer NOLOGIN;
 GRANT SELECT ON ledger_schema TO equipoise_writer;
-GRANT SELECT, INSERT ON events TO equipoise_writer;
+GRANT SELECT, INSERT ON events, command_keys TO equipoise_writer;
 GRANT SELECT, INSERT, UPDATE ON audits, people TO equipoise_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON snapshots TO equipoise_writer;
-GRANT SELECT, INSERT, DELETE ON features TO equipoise_writer;
+

@@ -15,7 +15,7 @@ from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import bands_from_past, check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
-from equipoise.ledger.memory import EvidencePoint
+from equipoise.ledger.request_log import EvidencePoint
 from equipoise.ledger.settings import Settings
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
@@ -221,7 +221,7 @@ def _groups(
                 past_good=round(c.approved_positive) if not settings.past.exact else 0,
                 seen=own.approved + own.denied,
                 approved=own.approved,
-                looked=own.looked_at if settings.assist else 0,
+                looked=own.scored if settings.assist else 0,
                 labelled=own.positive + own.negative,
                 good=own.positive,
                 pending=states.get("RESERVED", 0) + states.get("EXECUTED", 0),

@@ -18,8 +18,8 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history import History
 from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
 from equipoise.ledger.commands import person_of
-from equipoise.ledger.schema import PersonRow
-from equipoise.ledger.store import STATES, AuditRow
+from equipoise.ledger.store import AuditRow
+from equipoise.ledger.verify import Person, PersonState
 from equipoise.question import Costs, Question
 from equipoise.report import to_html
 from equipoise.service import models
@@ -62,7 +62,6 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; s
 router = APIRouter(prefix="/v1/audits", responses=REFUSALS)
 probes = APIRouter()
 
-State = Literal[STATES]  # type: ignore[valid-type]
 After = Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numbers.")]
 AtMost = Annotated[int, Query(ge=1, le=1000)]
 
@@ -161,7 +160,7 @@ def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
 def people(
     context: Reading,
     state: Annotated[
-        list[State] | None, Query(description="Any of these; all if left out.")
+        list[PersonState] | None, Query(description="Any of these; all if left out.")
     ] = None,
     conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
     after: After = 0,
@@ -320,7 +319,7 @@ def create_audit(audits: OpenAudits, name: str, given: models.NewAudit, actor: s
 
 def page_of(
     live: LiveAudit, states: Sequence[str], *, conflicted: bool, after: int, limit: int
-) -> tuple[Sequence[PersonRow], int | None]:
+) -> tuple[Sequence[Person], int | None]:
     """Return a page, and where the next one begins; nobody is looked for who cannot be there."""
     status = live.status()
     known = status.conflicts if conflicted else sum(status.states.get(s, 0) for s in states)

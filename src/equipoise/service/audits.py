@@ -23,7 +23,7 @@ from equipoise.errors import EquipoiseError, LedgerError, UnknownName
 from equipoise.ledger import LiveAudit, Reply, Status, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
-from equipoise.ledger.memory import EvidencePoint
+from equipoise.ledger.request_log import EvidencePoint
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import digest
 from equipoise.report import Report
@@ -57,7 +57,7 @@ def may_do(role: Role, command: str) -> bool:
     """Whether a role may send a command, known by its tag."""
     if command in WRITES:
         return role in (Role.WRITER, Role.AUDITOR)
-    if command == "approve":
+    if command in ("approve", "upgrade"):
         return role is Role.APPROVER
     return role is Role.AUDITOR or (role is Role.APPROVER and command == "reject")
 
@@ -287,8 +287,6 @@ class AuditContext:
                 found.append(self.problem(result, given))
             else:
                 found.append(self._seen(result))
-        if any(isinstance(one, Reply) and one.state == "ERASED" for one in found):
-            self.audit.writer.scrub()
         return found
 
     def problem(self, error: EquipoiseError, command: Command) -> Problem:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from equipoise.ledger import Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
-from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.store import AuditRow
+from equipoise.ledger.verify import Person
 from equipoise.rates import METRICS
 from equipoise.service.tokens import Mark
 
@@ -128,7 +128,7 @@ def _without_secrets(kind: type, name: str, doc: str) -> type[BaseModel]:
     return create_model(name, __base__=Model, __doc__=doc, **own)  # type: ignore[call-overload, no-any-return]
 
 
-PersonModel: Any = _without_secrets(PersonRow, "PersonModel", "What is stored about a person.")
+PersonModel: Any = _without_secrets(Person, "PersonModel", "What is stored about a person.")
 AuditModel: Any = _without_secrets(AuditRow, "AuditModel", "One audit in the list.")
 
 
@@ -198,7 +198,9 @@ class NewAudit(Model):
     stream: Literal["everybody", "denied"] = "everybody"
     currency: Annotated[str, StringConstraints(max_length=200)] = ""
     decimals: Annotated[int, Field(ge=0, le=9, strict=True)] = 0
-    approvals: list[Literal["budget", "concluded", "corrected", "erased", "limits", "resumed"]] = []
+    approvals: list[
+        Literal["budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded"]
+    ] = []
 
 
 class AuditsPage(Model):

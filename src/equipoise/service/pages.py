@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
@@ -17,9 +17,10 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
+from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.service.access import COOKIE, caller_of
-from equipoise.service.api import State, download, page_of
+from equipoise.service.api import download, page_of
 from equipoise.service.audits import AuditContext, Reading, may_do
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
 from equipoise.service.panels import apart, log_of
@@ -123,7 +124,7 @@ def live(context: Reading, request: Request) -> HTMLResponse:
 def people(
     context: Reading,
     request: Request,
-    state: State | None = None,
+    state: PersonState | None = None,
     conflicted: bool = False,
     after: Annotated[int, Query(ge=0, lt=2**53)] = 0,
 ) -> HTMLResponse:
@@ -400,7 +401,7 @@ def _people_page(
 ) -> HTMLResponse:
     return _page(
         context, request, "people.html", people=rows, more=more, state=state,
-        conflicted=conflicted, sought=sought, states=get_args(State),
+        conflicted=conflicted, sought=sought, states=list(PersonState),
     )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
-from equipoise.ledger.schema import PersonRow
 from equipoise.ledger.status import Proposal
+from equipoise.ledger.verify import Person
 
 __all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of"]
 
@@ -39,9 +39,9 @@ class Panels:
 
     funnel: tuple[tuple[str, int, str], ...]
     ages: tuple[tuple[str, int, int, int], ...]
-    late: Sequence[PersonRow]
-    unconfirmed: Sequence[PersonRow]
-    conflicts: Sequence[PersonRow]
+    late: Sequence[Person]
+    unconfirmed: Sequence[Person]
+    conflicts: Sequence[Person]
     proposals: tuple[Proposal, ...]
 
     @property
@@ -53,13 +53,13 @@ class Panels:
 def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> Panels:
     """Gather the panels of an audit."""
     states = status.states
-    conflicts: Sequence[PersonRow] = ()
+    conflicts: Sequence[Person] = ()
     if status.conflicts:
         conflicts = live.people(conflicted=True, limit=LISTED)
-    late: Sequence[PersonRow] = ()
+    late: Sequence[Person] = ()
     if states.get("OVERDUE"):
         late = live.people(states=("OVERDUE",), limit=LISTED)
-    unconfirmed: Sequence[PersonRow] = ()
+    unconfirmed: Sequence[Person] = ()
     if states.get("RESERVED"):
         unconfirmed = live.people(states=("RESERVED",), limit=LISTED)
     settled = ("REVEALED", "CORRECTED")

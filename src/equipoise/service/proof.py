@@ -6,7 +6,7 @@ import threading
 
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import Checkpoint, LiveAudit
-from equipoise.ledger.failures import driver_errors
+from equipoise.ledger.database import driver_errors
 from equipoise.service.audits import AuditContext, OpenAudits
 from equipoise.service.tokens import Mark, TokenStore
 

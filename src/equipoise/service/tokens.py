@@ -22,9 +22,7 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.connection import shown
-from equipoise.ledger.database import Connection, connect
-from equipoise.ledger.failures import Explainer, driver_errors
+from equipoise.ledger.database import Connection, Explainer, connect, driver_errors, shown
 from equipoise.ledger.writer import stamp
 
 __all__ = ["READERS", "Mark", "Role", "Token", "TokenStore"]

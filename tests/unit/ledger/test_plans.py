@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equipoise.ledger.store import Store
+from equipoise.ledger.store import AuditRow, Store
 
 
 def test_nobody_walks_through_everybody(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "ledger.db"), create=True)
-    row = store.add_audit(uid="u", name="n", seed="s", cap=None, time="t", own="h", body="{}")
+    row = store.add_audit(AuditRow(seq=1, uid="u", name="n", seed="s"), "{}")
     seen: list[str] = []
     with store.using() as connection:
         connection.raw.set_trace_callback(seen.append)

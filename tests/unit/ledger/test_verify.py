@@ -58,6 +58,7 @@ def live() -> LiveAudit:
     live.acting_as("second").set_budget(900, "more")
     live.conclude()
     live.erase(asked[1])
+    live.scrub()
     return live
 
 
@@ -116,11 +117,11 @@ def test_bare_python_accepts_an_export(live: LiveAudit, tmp_path: Path) -> None:
 
 
 def test_it_says_what_the_ledger_says(live: LiveAudit) -> None:
-    summary = verify(lines_of(live), seed=SEED)
+    proof = verify(lines_of(live), seed=SEED)
     status = live.status()
-    assert (summary.spent, summary.reserved) == (status.spent, status.reserved)
-    assert {s: n for s, n in summary.states.items() if n} == status.states
-    assert summary.verdict == "INCONCLUSIVE"
+    assert (proof.spent, proof.reserved) == (status.spent, status.reserved)
+    assert {s: n for s, n in proof.states.items() if n} == status.states
+    assert proof.verdict == "INCONCLUSIVE"
 
 
 def test_a_checkpoint_proves_a_prefix(live: LiveAudit) -> None:
@@ -159,7 +160,7 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "an extra fact": (lambda e: requested(e).update(note="x"), "lack or add note"),
     "an extra observation": (
         lambda e: requested(e).update(observation={"q": 1}),
-        "only an audit that looks",
+        "only an audit that uses scores",
     ),
     "paused when it was not": (lambda e: [e.pop(1), e.pop(1)], "paused before"),
     "a lottery lost and asked": (lambda e: requested(e).update(drawn=False), "drawn is False"),
@@ -176,7 +177,12 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "an unknown group": (lambda e: requested(e).update(group="Z"), "unknown group 'Z'"),
     "an outcome of 2": (lambda e: first(e, "revealed").update(outcome=2), "not 0 or 1"),
     "a newer format": (lambda e: e[0]["data"].update(format=99), "not this program's"),
-    "a skipped state": (lambda e: first(e, "written_off").update(was="EXECUTED"), "state before"),
+    "a skipped state": (lambda e: first(e, "written_off").update(was="EXECUTED"), "was is"),
+    "an approval that says more": (
+        lambda e: first(e, "scrubbed").update(erased=2),
+        "2 people are said to be out of the files",
+    ),
+    "a key used twice": (lambda e: [x.update(key="k") for x in e[2:4]], "known key"),
     "a missing field": (lambda e: requested(e).pop("hold"), "lack or add hold"),
 }
 

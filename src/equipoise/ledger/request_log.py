@@ -1,4 +1,4 @@
-"""What an audit remembers: the log of its requests and answers, and the audit rebuilt from it.
+"""The log of an audit's requests and answers, and the audit rebuilt from it.
 
 The log is the whole truth about the audit object: a fresh one that replays it, with the cap as it
 is now, is where the living one is. So nothing of an audit's inside is ever stored, and how
@@ -7,43 +7,31 @@ evidence is weighed may change without a change of the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit, Step, as_corrected
-from equipoise.errors import LedgerError
 from equipoise.finding import Finding
 from equipoise.ledger.settings import Settings, build
 from equipoise.question import Costs, ScoreRecord, Ticket, Want
 
 __all__ = [
     "EvidencePoint",
-    "FeaturesGone",
-    "FeaturesOf",
-    "Memory",
+    "RequestLog",
     "from_score_event",
     "hold_of",
     "to_score_event",
 ]
 
-FeaturesOf = Callable[[int], Sequence[float] | None]
-
 ASKED, TOLD, WITHDRAWN, CORRECTED = range(4)
-WANTS = (Want.NOTHING, Want.FEATURES, Want.LABEL, Want.SCORE_ONLY)
-UNTOLD = -1
-
-
-class FeaturesGone(LedgerError):
-    """Feature vectors that the statistics rest on are erased, or are not part of an export."""
+WANTS = (Want.NOTHING, Want.LABEL, Want.SCORE_ONLY)
 
 
 @dataclass(frozen=True)
 class EvidencePoint(JsonValue):
-    """What was established about Delta when so many requests had been answered."""
+    """What was established about the gap when so many requests had been answered."""
 
     answers: int
     lower: float
@@ -51,19 +39,16 @@ class EvidencePoint(JsonValue):
     estimate: float | None
 
 
-class Memory:
+class RequestLog:
     """The log of one audit as rows of small numbers, and the audit that it leads to.
 
     ``ready`` says whether the audit object is at hand. It is not after a corrected answer or a new
     cap; then :attr:`audit` replays the log, which takes as long as the log is long.
     """
 
-    def __init__(
-        self, settings: Settings, features_of: FeaturesOf, log: list[list[Any]] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, log: list[list[Any]] | None = None) -> None:
         self.settings = settings
         self.log: list[list[Any]] = [] if log is None else log
-        self.features_of = features_of
         self.cap = settings.budget
         self._audit: Audit | None = None
         self._groups = {group: i for i, group in enumerate(settings.groups)}
@@ -128,18 +113,11 @@ class Memory:
         if self._audit is not None and not by_audit:
             self._audit.restore([Step("asked", ticket)])
 
-    def told(
-        self,
-        ticket: Ticket,
-        outcome: int | None,
-        person: int,
-        features: Sequence[float] | None = None,
-    ) -> None:
-        """Enter an answer; ``person`` is whose stored features belong to it, 0 for none."""
-        self.log.append([TOLD, ticket.number, UNTOLD if outcome is None else outcome, person])
+    def told(self, ticket: Ticket, outcome: int) -> None:
+        """Enter an answer."""
+        self.log.append([TOLD, ticket.number, outcome])
         if self._audit is not None:
-            vector = features if features is not None or not person else self._features(person)
-            self._audit.restore([Step("told", ticket, outcome, _array(vector))])
+            self._audit.restore([Step("told", ticket, outcome)])
 
     def withdrawn(self, ticket: Ticket, cost: int) -> None:
         """Enter that the answer will not come."""
@@ -174,19 +152,11 @@ class Memory:
                 tickets[number] = ticket = Ticket(number, group, decision, want, hold, record)
                 yield Step("asked", ticket)
             elif kind == TOLD:
-                vector = _array(self._features(more[0])) if more[0] else None
-                outcome = None if value == UNTOLD else value
-                yield Step("told", tickets[number], outcome, vector)
+                yield Step("told", tickets[number], value)
             elif kind == WITHDRAWN:
                 yield Step("withdrawn", tickets[number], cost=float(value))
             else:
                 yield Step("corrected", tickets[number], value)
-
-    def _features(self, person: int) -> Sequence[float]:
-        found = self.features_of(person)
-        if found is None:
-            raise FeaturesGone("features are gone, so the statistics cannot be repeated")
-        return found
 
 
 def to_score_event(record: ScoreRecord) -> dict[str, Any]:
@@ -218,10 +188,6 @@ def hold_of(costs: Costs, decision: int, want: Want, record: ScoreRecord | None)
     if want is not Want.LABEL:
         return float(costs.feature)
     return float(costs.worst if record is None else costs.feature + record.price)
-
-
-def _array(vector: Sequence[float] | None) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
-    return None if vector is None else np.asarray(vector, dtype=np.float64)
 
 
 def _look(audit: Audit, answers: int) -> EvidencePoint:

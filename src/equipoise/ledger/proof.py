@@ -1,0 +1,283 @@
+"""What an audit in a ledger can prove: chain, books and replay, of a database or of an export."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from equipoise._json import JsonValue
+from equipoise.errors import BadData, InvalidInput, LedgerError
+from equipoise.evidence import EDITION
+from equipoise.ledger.database import Connection
+from equipoise.ledger.schema import TABLES, VERSION
+from equipoise.ledger.state import AuditState
+from equipoise.ledger.store import AUDIT, PERSON, AuditRow, Store
+from equipoise.ledger.verify import Books, Broken, Event, Person, Proof, verify
+
+__all__ = [
+    "Checkpoint",
+    "read_checkpoints",
+    "read_keys",
+    "verify_export",
+    "verify_ledger",
+    "write_lines",
+]
+
+_BROKEN = (
+    *(Broken, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError),
+    ValueError,
+)
+_COMPARED = [name for name in Person.__dataclass_fields__ if name not in ("person", "salt")]
+_VALUES = attrgetter(*_COMPARED)
+
+
+def verify_ledger(
+    store: Store,
+    audit_id: int,
+    checkpoints: Sequence[tuple[int, str]],
+    peek: Callable[[int], AuditState | None],
+) -> Proof:
+    """Check everything that is stored about an audit, as of one moment, while writers go on.
+
+    Chain, books, money and tables are checked always; statistics are repeated, every decision
+    made anew, as far as they were made by this program's edition of them.
+
+    Parameters
+    ----------
+    checkpoints
+        Ends of the chain that were handed out earlier.
+    peek
+        Returns the state that a program holds in memory as of some event, None if of another.
+
+    Raises
+    ------
+    LedgerError
+        At the first difference.
+    """
+    with store.snapshot() as connection:
+        _check_database(connection)
+        row = _audit_row(connection, audit_id)
+        snapshot = connection.run(
+            "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?", (audit_id,)
+        ).fetchone()
+        books, state, keys = Books({}), AuditState(strict=True), dict[str, int]()
+        compared = snapshot is None
+
+        def repeat(event: Event, own: str) -> None:
+            nonlocal compared
+            state.take(event, own)
+            if "key" in event:
+                keys[event["key"]] = event["seq"]
+            if snapshot is not None and snapshot[0] == event["seq"]:
+                _same("the snapshot's hash", snapshot[1], own)
+                _same_state("the snapshot", json.loads(snapshot[2]), state)
+                compared = True
+
+        try:
+            lines = _lines(connection, audit_id)
+            proof = verify(lines, head=row.hash, checkpoints=checkpoints, books=books, also=repeat)
+            books.require_seed(row.seed)
+            books.check_people(_compared_people(connection, audit_id, books), row.seed)
+            if not compared:
+                raise LedgerError(f"a snapshot is of event {snapshot[0]}, which does not exist")
+        except _BROKEN as error:
+            raise LedgerError(f"the ledger is broken: {error}") from error
+        for name, right in {**vars(books.head), "uid": proof.audit, "name": proof.name}.items():
+            _same(f"the audit's {name}", getattr(row, name), right)
+        query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
+        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), keys)
+    proof = _with_statistics(proof, state)
+    if (held := peek(proof.events)) is not None:
+        _same_state("the state in memory", json.loads(json.dumps(held.to_data())), state)
+    return proof
+
+
+def verify_export(
+    path: Path,
+    *,
+    head: str | None = None,
+    checkpoints: Sequence[tuple[int, str]] = (),
+    people: Sequence[dict[str, object]] | None = None,
+    seed: str | None = None,
+) -> Proof:
+    """Check an export's chain and money, and repeat its statistics, every decision made anew.
+
+    Raises
+    ------
+    BadData
+        If a line is not what the ledger wrote, or a replay does not lead to the same decisions.
+    """
+    state = AuditState(strict=True)
+    try:
+        with path.open("rb") as file:
+            proof = verify(
+                file, head=head, checkpoints=checkpoints, people=people, seed=seed, also=state.take
+            )
+        return _with_statistics(proof, state)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except (Broken, LedgerError) as error:
+        raise BadData(f"{path} is broken: {error}") from error
+
+
+def _with_statistics(proof: Proof, state: AuditState) -> Proof:
+    """Say how far the statistics were repeated; raise if they say otherwise."""
+    begun = state.settings.edition
+    if state.foreign:
+        return replace(
+            proof,
+            statistics=f"not repeated: this program has edition {EDITION}; use equipoise "
+            f"{state.settings.software}, or 'equipoise audit upgrade'",
+        )
+    if not state.books.unsettled:  # whoever changed an answer may have been killed before
+        finding = state.finding()
+        _same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
+    state.check_books()
+    since = "" if begun == EDITION else f" since the upgrade; edition {begun} decided before it"
+    return replace(proof, statistics=f"repeated, every decision made anew{since}")
+
+
+# -- the database ---------------------------------------------------------------------------------
+
+
+def _audit_row(connection: Connection, audit_id: int) -> AuditRow:
+    row = connection.run(f"SELECT {AUDIT} FROM audits WHERE id = ?", (audit_id,)).fetchone()
+    if row is None:
+        raise LedgerError("the audit was removed from its ledger")
+    return AuditRow(*row)
+
+
+def _lines(connection: Connection, audit_id: int) -> Iterator[bytes]:
+    query = "SELECT seq, body FROM events WHERE audit_id = ? ORDER BY seq"
+    for number, (seq, body) in enumerate(connection.stream(query, (audit_id,)), start=1):
+        _same("an event's number", seq, number)
+        yield f"{body}\n".encode("utf-8", "surrogateescape")
+
+
+def _compared_people(
+    connection: Connection, audit_id: int, books: Books
+) -> Iterator[Mapping[str, Any]]:
+    """Compare every column with the events; yield the keys of those who have one."""
+    query = f"SELECT {PERSON} FROM people WHERE audit_id = ? ORDER BY number"
+    number, people = 0, books.people or {}
+    for values in connection.stream(query, (audit_id,)):
+        row, number = Person(*values), number + 1
+        if row.number != number or number not in people:
+            raise LedgerError(f"person {row.number} is stored where {number} should be, if anybody")
+        known = people[number]
+        if _VALUES(row) != _VALUES(known):
+            for name, found, right in zip(_COMPARED, _VALUES(row), _VALUES(known), strict=True):
+                _same(f"{name} of person {number}", found, right)
+        if known.erased:
+            _same(f"pseudonym of person {number}, erased,", (row.person, row.salt), (None, None))
+        elif not isinstance(row.person, str) or not isinstance(row.salt, str):
+            raise LedgerError(f"the key of person {number} is gone, and no event says why")
+        else:
+            yield {"person": number, "pseudonym": row.person, "salt": row.salt}
+    _same("the number of people", number, len(people))
+
+
+def _check_database(connection: Connection) -> None:
+    found = connection.run("SELECT version FROM ledger_schema").fetchall()
+    _same("the schema", found, [(VERSION,)])
+    if connection.kind == "sqlite":
+        found = connection.run("PRAGMA integrity_check").fetchall()
+        _same("SQLite's integrity check", found, [("ok",)])
+    for table in TABLES[1:]:
+        lost = f"SELECT 1 FROM {table} WHERE audit_id NOT IN (SELECT id FROM audits) LIMIT 1"
+        _same(f"audits that only {table} know", connection.run(lost).fetchall(), [])
+
+
+def _same(what: str, found: object, right: object) -> None:
+    if found != right:
+        raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
+
+
+def _same_state(what: str, found: Mapping[str, Any], state: AuditState) -> None:
+    right = json.loads(json.dumps(state.to_data()))
+    for name in right | dict(found):
+        if name not in right or name not in found or found[name] != right[name]:
+            seq = state.books.head.seq
+            raise LedgerError(f"{name!r} of {what} at event {seq} is not what the events say")
+
+
+# -- checkpoints and files ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checkpoint(JsonValue):
+    """The end of an audit's chain at some moment; worth something once it is kept elsewhere.
+
+    Examples
+    --------
+    >>> from equipoise import Costs, History, LiveAudit, Question
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = History.from_cells({"A": counts, "B": counts})
+    >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
+    >>> live.checkpoint().seq
+    1
+    """
+
+    name: str
+    audit: str
+    seq: int
+    hash: str
+    time: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+    def append_to(self, path: str | Path) -> None:
+        """Add a line to a file, which ``verify`` reads."""
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(self.to_json() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_checkpoints(path: str | Path, audit: str | None = None) -> list[tuple[int, str]]:
+    """Return the checkpoints of an audit, by id, that a file holds; all of them if left out."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        found = [Checkpoint.from_json(line) for line in lines if line.strip()]
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} is not a file of checkpoints: {error}") from error
+    mine = [(point.seq, point.hash) for point in found if audit in (None, point.audit)]
+    if not mine:
+        raise InvalidInput(f"{path} holds no checkpoint of this audit")
+    return mine
+
+
+def read_keys(path: str | Path) -> list[dict[str, object]]:
+    """Return the key table that an export put beside itself."""
+    try:
+        return [json.loads(line) for line in Path(path).read_text("ascii").splitlines()]
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not a table of keys: {error}") from error
+
+
+def write_lines(path: str | Path, lines: Iterable[str], *, secret: bool = False) -> None:
+    """Write a new file that appears under its name only when it is complete."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    try:
+        rights = 0o600 if secret else 0o666
+        handle = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, rights)
+        with open(handle, "w", encoding="ascii", newline="") as file:
+            for line in lines:
+                file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
