@@ -157,13 +157,13 @@ def test_a_locked_database_is_a_clear_error(either: str) -> None:
 def counting_replays(monkeypatch: pytest.MonkeyPatch, live: LiveAudit) -> list[tuple[int, bool]]:
     """Note the length of every replay of statistics, and whether a transaction was open."""
     found: list[tuple[int, bool]] = []
-    honest = Audit.replay
+    honest = Audit.restore
 
     def noted(self: Audit, log: Any) -> None:
         found.append((len(log), live._store.held[0].raw.in_transaction))
         honest(self, log)
 
-    monkeypatch.setattr(Audit, "replay", noted)
+    monkeypatch.setattr(Audit, "restore", noted)
     return found
 
 
