@@ -73,7 +73,7 @@ def story() -> Figure:
     axis.annotate(f"truth {truth:.3f}", (truth + 0.006, 3.45), fontsize=8)
     axis.set_xlim(-0.005, 0.8)
     axis.set_ylim(-0.6, 3.8)
-    axis.set_xlabel("largest difference of true positive rates, Delta")
+    axis.set_xlabel("largest difference of true positive rates, the gap")
     return figure
 
 

@@ -85,9 +85,9 @@ class Finding(JsonValue, Shown):
     verdict
         FAIR, UNFAIR or INCONCLUSIVE.
     estimate
-        Best guess at Delta, None where nothing supports one.
+        Best guess at the gap, None where nothing supports one.
     lower, upper
-        The interval for Delta that is established at the question's error probability.
+        The interval for the gap that is established at the question's error probability.
     rates
         Rate name -> group -> interval.
     cost, labels, features
@@ -121,7 +121,7 @@ class Finding(JsonValue, Shown):
     >>> finding.who
     'the true positive rate of A is above that of B by at least 10 percentage points'
     >>> print(finding.meaning)
-    UNFAIR says that Delta is more than 0.05, not that it is more than 0.1: between the two both
+    UNFAIR says that the gap is more than 0.05, not that it is more than 0.1: between the two both
     answers are right, and the range may reach there
     """
 
@@ -201,12 +201,12 @@ class Finding(JsonValue, Shown):
         gamma, threshold = f"{self.question.gamma:g}", f"{self.question.threshold:.10g}"
         between = "between the two both answers are right, and the range may reach there"
         return {
-            Verdict.FAIR: f"FAIR says that Delta is at most {threshold}, not that it is at most "
+            Verdict.FAIR: f"FAIR says that the gap is at most {threshold}, not that it is at most "
             f"{gamma}: {between}",
-            Verdict.UNFAIR: f"UNFAIR says that Delta is more than {gamma}, not that it is more "
+            Verdict.UNFAIR: f"UNFAIR says that the gap is more than {gamma}, not that it is more "
             f"than {threshold}: {between}",
             Verdict.INCONCLUSIVE: "INCONCLUSIVE says that neither is established; the range for "
-            "Delta is, all the same",
+            "the gap is, all the same",
         }[self.verdict]
 
     def _lines(self) -> Sequence[str]:
@@ -214,7 +214,7 @@ class Finding(JsonValue, Shown):
 
     def _rows(self) -> Sequence[Row]:
         whole = Interval(self.lower, self.upper, self.estimate)
-        rates = [("Delta", "", whole)]
+        rates = [("gap", "", whole)]
         rates += [(rate, g, one) for rate, by_group in self.rates.items()
                   for g, one in by_group.items()]  # fmt: skip
         return [
@@ -225,7 +225,7 @@ class Finding(JsonValue, Shown):
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped
 
-        rows = [("Delta", self.lower, self.estimate, self.upper)]
+        rows = [("gap", self.lower, self.estimate, self.upper)]
         rows += [
             (f"{rate.replace('_', ' ')}: {group}", one.lower, one.estimate, one.upper)
             for rate, by_group in self.rates.items()
@@ -234,7 +234,7 @@ class Finding(JsonValue, Shown):
         draw_zones(ax, self.question.gamma, self.question.threshold, 1.0, rows=1)
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
         ax.set_xlim(0.0, 1.0)
-        axis = f"{self.question.comparison.noun} (Delta) and rates, as shares"
+        axis = f"{self.question.comparison.noun} (the gap) and rates, as shares"
         ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
         ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
@@ -250,7 +250,7 @@ class Finding(JsonValue, Shown):
         lines = [
             f"{self.verdict}: {self.reason}",
             f"  question    {self.question}",
-            f"  Delta       {guess}between {self.lower:.3f} and {self.upper:.3f}",
+            f"  gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
             f"  spent       {cost} for {self.labels:,} labels and {more}",
         ]
         for rate, groups in self.rates.items():

@@ -1,6 +1,6 @@
 """What past data alone establish, at no cost.
 
-As the unknown ``r = P[Y=1 | f=0]`` of every group ranges over [0, 1], Delta ranges over an
+As the unknown ``r = P[Y=1 | f=0]`` of every group ranges over [0, 1], the gap ranges over an
 interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit ends before it starts.
 """
 
@@ -79,12 +79,12 @@ class Check(Finding):
     Attributes
     ----------
     unlimited
-        The interval for Delta if the past shares were the population's: what no amount of past
+        The interval for the gap if the past shares were the population's: what no amount of past
         data can narrow further.
     approved_only
-        Delta computed from approved rows alone, None where a denominator is empty.
+        The gap computed from approved rows alone, None where a denominator is empty.
     denied_as_failures
-        Delta computed with every denial counted as a failure, None where a denominator is empty.
+        The gap computed with every denial counted as a failure, None where a denominator is empty.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Check(Finding):
 
     def _more(self) -> list[str]:
         return [
-            f"  unlimited   past data without end would leave Delta in {self.unlimited}",
+            f"  unlimited   an unlimited past would leave the gap in {self.unlimited}",
             f"  naive       approved rows only: {_shown(self.approved_only)}; "
             f"denials as failures: {_shown(self.denied_as_failures)}",
         ]
@@ -202,7 +202,7 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
 
 
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
-    """Return the interval for Delta that :func:`check` reports, random accepts left aside."""
+    """Return the interval for the gap that :func:`check` reports, random accepts left aside."""
     budget = ErrorBudget.of_check(question, len(history.cells))
     known = _known_from(history, question, budget.past_intervals)
     return difference_bounds(known.bands, known.boxes, compare=question.comparison)
@@ -340,7 +340,7 @@ def difference_bounds(
     compare: GapScale = GapScale.DIFFERENCE,
     tolerance: float = 1e-6,
 ) -> tuple[float, float]:
-    """Return certified bounds of Delta as every group's r ranges over its box ([0, 1] by default).
+    """Return certified bounds of the gap as every r ranges over its box ([0, 1] by default).
 
     The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
     of it.
@@ -353,7 +353,7 @@ def difference_bounds(
 
 
 def _exceeds(bands: Bands, boxes: Box, gap: float, compare: GapScale) -> bool:
-    """Say whether Delta is certainly larger than a gap, which takes less than its bounds."""
+    """Say whether the gap is certainly larger than ``gap``, which takes less than its bounds."""
     floor, _ = _one_by_one(bands, boxes, compare)
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
@@ -366,7 +366,7 @@ def _pairs_of_rates(bands: Bands, boxes: Box, compare: GapScale) -> Iterator[_Tw
 
 
 def _one_by_one(bands: Bands, boxes: Box, compare: GapScale) -> tuple[float, float]:
-    """Return bounds of Delta from each rate alone; the upper one is exact."""
+    """Return bounds of the gap from each rate alone; the upper one is exact."""
     floor, ceiling = 0.0, 0.0
     for by_group in bands.values():
         ranges = [band.over(*boxes[group]) for group, band in by_group.items()]
@@ -474,14 +474,14 @@ def _reason(
     labels: bool,
 ) -> str:
     if verdict is Verdict.INCONCLUSIVE:
-        return f"the past data leave Delta anywhere between {lower:.3f} and {upper:.3f}"
+        return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
     fair = verdict is Verdict.FAIR
     bound = f"at most {question.threshold:g}" if fair else f"above {question.gamma:g}"
     if labels:
         whatever = "with what the test programme says of the denied"
     else:
         whatever = "under what is assumed" if assume else "whatever the denied would have done"
-    return f"{whatever}, Delta is {bound}"
+    return f"{whatever}, the gap is {bound}"
 
 
 def _missing(cells: Cells, question: Question, known: _Known) -> tuple[str, ...]:

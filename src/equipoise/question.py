@@ -58,11 +58,11 @@ class Want(StrEnum):
 class Question(JsonValue):
     """Is the largest gap between groups at most ``gamma``, or above ``gamma + epsilon``?
 
-    The gap Delta is the largest over the metric's rates, of ``highest - lowest`` over the groups
+    The gap is the largest over the metric's rates, of ``highest - lowest`` over the groups
     (``compare="difference"``) or of ``1 - lowest/highest`` (``compare="ratio"``: gamma = 0.2 is
-    the four-fifths rule; 0/0 counts as 0, 0/x as 1). FAIR is right when Delta <= gamma, UNFAIR when
-    Delta > gamma + epsilon; in between both are right. A verdict is wrong with probability at most
-    ``delta``.
+    the four-fifths rule; 0/0 counts as 0, 0/x as 1). FAIR is right when the gap is at most
+    gamma, UNFAIR when it is above gamma + epsilon; in between both are. A verdict is wrong with
+    probability at most ``delta``.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class Question(JsonValue):
     Examples
     --------
     >>> print(Question("demographic_parity", gamma=0.2, epsilon=0.05, compare="ratio"))
-    demographic parity as a ratio: FAIR if Delta (1 - lowest/highest rate) <= 0.2,
-    UNFAIR if Delta > 0.25, wrong with probability <= 0.05
+    demographic parity as a ratio: FAIR if the gap (1 - lowest/highest rate) <= 0.2,
+    UNFAIR if the gap > 0.25, wrong with probability <= 0.05
     >>> print(Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05))
-    equal opportunity: FAIR if Delta (the largest gap between groups) <= 0.05,
-    UNFAIR if Delta > 0.1, wrong with probability <= 0.05
+    equal opportunity: FAIR if the gap (the largest difference between groups) <= 0.05,
+    UNFAIR if the gap > 0.1, wrong with probability <= 0.05
     """
 
     metric: str = "equalized_odds"
@@ -172,11 +172,11 @@ class Question(JsonValue):
         as_ratio, gap = (
             (" as a ratio", "1 - lowest/highest rate")
             if ratio
-            else ("", "the largest gap between groups")
+            else ("", "the largest difference between groups")
         )
         return (
-            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if Delta ({gap}) <= {self.gamma:g}, "
-            f"UNFAIR if Delta > {self.threshold:.10g}, {risk}"
+            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if the gap ({gap}) <= "
+            f"{self.gamma:g}, UNFAIR if the gap > {self.threshold:.10g}, {risk}"
         )
 
 

@@ -576,7 +576,7 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
 def difference(
     cells: Cells, r: Mapping[str, float], metric: str, compare: str = GapScale.DIFFERENCE
 ) -> float:
-    """Return Delta, the largest gap between two groups over the metric's rates.
+    """Return the gap, the largest one between two groups over the metric's rates.
 
     Examples
     --------

@@ -29,7 +29,9 @@ def test_it_shows_the_naive_answers_and_the_honest_one(loans: Path) -> None:
     (naive,) = (line for line in done.stdout.splitlines() if "approved rows only" in line)
     assert "0.000" in naive
     assert "wrong: the data rule it out" in naive
-    assert "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0" in done.stdout
+    assert (
+        "UNFAIR: whatever the denied would have done, the gap is above 0.05; cost 0" in done.stdout
+    )
 
 
 def test_its_json_says_the_same_as_the_library(loans: Path) -> None:

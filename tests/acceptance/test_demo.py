@@ -29,14 +29,14 @@ def test_it_tells_the_story_on_80_columns() -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     for words in (
         "174,047 people",
-        "Delta = 0.00",
+        "the gap is 0.00",
         "wrong: the data rule it out",
-        "UNFAIR: whatever the denied would have done, Delta is above 0.05; cost 0",
-        "of the highest; the rule asks for 80%. UNFAIR: whatever the denied would have done, Delta "
-        "is above 0.2; cost 0",
-        "INCONCLUSIVE: the past data leave Delta anywhere between",
+        "UNFAIR: whatever the denied would have done, the gap is above 0.05; cost 0",
+        "of the highest; the rule asks for 80%. UNFAIR: whatever the denied would have done, the "
+        "gap is above 0.2; cost 0",
+        "INCONCLUSIVE: the past data leave the gap anywhere between",
         "The paper's audit would have spent",
-        "every outcome is known: Delta is 0.178.",
+        "every outcome is known: the gap is 0.178.",
     ):
         assert words in " ".join(done.stdout.split())
 

@@ -15,7 +15,7 @@ def test_it_compares_audits_on_the_embedded_lender() -> None:
     done = equipoise("simulate", "--gamma", "0.15")
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    assert "truth: Delta = 0.2063, UNFAIR is right" in done.stdout
+    assert "truth: the gap is 0.2063, UNFAIR is right" in done.stdout
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if " of 200" in line}
     assert set(rows) == {"rs", "baseline"}
     assert all("UNFAIR 100.0%" in row for row in rows.values())
@@ -66,7 +66,7 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
         "simulate", "rs", "--world", path, *columns, "--positive", "decision=yes", "--tau", "20"
     )
     assert done.returncode == 0, done.stderr
-    assert "truth: Delta = 0.5000" in done.stdout
+    assert "truth: the gap is 0.5000" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def gap(low: float, high: float, compare: GapScale) -> float:
 def brute_force(
     bands: Bands, boxes: dict[str, tuple[float, float]], compare: GapScale
 ) -> tuple[float, float]:
-    """Return the least and largest Delta over a grid of r and all curves of the bands."""
+    """Return the least and largest gap over a grid of r and all curves of the bands."""
     groups = list(boxes)
     grids = [np.linspace(*boxes[g], 25) for g in groups]
     least, largest = np.inf, 0.0
@@ -65,7 +65,7 @@ def brute_force(
 
 
 def largest_step(rates: np.ndarray, compare: GapScale) -> float:  # type: ignore[type-arg]
-    """The most that Delta can change from one point of a grid to the next."""
+    """The most that the gap can change from one point of a grid to the next."""
     pairs = zip(np.minimum(rates[1:], rates[:-1]), np.maximum(rates[1:], rates[:-1]), strict=True)
     return max(gap(float(low), float(high), compare) for low, high in pairs)
 
@@ -93,7 +93,7 @@ def test_bounds_of_delta_hold_and_are_tight(seed: int) -> None:
     assert lower <= least + 1e-9
     assert upper >= largest - 1e-9
     assert upper == pytest.approx(largest, abs=1e-9)  # attained at ends of the boxes
-    # The grid misses the least Delta by at most one step of either group's rates.
+    # The grid misses the least gap by at most one step of either group's rates.
     coarse = sum(
         largest_step(curve.value(np.linspace(*boxes[g], 25)), compare)
         for by_group in bands.values()

@@ -100,7 +100,7 @@ def test_frames_hold_the_numbers() -> None:
     assert isinstance(finding, eq.Finding)
     first = finding.to_frame().iloc[0]
     assert (first["rate"], first["lower"], first["upper"]) == (
-        "Delta",
+        "gap",
         finding.lower,
         finding.upper,
     )

@@ -183,7 +183,7 @@ def test_other_audits_refuse_it(audit: type) -> None:
 
 @pytest.mark.parametrize("mode", ["bounds", "like_known"])
 def test_the_interval_of_check_covers(mode: str) -> None:
-    """Draw pasts in which outcomes are unknown for reasons of their own; Delta is inside."""
+    """Draw pasts in which outcomes are unknown for reasons of their own; the gap is inside."""
     rng, runs, delta = np.random.default_rng(8), 200, 0.2
     shares = {"a": (0.5, 0.1, 0.4), "b": (0.3, 0.2, 0.5)}
     unknown = {"a": (0.1, 0.1), "b": (0.5, 0.5)} if mode == "like_known" else {

@@ -45,7 +45,7 @@ class AdaptiveAudit(Audit):
     Parameters
     ----------
     history, question, costs, budget
-        As for every audit. Past data without end (``history.exact``) or finite ones.
+        As for every audit. An unlimited past (``history.exact``) or finite ones.
     free_share
         Share of the error level spent on finite past data.
     assist

@@ -101,7 +101,7 @@ class Standing:
     def _with_estimates(
         self, intervals: Mapping[str, Mapping[str, Interval]]
     ) -> tuple[dict[str, dict[str, Interval]], float | None]:
-        """Add the plug-in value to each rate that labels or past data support, and to Delta."""
+        """Add the plug-in value to each rate that labels or past data support, and to the gap."""
         out: dict[str, dict[str, Interval]] = {}
         for rate, by_group in intervals.items():
             out[rate] = {}

@@ -222,7 +222,7 @@ class TauAudit(Audit):
                 f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"
             )
         if reached >= 12.0:
-            lines.append("tau is too small for an interval: nothing is established about Delta")
+            lines.append("tau is too small for an interval: nothing is established about the gap")
         return tuple(lines)
 
 
@@ -566,7 +566,7 @@ def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
 def compare_rates(
     ratios: Array, low: Array, high: Array, compare: GapScale = GapScale.DIFFERENCE
 ) -> tuple[Array, Array, Array]:
-    """Return Delta's estimate and bounds from rates of shape (..., outcomes, groups).
+    """Return the gap's estimate and bounds from rates of shape (..., outcomes, groups).
 
     Examples
     --------

@@ -33,7 +33,7 @@ class LowerBound(float):
     cost
         C*, rounded down: no audit that keeps the question's error levels costs less on average.
     verdict
-        The answer whose proof is the cheaper one; the only right one outside the gap zone.
+        The answer whose proof is the cheaper one; the only right one outside the grey zone.
     labels
         Expected labels per group at the optimum; 0 for a group whose labels cost nothing, which
         is taken as known.
@@ -45,8 +45,8 @@ class LowerBound(float):
         Relative distance between this value and the cost of the allocation given, both certified;
         C* lies between them.
     reference
-        True in the gap zone (gamma < Delta <= gamma + epsilon), where both answers are right and
-        the value is an asymptotic reference, not a bound.
+        True in the grey zone (the gap is above gamma and at most gamma + epsilon), where both
+        answers are right and the value is an asymptotic reference, not a bound.
     people_per_label
         People looked at per label, per group, in an audit that looks; empty otherwise.
 
@@ -96,7 +96,7 @@ def lower_bound(
 
     ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
     ``sum_a w_a c_a = 1`` and ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for
-    which the true answer is wrong: Delta >= gamma + epsilon if the world is FAIR, Delta <= gamma
+    which the true answer is wrong: a gap >= gamma + epsilon if the world is FAIR, one <= gamma
     if it is UNFAIR. It holds for audits that know the past without limit and do not look at
     features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
     levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.

@@ -190,7 +190,7 @@ def family_bound(
 ) -> Price:
     """Return Theorem 3's lower bound on the mean price of any audit, on its pair of instances.
 
-    On either world of the pair (everything free to see is the same in both, Delta is 0 in the one
+    On either world of the pair (everything free to see is the same in both, the gap is 0 in the one
     and above epsilon in the other), with gamma = 0, any audit that errs with probability below
     delta requests on average more than
     ``(1 - (p+q)/2) log(1/(4 delta)) / (64 q epsilon^2)`` labels of the second group.

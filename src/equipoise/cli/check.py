@@ -86,7 +86,7 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
     from equipoise.cli.tables import colour_of, new_table, past_table
 
     to.print(past_table(history.cells))
-    table = new_table("question", "verdict", "Delta", "who")
+    table = new_table("question", "verdict", "gap", "who")
     table.columns[1].justify = table.columns[3].justify = "left"
     for one in findings:
         table.add_row(
@@ -99,8 +99,8 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
     to.print(table)
     asked = findings[0].question
     to.print(
-        f"Delta: the largest gap between groups. FAIR if Delta <= {asked.gamma:g}, UNFAIR if "
-        f"Delta > {asked.threshold:.10g}; each answer "
+        f"gap: the largest {asked.comparison.noun} between groups. FAIR if it is at most "
+        f"{asked.gamma:g}, UNFAIR if it is above {asked.threshold:.10g}; each answer "
         f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
         "separate in one rate, the higher one first.",
         markup=False,
@@ -142,7 +142,7 @@ def answers_table(finding: Check) -> Table:
     """Set the two naive answers beside the honest one."""
     from equipoise.cli.tables import new_table
 
-    table = new_table("way of counting", "Delta", "what to think of it")
+    table = new_table("way of counting", "gap", "what to think of it")
     table.columns[2].justify = "left"
     for way, delta in (
         ("approved rows only", finding.approved_only),

@@ -128,8 +128,8 @@ def _tell(to: Console, story: Story) -> None:
         to,
         "What the data seem to say",
         "Tools that drop rows without an outcome compare people who were all approved: no "
-        f"difference, Delta = {story.coarse.approved_only:.2f}. Counting each denial as a failure "
-        f"gives {story.coarse.denied_as_failures:.2f}. Neither is known to be true.",
+        f"difference, the gap is {story.coarse.approved_only:.2f}. Counting each denial as a "
+        f"failure gives {story.coarse.denied_as_failures:.2f}. Neither is known to be true.",
     )
     to.print(answers_table(story.coarse))
 
@@ -175,7 +175,7 @@ def _tell(to: Console, story: Story) -> None:
         "group who repay, past and present. On this lender's past:",
     )
     _answer(to, story.rs_here)
-    _say(to, f"With a past without end, {story.rs.repeats} simulated runs:")
+    _say(to, f"With an unlimited past, {story.rs.repeats} simulated runs:")
     to.print(runs_table([story.rs]))
 
     here = story.adaptive_here
@@ -189,7 +189,7 @@ def _tell(to: Console, story: Story) -> None:
     to.print(rates_table(here))
     _say(
         to,
-        f"Delta is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials were "
+        f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials were "
         f"overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
     )
     _say(
@@ -201,14 +201,14 @@ def _tell(to: Console, story: Story) -> None:
     to.print(runs_table([story.adaptive], story.least_cost))
     _say(
         to,
-        f"No audit with a past without end can do with less than {story.least_cost:,.0f} on "
+        f"No audit with an unlimited past can do with less than {story.least_cost:,.0f} on "
         "average.",
     )
 
     _act(
         to,
         "The truth",
-        f"Of these people every outcome is known: Delta is {story.truth:.3f}.",
+        f"Of these people every outcome is known: the gap is {story.truth:.3f}.",
     )
 
 

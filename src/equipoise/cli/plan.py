@@ -131,7 +131,7 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
         Text.assemble(
             "for free: ",
             (free.verdict.value, f"bold {colour_of(free.verdict)}"),
-            f", Delta between {free.lower:.3f} and {free.upper:.3f}",
+            f", a gap between {free.lower:.3f} and {free.upper:.3f}",
         )
     )
     if made.cases:
@@ -186,7 +186,7 @@ def cases_table(made: Plan) -> Table:
         return table
     table.caption = (
         f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data. as often: as "
-        "the approved of their group; below, above: Delta beside the grey zone, where audits are "
+        "the approved of their group; below, above: the gap beside the grey zone, where audits are "
         "dearest. 10%, 50%, 90%: so many audits cost at most that. labels and "
         f"{'days' if timed else 'people who must arrive'}: the median's. Luck of so few: the "
         f"largest 90% figure lies between {ends}. no end: not within {CAP:,} labels."
@@ -231,7 +231,7 @@ def _budget_table(bought: Affordable) -> Table:
     from equipoise.cli.tables import new_table, number
 
     first = f"budget {number(bought.budget)}; the denied succeed"
-    table = new_table(first, "verdict", "else Delta in")
+    table = new_table(first, "verdict", "else gap in")
     for case in bought.cases:
         table.add_row(
             case.scenario.short, f"{case.decides:.0%}", f"[{case.lower:.3f}, {case.upper:.3f}]"

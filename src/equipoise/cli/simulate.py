@@ -241,7 +241,7 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: Lo
     to.print(Text(f"{first.question}", style="bold"))
     to.print(f"costs: {first.costs}", markup=False)
     to.print(f"world: {', '.join(world)}", markup=False)
-    to.print(f"truth: Delta = {first.difference:.4f}, {truth} is right", markup=False)
+    to.print(f"truth: the gap is {first.difference:.4f}, {truth} is right", markup=False)
     meaning = (
         "past data alone decide"
         if least.cost == 0.0

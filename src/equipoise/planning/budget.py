@@ -26,7 +26,7 @@ STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons 
 
 @dataclass(frozen=True)
 class Afforded(JsonValue):
-    """What a budget buys in one case: the share of audits with a verdict, and Delta without one."""
+    """What a budget buys in one case: the share of audits with a verdict, the gap without one."""
 
     scenario: Scenario
     decides: float
@@ -42,7 +42,7 @@ class Affordable(JsonValue):
     ----------
     cases
         Case by case, audits that end when the budget is spent: how many have a verdict by then,
-        and the median ends of Delta's interval among the others.
+        and the median ends of the gap's interval among the others.
     epsilon
         The smallest epsilon tried at which half of the audits of the usual case keep within the
         budget; None if even the largest is too dear.

@@ -98,7 +98,7 @@ def _estimated(
         else "alone, for no multiple of it could be measured"
     )
     start = sum(costs.of(group).expected(case.r[group]) for group in cells) * PILOT
-    # where past data without end would decide C* is 0, whatever the multiple
+    # where an unlimited past would decide C* is 0, whatever the multiple
     prices = [
         max(bound.cost * m, start) if bound.cost > 0.0 else start for m in (low, middle, high)
     ]

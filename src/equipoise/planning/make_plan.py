@@ -93,7 +93,7 @@ class Plan(JsonValue, Shown):
             f"recommended: {self.advice}",
             f"{self.question}",
             f"costs: {self.costs}",
-            f"for free: {self.free.verdict}, Delta between {self.free.lower:.3f} and "
+            f"for free: {self.free.verdict}, a gap between {self.free.lower:.3f} and "
             f"{self.free.upper:.3f}",
         ]
         for seen in self.cases:

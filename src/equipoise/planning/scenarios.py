@@ -41,13 +41,13 @@ class Scenario(JsonValue):
     r
         Per group, the share of the denied who would have succeeded.
     difference
-        Delta in this case.
+        The gap in this case.
     expect
         The verdict to expect; both, where both are right.
 
     Examples
     --------
-    >>> Scenario("Delta just above the grey zone", {"A": 0.1, "B": 0.4}, 0.21, "UNFAIR").short
+    >>> Scenario("the gap just above the grey zone", {"A": 0.1, "B": 0.4}, 0.21, "UNFAIR").short
     'just above the grey zone'
     """
 
@@ -60,7 +60,7 @@ class Scenario(JsonValue):
     def short(self) -> str:
         """The case in a few words, for a table."""
         words = self.name.removeprefix("the denied succeed ").removesuffix(" as the approved")
-        return words.removeprefix("Delta ")
+        return words.removeprefix("the gap ")
 
 
 def scenarios(
@@ -78,14 +78,14 @@ def scenarios(
     >>> from equipoise.cells import GroupCells
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(20, 10, 70)})
     >>> for case in scenarios(cells, Question("equal_opportunity", gamma=0.1, epsilon=0.1)):
-    ...     print(f"{case.name}: Delta {case.difference:.3f}, {case.expect}")
-    the denied succeed 10% as often as the approved: Delta 0.059, FAIR
-    the denied succeed 20% as often as the approved: Delta 0.087, FAIR
-    the denied succeed 40% as often as the approved: Delta 0.108, FAIR or UNFAIR
-    the denied succeed 60% as often as the approved: Delta 0.110, FAIR or UNFAIR
-    the denied succeed 80% as often as the approved: Delta 0.106, FAIR or UNFAIR
-    Delta just below the grey zone: Delta 0.098, FAIR
-    Delta just above the grey zone: Delta 0.202, UNFAIR
+    ...     print(f"{case.name}: gap {case.difference:.3f}, {case.expect}")
+    the denied succeed 10% as often as the approved: gap 0.059, FAIR
+    the denied succeed 20% as often as the approved: gap 0.087, FAIR
+    the denied succeed 40% as often as the approved: gap 0.108, FAIR or UNFAIR
+    the denied succeed 60% as often as the approved: gap 0.110, FAIR or UNFAIR
+    the denied succeed 80% as often as the approved: gap 0.106, FAIR or UNFAIR
+    the gap just below the grey zone: gap 0.098, FAIR
+    the gap just above the grey zone: gap 0.202, UNFAIR
     """
     if denied_rate is not None:
         require_kind("denied_rate", denied_rate, Mapping, "a mapping of groups to shares")
@@ -109,8 +109,8 @@ def scenarios(
         found.append(space.scenario("the denied succeed as you say", known))
     start, step = at(USUAL), BESIDE * question.epsilon
     for name, target in (
-        ("Delta just below the grey zone", max(question.gamma - step, 0.0)),
-        ("Delta just above the grey zone", question.threshold + step),
+        ("the gap just below the grey zone", max(question.gamma - step, 0.0)),
+        ("the gap just above the grey zone", question.threshold + step),
     ):
         beside = space.reach(start, target)
         if beside is not None:
@@ -119,7 +119,7 @@ def scenarios(
 
 
 class _Unknowns:
-    """All that the denied could be, and Delta as a function of it."""
+    """All that the denied could be, and the gap as a function of it."""
 
     def __init__(self, cells: Cells, question: Question, fixed: frozenset[str]) -> None:
         self._question = question
@@ -141,9 +141,9 @@ class _Unknowns:
         return Scenario(name, dict(r), delta, " or ".join(right))
 
     def reach(self, start: Mapping[str, float], target: float) -> dict[str, float] | None:
-        """Return a case near ``start`` whose Delta is ``target``, None if there is none.
+        """Return a case near ``start`` whose gap is ``target``, None if there is none.
 
-        Walk straight from the start to a case with the least (or largest) Delta; stop at the
+        Walk straight from the start to a case with the least (or largest) gap; stop at the
         target.
         """
         sign = 1.0 if self.difference(start) > target else -1.0
@@ -158,7 +158,7 @@ class _Unknowns:
         return _between(start, end, far)
 
     def _extreme(self, r: dict[str, float], sign: float) -> dict[str, float]:
-        """Move one group's r after the other to where Delta is least (sign 1) or largest."""
+        """Move one group's r after the other to where the gap is least (sign 1) or largest."""
         best = sign * self.difference(r)
         grid = 67 if len(self._free) <= MANY else 12
         for _ in range(4):

@@ -92,7 +92,7 @@ class Comparison(JsonValue):
 
 @dataclass(frozen=True)
 class Sensitivity(JsonValue):
-    """The plug-in Delta if everybody whose outcome is unknown turned out one way or the other."""
+    """The plug-in gap if everybody whose outcome is unknown turned out one way or the other."""
 
     unknown: int
     lower: float

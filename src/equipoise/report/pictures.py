@@ -93,7 +93,7 @@ def in_both_sizes(
 
 @in_both_sizes
 def draw_gap(page: Page, question: Question, rows: Sequence[GapRow]) -> Markup:
-    """Draw where Delta may be, a row per state of knowledge, against the question's two lines."""
+    """Draw where the gap may be, a row per state of knowledge, against the question's two lines."""
     largest = max(interval.upper for _, interval, _ in rows)
     high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
     x = linear(0.0, high, page.left, page.end)
@@ -124,7 +124,7 @@ def draw_gap(page: Page, question: Question, rows: Sequence[GapRow]) -> Markup:
 
 
 def gauge(report: Report) -> Markup:
-    """Draw where Delta may be, before and after the audit."""
+    """Draw where the gap may be, before and after the audit."""
     finding = report.finding
     now = Interval(finding.lower, finding.upper, finding.estimate)
     return draw_gap(report.question, [("before, for free", report.free, PALE), ("now", now, BLUE)])

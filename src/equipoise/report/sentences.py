@@ -50,7 +50,7 @@ def guarantee(report: Report) -> str:
 
 
 def formula(question: Question) -> str:
-    """Return Delta as a formula, in plain text."""
+    """Return the gap as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
     if question.comparison is GapScale.RATIO:
         return f"Δ = 1 - lowest / highest over groups, the largest of {listed}"
@@ -82,9 +82,9 @@ def headline(report: Report) -> str:
 def letters() -> str:
     """Return what the letters of formulas stand for."""
     return (
-        "Δ (Delta): the largest gap between two groups. P[… | …]: the share of people, among those "
-        "after the bar, for whom what stands before it is true. f = 1: approved, f = 0: turned "
-        "down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
+        "Δ: the gap, the largest one between two groups. P[… | …]: the share of people, among "
+        "those after the bar, for whom what stands before it is true. f = 1: approved, f = 0: "
+        "turned down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
     )
 
 
@@ -137,7 +137,7 @@ def noun(question: Question) -> str:
 
 
 def unit(question: Question) -> str:
-    """Return what a hundredth of Delta is."""
+    """Return what a hundredth of the gap is."""
     if question.comparison is GapScale.RATIO:
         return "percent of the highest rate"
     return "percentage points"

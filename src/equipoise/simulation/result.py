@@ -83,7 +83,7 @@ class Simulation(Draws, JsonValue, Shown):
     audit, question, costs
         What was run.
     difference
-        The true Delta of the world.
+        The true gap of the world.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Summary(JsonValue):
     """A simulation in a few numbers.
 
     ``error_rate`` has a 95% Clopper-Pearson interval; ``coverage`` is the share of runs whose
-    interval for Delta held the truth; ``standard_error`` belongs to ``mean_cost``.
+    interval for the gap held the truth; ``standard_error`` belongs to ``mean_cost``.
 
     Examples
     --------
@@ -206,12 +206,12 @@ class Summary(JsonValue):
         more = "more people looked at" if looks else "feature vectors"
         return "\n".join(
             [
-                f"{self.audit}: {self.repeats:,} runs, true Delta {self.difference:.4f} ({truth})",
+                f"{self.audit}: {self.repeats:,} runs, true gap {self.difference:.4f} ({truth})",
                 f"  question    {self.question}",
                 f"  verdicts    {shares}",
                 f"  wrong       {self.errors:,} of {self.repeats:,}: {rate.estimate:.2%}, "
                 f"95% interval [{rate.lower:.2%}, {rate.upper:.2%}]",
-                f"  coverage    {self.coverage:.1%} of the intervals held Delta",
+                f"  coverage    {self.coverage:.1%} of the intervals held the gap",
                 f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
                 f"median {middle:,.6g}, 90% between {low:,.6g} and {high:,.6g}",
                 f"  asked       {self.mean_labels:,.6g} labels and "

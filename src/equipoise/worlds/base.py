@@ -100,7 +100,7 @@ class World(Protocol):
         ...
 
     def difference(self, metric: str, compare: str = "difference") -> float:
-        """Return the true Delta."""
+        """Return the true gap."""
         ...
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:

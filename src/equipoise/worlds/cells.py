@@ -142,7 +142,7 @@ class CellWorld:
         return rates.rates(self.cells, self.r, metric)
 
     def difference(self, metric: str, compare: str = "difference") -> float:
-        """Return the true Delta."""
+        """Return the true gap."""
         return rates.difference(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:

@@ -191,7 +191,7 @@ class MixtureWorld:
         return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
 
     def difference(self, metric: str, compare: str = "difference") -> float:
-        """Return the true Delta."""
+        """Return the true gap."""
         return self._cells.difference(metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:

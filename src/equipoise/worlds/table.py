@@ -154,7 +154,7 @@ class TableWorld:
         return self.as_cells.rates(metric)
 
     def difference(self, metric: str, compare: str = "difference") -> float:
-        """Return the true Delta."""
+        """Return the true gap."""
         return self.as_cells.difference(metric, compare)
 
     def draw(self, size: int, seed: Seed = 0) -> People:

@@ -286,7 +286,7 @@ def test_other_worlds_and_delays_run_person_by_person() -> None:
 
 @pytest.mark.parametrize("weights", ["map", "likelihood"])
 def test_caps_widen_the_intervals(weights: str) -> None:
-    """With 500 features the interval for Delta must hold the truth, which the proof's would not."""
+    """With 500 features the interval for the gap must hold the truth, as the proof's would not."""
     options = {"weights": weights, "features": 500, "coarse_tau": 100, "trust_model": True}
     sim = simulate("exp", APART, QUESTION, COSTS, repeats=40, seed=3, **options)
     truth = APART.difference("equalized_odds")

@@ -26,7 +26,7 @@ def rate_at(rate: Rate, shares: tuple[float, float, float], lam: Array) -> Array
 
 
 def deltas(world: CellWorld, metric: str, lam: Array, compare: str = "difference") -> Array:
-    """Delta at rows of unknowns."""
+    """The gap at rows of unknowns."""
     worst = np.zeros(len(lam))
     for rate in METRICS[metric].rates:
         by_group = [

@@ -206,7 +206,7 @@ def test_extreme_rates() -> None:
     expected = need / (kl(0.05, np.array([0.3 * 0.25 / 0.6]))[0] / 0.95)
     assert bound == pytest.approx(expected, rel=0.002)
     assert bound.labels["A"] == pytest.approx(0.0, abs=1e-2 * bound)
-    # Delta reaches 0.5 only at lam = 1 for B, which a single good outcome rules out
+    # the gap reaches 0.5 only at lam = 1 for B, which a single good outcome rules out
     edge = CellWorld.from_shares({"A": (1.0, 0.0, 0.0, 0.0), "B": (0.5, 0.0, 0.5, 0.1)})
     furthest = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
     assert eq.lower_bound(edge, furthest, Costs()) == 0.0

@@ -209,7 +209,7 @@ def rehearsed(name: str, *costs: float | None) -> Rehearsal:
 )
 def test_advice_is_a_sentence_also_where_no_end_was_seen(dear: float | None, ends: str) -> None:
     cheap = rehearsed("the denied succeed 10% as often as the approved", 50.0, 110.0, 300.0)
-    other = rehearsed("Delta just above the grey zone", 700.0, 1_234_567.0, dear)
+    other = rehearsed("the gap just above the grey zone", 700.0, 1_234_567.0, dear)
     forecast = Forecast("adaptive", Price(), Price(), Price(), "wrong rarely", cases=(cheap, other))
     free = check(WORLD.past(), COARSE)
     recommended, advice = _advise(free, [forecast])
