@@ -24,6 +24,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import equipoise as eq
+from equipoise.history import Past
 from equipoise.worlds import CellWorld
 from study.bank import sources
 
@@ -99,7 +100,7 @@ def _measure(name: str, world: CellWorld, question: eq.Question, runs: int, seed
     return row
 
 
-def _cost(world: CellWorld, past: eq.Past, question: eq.Question, seed: int) -> float | None:
+def _cost(world: CellWorld, past: Past, question: eq.Question, seed: int) -> float | None:
     """Return what an audit costs, None if it ends without a verdict."""
     audit = eq.AdaptiveAudit(past, question, COSTS)
     found = eq.run(audit, world, seed)

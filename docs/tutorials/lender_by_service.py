@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import equipoise as eq
 from equipoise.client import RemoteAudit
+from equipoise.finding import Finding
 
 rng = np.random.default_rng(7)
 
@@ -27,7 +28,7 @@ def applicants(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return group, features, good
 
 
-def main(url: str = "http://127.0.0.1:8100", token: str | None = None) -> eq.Finding:
+def main(url: str = "http://127.0.0.1:8100", token: str | None = None) -> Finding:
     """Train a lender, let it decide, and audit what it decides."""
     _, features, good = applicants(4000)
     lender = LogisticRegression().fit(features, good)

@@ -84,7 +84,14 @@ class UnknownName(InvalidInput):
 
 
 class UnknownPerson(InvalidInput):
-    """Somebody whom the audit was never asked about."""
+    """Somebody whom the audit was never asked about.
+
+    Examples
+    --------
+    >>> raise UnknownPerson("nobody called 'p-17' was asked about")
+    Traceback (most recent call last):
+    equipoise.errors.UnknownPerson: nobody called 'p-17' was asked about
+    """
 
 
 class BadData(InvalidInput):

@@ -11,6 +11,7 @@ import pytest
 import equipoise as eq
 from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.finding import Interval
 from equipoise.question import Want
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld, MixtureWorld
@@ -89,6 +90,6 @@ def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
     assert finding is not None
     assert finding.verdict == "UNFAIR"
     assert "with a shortfall of at most 0.2 is refuted" in finding.reason
-    assert WORLD.difference(RATIO.metric, "ratio") in eq.Interval(finding.lower, finding.upper)
+    assert WORLD.difference(RATIO.metric, "ratio") in Interval(finding.lower, finding.upper)
     assert json.loads(finding.to_json())["question"]["compare"] == "ratio"
     live.close_ledger()

@@ -15,6 +15,7 @@ import pytest
 import equipoise as eq
 from equipoise.cells import GroupCells
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.finding import Interval
 from equipoise.question import Want
 from equipoise.rates import (
     CELLS,
@@ -91,7 +92,7 @@ def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path
     finding = live.status().finding
     assert finding is not None
     assert finding.verdict == "UNFAIR"
-    assert UNFAIR.difference(metric) in eq.Interval(finding.lower, finding.upper)
+    assert UNFAIR.difference(metric) in Interval(finding.lower, finding.upper)
     live.close_ledger()
 
 

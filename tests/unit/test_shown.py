@@ -10,7 +10,10 @@ import pytest
 
 import equipoise as eq
 from equipoise.display import Shown
+from equipoise.errors import UnknownName
+from equipoise.finding import Finding
 from equipoise.report import simulate_live
+from equipoise.simulation import Simulation
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -89,15 +92,15 @@ def test_it_becomes_a_frame_and_plain_data(name: str) -> None:
     assert list(pandas.columns) == polars.columns
     assert len(pandas) == len(polars) > 0
     json.dumps(result.to_dict(), allow_nan=False)  # type: ignore[attr-defined]
-    with pytest.raises(eq.UnknownName, match="kind of frame 'panda'"):
+    with pytest.raises(UnknownName, match="kind of frame 'panda'"):
         result.to_frame("panda")  # type: ignore[call-overload]
 
 
 def test_frames_hold_the_numbers() -> None:
     runs, finding = results()["Simulation"], results()["Finding"]
-    assert isinstance(runs, eq.Simulation)
+    assert isinstance(runs, Simulation)
     assert runs.to_frame()["cost"].tolist() == runs.cost.tolist()
-    assert isinstance(finding, eq.Finding)
+    assert isinstance(finding, Finding)
     first = finding.to_frame().iloc[0]
     assert (first["rate"], first["lower"], first["upper"]) == (
         "gap",

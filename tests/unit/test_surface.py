@@ -6,18 +6,29 @@ import ast
 import inspect
 import re
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 
 import equipoise as eq
 
 SURFACE = Path(__file__).with_name("surface.txt")
 
+RESULTS = {  # what people get, and give on: imported from its module
+    "cells": "Cells GroupCells",
+    "errors": "BadData Conflict InvalidInput LedgerError MissingExtra ProtocolError UnknownName",
+    "finding": "Finding Interval",
+    "free_check": "Check",
+    "history": "Past",
+    "ledger": "Checkpoint Reply Status",
+    "planning": "Plan Forecast Scenario",
+    "question": "ScoreRecord Ticket",
+    "report": "Report",
+    "simulation": "Simulation Summary",
+}
 METHODS = {
     "AdaptiveAudit": ("ask", "tell", "withdraw", "conclude"),
     "History": ("read", "from_cells"),
     "LiveAudit": ("create", "open", "ask", "tell", "conclude", "status", "checkpoint", "verify"),
-    "Report": ("of",),
-    "Simulation": ("summary",),
 }
 
 
@@ -81,8 +92,14 @@ def public_names() -> dict[str, object]:
     """Return every public class and function of the package and its modules, by full name."""
     homes = [eq, *(getattr(eq, name) for name in eq.__all__ if inspect.ismodule(getattr(eq, name)))]
     found = {
-        f"{home.__name__}.{name}": getattr(home, name) for home in homes for name in home.__all__
+        f"{home.__name__}.{name}": getattr(home, name)
+        for home in homes
+        for name in home.__all__
+        if not name.startswith("require_")
     }
+    for home, names in RESULTS.items():
+        module = import_module(f"equipoise.{home}")
+        found |= {f"{module.__name__}.{name}": getattr(module, name) for name in names.split()}
     return {  # neither constants nor aliases of types
         name: value
         for name, value in found.items()

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import equipoise as eq
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 
 COLUMNS = {"group": "g", "decision": "d", "outcome": "y"}
 GOOD = "g,d,y\na,1,1\na,0,\nb,1,0\nb,0,\n"
-CELLS = eq.Cells({"a": eq.GroupCells(1, 0, 1), "b": eq.GroupCells(0, 1, 1)})
+CELLS = Cells({"a": GroupCells(1, 0, 1), "b": GroupCells(0, 1, 1)})
 
 
 def read(source: object) -> eq.History:
@@ -50,7 +51,7 @@ def test_folders_are_columns_that_files_lack(tmp_path: Path) -> None:
     """A folder above and files in a list are read by it only if the column is wanted."""
     above = tmp_path / "run=7"
     paths = [write(above / f"g={g}" / "past.csv", "d,y\n1,1\n0,\n") for g in "ab"]
-    want = eq.Cells(dict.fromkeys("ab", eq.GroupCells(1, 0, 1)))
+    want = Cells(dict.fromkeys("ab", GroupCells(1, 0, 1)))
     for source in (above, str(above / "g=*" / "*.csv"), str(above / "**" / "*.csv"), paths):
         assert read(source).cells == want
     own = [write(above / f"{at}=x" / "past.csv", GOOD) for at in "pq"]

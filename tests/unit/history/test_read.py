@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.finding import Finding
 from tests.profiles import examples
 from tests.unit.history.backends import BACKENDS, UNORDERED, Table, offer, options
 
@@ -87,7 +88,7 @@ def require_same_answers(history: eq.History) -> None:
         assert found[0].verdict is not eq.Verdict.INCONCLUSIVE
 
 
-def answer(audit: Any) -> eq.Finding:
+def answer(audit: Any) -> Finding:
     """Let the same people arrive."""
     rng = np.random.default_rng(5)
     while audit.finding is None:

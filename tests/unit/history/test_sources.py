@@ -16,6 +16,7 @@ from sqlalchemy import NullPool
 from sqlalchemy.orm import Session
 
 import equipoise as eq
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 
 COLUMNS = {"group": "g", "decision": "d", "outcome": "y"}
@@ -115,7 +116,7 @@ def test_nan_is_missing() -> None:
         "y": [1.0, np.nan, 0.0, np.nan],
     }
     for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
-        assert read(frame).cells["a"] == eq.GroupCells(1, 0, 1)
+        assert read(frame).cells["a"] == GroupCells(1, 0, 1)
     frame = pl.DataFrame({"g": [1.0, np.nan], "d": [1, 1], "y": [1, 1]})
     with pytest.raises(BadData, match=r"'g' must name a group in every row; empty in 1 row"):
         read(frame)
@@ -125,14 +126,14 @@ def test_two_files_with_columns_in_another_order(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text(GOOD)
     (tmp_path / "2.csv").write_text("y,d,g\n1,1,b\n,0,a\n")
     history = read([tmp_path / "1.csv", tmp_path / "2.csv"])
-    assert history.cells == eq.Cells({"a": eq.GroupCells(1, 0, 2), "b": eq.GroupCells(1, 1, 1)})
+    assert history.cells == Cells({"a": GroupCells(1, 0, 2), "b": GroupCells(1, 1, 1)})
 
 
 def test_a_column_may_have_any_name(tmp_path: Path) -> None:
     path = tmp_path / "past.csv"
     path.write_text('"the ""group""",select,y\'s\na,1,1\nb,1,0\n')
     history = eq.History.read(path, group='the "group"', decision="select", outcome="y's")
-    assert history.cells["b"] == eq.GroupCells(0, 1, 0)
+    assert history.cells["b"] == GroupCells(0, 1, 0)
 
 
 @pytest.mark.parametrize("name", ["n", "N", "count", "len", "equipoise_past", "equipoise count"])
@@ -147,10 +148,10 @@ def test_a_column_may_have_a_name_that_queries_use(name: str) -> None:
             "y": [int(i % 3 > 0) for i in rows],
         }
     )
-    assert read(frame).cells["a"] == eq.GroupCells(20, 10, 0)
+    assert read(frame).cells["a"] == GroupCells(20, 10, 0)
     marked = frame.drop(columns=name).rename(columns={"y": name})
     history = eq.History.read(marked, group="g", decision="d", outcome=name)
-    assert history.cells["a"] == eq.GroupCells(20, 10, 0)
+    assert history.cells["a"] == GroupCells(20, 10, 0)
     with pytest.raises(BadData, match=r"empty in 1 row \(number 7\)"):
         read(frame.assign(g=frame["g"].where(frame.index != 6)))
 
@@ -178,11 +179,11 @@ def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path) -> None:
     path = tmp_path / "past.csv"
     late = '"a",1,1\n' * 300 + '"b",0,\n' * 300 + '"say ""x"", y",1,1\n'
     path.write_text("g,d,y\n" + "a,1,1\nb,1,0\n" * 15_000 + late)
-    assert read(path).cells == eq.Cells(
+    assert read(path).cells == Cells(
         {
-            "a": eq.GroupCells(15_300, 0, 0),
-            "b": eq.GroupCells(0, 15_000, 300),
-            'say "x", y': eq.GroupCells(1, 0, 0),
+            "a": GroupCells(15_300, 0, 0),
+            "b": GroupCells(0, 15_000, 300),
+            'say "x", y': GroupCells(1, 0, 0),
         }
     )
 
@@ -214,14 +215,14 @@ def test_a_missing_value_of_pandas_is_one() -> None:
     outcomes = pd.Series(["1", pd.NA, "0"], dtype="string")
     decisions = pd.Series([1, 0, 1], dtype="Int64")
     history = eq.History.from_predictions(outcomes, decisions, pd.Series(["a", "a", "b"]))
-    assert history.cells["a"] == eq.GroupCells(1, 0, 1)
+    assert history.cells["a"] == GroupCells(1, 0, 1)
 
 
 def test_a_stranger_may_not_reach_the_database() -> None:
     """Values and names are quoted: nothing in a table is run as SQL."""
     nasty = "x'; DROP TABLE equipoise_past; --"
     frame = pd.DataFrame({"g": [nasty, "b"], "d": [1, 1], "y": [1, 0]})
-    assert read(frame).cells[nasty] == eq.GroupCells(1, 0, 0)
+    assert read(frame).cells[nasty] == GroupCells(1, 0, 0)
 
 
 @pytest.mark.parametrize(

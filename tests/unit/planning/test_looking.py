@@ -7,6 +7,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.planning import Plan
 from equipoise.planning.score_savings import _rates
 
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
@@ -55,7 +56,7 @@ def test_a_plan_says_whether_a_score_helps_and_what_that_rests_on() -> None:
     assert made.score_savings.people_per_label > 1.5
     assert "people are looked at per label" in str(made)
     assert any("extrapolation" in note for note in made.notes)
-    assert eq.Plan.from_dict(made.to_dict()).score_savings == made.score_savings
+    assert Plan.from_dict(made.to_dict()).score_savings == made.score_savings
 
 
 def test_a_score_of_noise_saves_nothing() -> None:
