@@ -81,14 +81,16 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     page.get_by_label("Name").fill("loans & <b>more</b>")
     page.get_by_role("button", name="Begin").click()  # a budget is asked for
     expect(page.get_by_role("alert")).to_contain_text("'budget' is needed")
-    page.go_back()
-    page.get_by_label("Name").fill("loans & <b>more</b>")
-    page.get_by_label("Budget").fill("1,000,000")
+    (refused,) = page.complaints  # type: ignore[attr-defined]
+    assert "422" in refused
+    page.complaints.clear()  # type: ignore[attr-defined]
+    expect(page.get_by_label("Name")).to_have_value("loans & <b>more</b>")  # nothing is lost
+    page.get_by_label("Budget: the audit may spend").fill("1,000,000")
     page.get_by_role("button", name="Begin").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loans & <b>more</b>")
 
     page.get_by_role("group", name="Somebody arrived").get_by_label("Pseudonym").fill("by-hand")
-    page.get_by_label("Group").select_option("B")
+    page.get_by_role("group", name="Somebody arrived").get_by_label("Group").select_option("B")
     page.get_by_role("group", name="Somebody arrived").get_by_role("button").click()
     expect(page.get_by_role("status")).to_contain_text("The outcome is wanted")
     page.get_by_role("group", name="An outcome is known").get_by_label("Pseudonym").fill("by-hand")
@@ -156,4 +158,34 @@ def test_the_keyboard_is_enough(served: Served, browser: Browser) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
+    context.close()
+
+
+def test_the_link_that_serve_prints_logs_in(served: Served, browser: Browser) -> None:
+    served.as_("auditor")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{served.url}/login#token={served.tokens['auditor of all']}")
+    expect(page.get_by_role("heading", name="Audits")).to_be_visible()
+    assert "token" not in page.url
+    context.close()
+
+
+def test_enter_in_the_reason_approves_nothing(served: Served, browser: Browser) -> None:
+    """d3163f9: whoever typed why not and pressed Enter approved."""
+    served.create("enter", budget=1000, approvals=["budget"])
+    served.result("enter", "set_budget", budget=5000, why="more", role="auditor")
+    context = browser.new_context()
+    page = logged_in(context, served, "approver")
+    page.goto(f"{served.url}/audits/enter")
+    page.get_by_label("Why not").fill("far too much")
+    page.get_by_label("Why not").press("Enter")
+    page.wait_for_timeout(500)
+    status = served.as_("auditor").get("/v1/audits/enter/status").json()
+    assert (status["cap"], len(status["proposals"])) == (1000, 1)
+    page.get_by_label("reject it").check()
+    page.get_by_label("Why not").press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Done.")
+    status = served.as_("auditor").get("/v1/audits/enter/status").json()
+    assert (status["cap"], len(status["proposals"])) == (1000, 0)
     context.close()

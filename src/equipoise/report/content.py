@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from equipoise._json import JsonValue
@@ -178,7 +178,7 @@ class Report(JsonValue):
             decimals=settings.decimals,
             decided=final,
             finding=finding,
-            free=Interval(free.lower, free.upper),
+            free=_hull(Interval(free.lower, free.upper), Interval(finding.lower, finding.upper)),
             four_fifths=Interval(1.0 - approvals.upper, 1.0 - approvals.lower),
             status=status,
             groups=tuple(_groups(settings, status, free, finding, approvals)),
@@ -232,11 +232,27 @@ def _groups(
                 reserved=own.reserved,
                 selection_rate=selection[group],
                 impact_ratio=_impact_ratio(selection, group),
-                before={r: free.rates[r][group] for r in rates if r in free.rates},
+                before={
+                    r: _hull(free.rates[r][group], finding.rates.get(r, {}).get(group))
+                    for r in rates
+                    if r in free.rates
+                },
                 after={r: finding.rates[r][group] for r in rates if r in finding.rates},
             )
         )
     return rows
+
+
+def _hull(before: Interval, now: Interval | None) -> Interval:
+    """Return what was known before, at least as wide as what is known now.
+
+    An audit shares the error probability between its first look and its last, so its intervals
+    begin a little wider than those of a free check, which may spend all of it.
+    """
+    if now is None:
+        return before
+    lower, upper = min(before.lower, now.lower), max(before.upper, now.upper)
+    return replace(before, lower=lower, upper=upper)
 
 
 def _check_approvals(settings: Settings) -> Finding:

@@ -69,6 +69,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["points"] = lambda share: f"{share * 100:.1f}"
     made.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     made.filters["count"] = lambda number: f"{number:,.0f}"
     made.filters["part"] = lambda name: quote(name, safe="")

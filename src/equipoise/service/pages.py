@@ -23,7 +23,7 @@ from equipoise.service.access import COOKIE, caller_of
 from equipoise.service.api import download, page_of
 from equipoise.service.audits import AuditContext, Reading, may_do
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
-from equipoise.service.panels import apart, log_of
+from equipoise.service.panels import apart, log_of, proposed
 from equipoise.service.problems import Problem
 from equipoise.service.proof import begin_verification, hand_out_checkpoint
 from equipoise.service.tokens import READERS, Role
@@ -249,16 +249,19 @@ def act(context: Reading, request: Request, what: str, form: Sent) -> Response:
 
 
 @router.get("/audits/{audit}/work")
-def work(context: Reading, request: Request, done: str = "") -> HTMLResponse:
+def work(context: Reading, request: Request) -> HTMLResponse:
     """List the overrides that are to be carried out: today's, and those left over."""
-    rows = context.reader.people(states=("RESERVED",), limit=WORK)
+    found = context.reader.people(states=("RESERVED",), limit=WORK)
+    rows = [
+        row for row in found if row.decision == 0
+    ]  # outcomes of the approved come by themselves
     today = datetime.now(UTC).date().isoformat()
     lists = {
         "Today": [row for row in rows if row.asked >= today],
         "Left over": [row for row in rows if row.asked < today],
     }
-    waiting = context.reader.status().states.get("RESERVED", 0)
-    return _page(context, request, "work.html", lists=lists, waiting=waiting, done=done)
+    more = len(found) == WORK
+    return _page(context, request, "work.html", lists=lists, more=more)
 
 
 @router.post("/audits/{audit}/work")
@@ -384,6 +387,7 @@ def _live_part(context: AuditContext, request: Request, *, patience: float) -> s
         checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
         proof=next(iter(proofs), None),
         apart=apart,
+        proposed=proposed,
         me=context.caller,
         Role=Role,
     )
@@ -409,23 +413,26 @@ def _batch_page(
     context: AuditContext, request: Request, title: str, commands: list[Command]
 ) -> HTMLResponse:
     """Carry out commands and say what came of them."""
-    refused, taken = [], list[Reply]()
+    refused, taken, wanted = [], list[Reply](), []
     for start in range(0, len(commands), 1000):
         part = commands[start : start + 1000]
         for command, result in zip(part, context.results(part), strict=True):
             if isinstance(result, Problem):
                 refused.append((do.person_of(command), result.words or result.title))
-            else:
-                taken.append(result)
-    new = [reply for reply in taken if not reply.repeated]
+                continue
+            taken.append(result)
+            denied = isinstance(command, do.Ask) and command.decision == 0
+            if denied and result.want is Want.LABEL and not result.repeated:
+                wanted.append(result.person)
+    repeated = sum(reply.repeated for reply in taken)
     return _page(
         context,
         request,
         "batch.html",
         title=title,
         rows=len(commands),
-        new=len(new),
-        repeated=len(taken) - len(new),
-        wanted=[reply.person for reply in new if reply.want is Want.LABEL],
+        new=len(taken) - repeated,
+        repeated=repeated,
+        wanted=wanted,
         refused=refused,
     )

@@ -65,13 +65,14 @@ class Asked:
 def begin(request: Request) -> HTMLResponse:
     """Ask for past decisions."""
     _require_reader(request)
-    return page(request, "check.html", asked=None, problem=None, metrics=METRICS)
+    return _page(request, "check.html")
 
 
 @router.post("/check")
 async def look(request: Request) -> HTMLResponse:
     """Say what past decisions establish, and what an audit would cost."""
-    caller, state = _require_reader(request), request.app.state
+    _require_reader(request)
+    state = request.app.state
     try:
         async with state.uploads.sent_by(request) as form:
             cells, source = await _past(form, state.uploads)
@@ -81,27 +82,34 @@ async def look(request: Request) -> HTMLResponse:
             raise
         return _refused(request, error)
     only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
-    may_create = caller.role is Role.AUDITOR
-    return page(request, only, problem=None, metrics=METRICS, may_create=may_create, **shown)
+    return _page(request, only, **shown)
 
 
 @router.post("/audits")
 def create(request: Request, form: Sent) -> Response:
-    """Begin an audit on the counts of the page."""
-    caller, name = _require_reader(request), form.word("name")
+    """Begin an audit on the counts of the page; where that is refused, show the page again."""
+    caller, audits, name = _require_reader(request), request.app.state.audits, form.word("name")
     if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
         raise Problem("forbidden")
     try:
-        wanted = _new_audit(form, _asked(form, _counts(form), ""))
-        row = create_audit(request.app.state.audits, name, wanted, caller.name)
-    except (EquipoiseError, ValidationError, Problem) as error:
+        shown = _answers(form, _counts(form), form.word("source")[:200], audits)
+    except EquipoiseError as error:
         return _refused(request, error)
+    try:
+        row = create_audit(audits, name, _new_audit(form, shown["asked"]), caller.name)
+    except (EquipoiseError, ValidationError, Problem) as error:
+        return _refused(request, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
-def _refused(request: Request, error: Exception) -> HTMLResponse:
-    words = _explain(error)
-    return page(request, "check.html", status=422, asked=None, problem=words, metrics=METRICS)
+def _page(request: Request, template: str, **more: Any) -> HTMLResponse:
+    may_create = caller_of(request).role is Role.AUDITOR
+    given = {"asked": None, "problem": None, "metrics": METRICS, "may_create": may_create, **more}
+    return page(request, template, **given)
+
+
+def _refused(request: Request, error: Exception, **more: Any) -> HTMLResponse:
+    return _page(request, "check.html", status=422, problem=_explain(error), **more)
 
 
 def _require_reader(request: Request) -> Caller:
@@ -134,7 +142,8 @@ def _answers(form: Form, cells: Cells, source: str, audits: OpenAudits) -> dict[
         with audits.long_work():
             made = plan(past, asked.question, asked.costs, denied_rate=r, audits=TRIAL_RUNS)
     priced = forecast(past, asked.question, asked.costs, r)
-    return {"asked": asked, "free": free, "forecast": priced, "plan": made, "runs": TRIAL_RUNS}
+    shown = {"asked": asked, "free": free, "forecast": priced, "plan": made}
+    return {**shown, "runs": TRIAL_RUNS, "form": form}
 
 
 def _asked(form: Form, cells: Cells, source: str) -> Asked:

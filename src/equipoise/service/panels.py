@@ -9,10 +9,11 @@ from typing import Any
 
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger.settings import Settings
 from equipoise.ledger.status import Proposal
 from equipoise.ledger.verify import Person
 
-__all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of"]
+__all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of", "proposed"]
 
 AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"))  # fmt: skip
@@ -140,6 +141,29 @@ DEEDS = {
 }
 
 
+PROPOSED = {
+    "budget": "to change the budget",
+    "concluded": "to conclude the audit",
+    "corrected": "to correct an outcome",
+    "erased": "to erase a person",
+    "limits": "to change the limits",
+    "resumed": "to resume the audit",
+}
+
+
+def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
+    """Return what somebody proposed, in plain words."""
+    words = PROPOSED.get(command, command)
+    if command == "budget":
+        cap = arguments["budget"]
+        words += f" to {'no limit' if cap is None else settings.money(cap)}"
+    if "person" in arguments:
+        words += f", person {arguments['person']:,}"
+    if "outcome" in arguments:
+        words += f", to {'good' if arguments['outcome'] else 'bad'}"
+    return f"{words}: {arguments['why']}" if arguments.get("why") else words
+
+
 @dataclass(frozen=True)
 class LogEntry:
     """Who did what: one event in plain words."""
@@ -164,7 +188,7 @@ def log_of(events: Iterable[Mapping[str, Any]], live: LiveAudit) -> list[LogEntr
             cap = data.get("budget")
             said.insert(0, "no cap" if cap is None else money(cap))
         if kind == "proposed":
-            said.insert(0, DEEDS[data["command"]])
+            said = [proposed(data["command"], data["arguments"], live.settings)]
         if kind == "verdict":
             said.insert(0, str(data["finding"]["verdict"]))
         deed = DEEDS.get(kind, kind.replace("_", " "))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from equipoise.errors import BadData, EquipoiseError, InvalidInput
+from equipoise.errors import EquipoiseError, InvalidInput
 
 ROWS = 100_000  # people in one upload
 HEADROOM = 3 << 30  # address space that engines reserve without using it
@@ -27,8 +27,11 @@ def _main() -> None:
         found: dict[str, Any] = {"found": _rows(job) if "rows" in job else _counts(job)}
     except MemoryError:
         return
-    except EquipoiseError as error:
-        found = {"error": str(error)}
+    except Exception as error:  # whatever a broken file does to its reader
+        if "Out of Memory" in str(error):  # of the engine, whose limit is smaller
+            return
+        ours = isinstance(error, EquipoiseError)
+        found = {"error": str(error) if ours else f"cannot read the table: {error}"}
     json.dump(found, sys.stdout)
 
 
@@ -84,16 +87,13 @@ def _table(path: str) -> tuple[list[str], list[list[str]]]:
         every = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
         header, cells = (every[0], every[1:]) if every else ([], [])
     else:
-        try:
-            engine: Any = duckdb.connect()
-            if path.endswith(".csv"):
-                table = engine.read_csv(path, header=True, all_varchar=True)
-            else:
-                table = engine.read_parquet(path)
-            header = list(table.columns)
-            cells = [[_text(cell) for cell in row] for row in table.fetchmany(ROWS + 1)]
-        except duckdb.Error as error:
-            raise BadData(f"cannot read the table: {str(error).splitlines()[0]}") from None
+        engine: Any = duckdb.connect()
+        if path.endswith(".csv"):
+            table = engine.read_csv(path, header=True, all_varchar=True)
+        else:
+            table = engine.read_parquet(path)
+        header = list(table.columns)
+        cells = [[_text(cell) for cell in row] for row in table.limit(ROWS + 1).fetchall()]
     if len(cells) > ROWS:
         raise InvalidInput(f"a table may hold at most {ROWS:,} people; send it in parts")
     return header, cells

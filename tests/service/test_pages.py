@@ -1,0 +1,222 @@
+"""What people do on the dashboard, form by form; ``tests/acceptance`` has it in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import httpx
+from study.serving import ASK, PAST, Served
+
+from equipoise.ledger import LiveAudit
+from equipoise.ledger.export import read_checkpoints
+from tests.service.attacking import form_key, log_in
+
+
+def key_of(browser: httpx.Client, audit: str) -> dict[str, str]:
+    return {"form_key": form_key(browser.get(f"/audits/{audit}").text)}
+
+
+def test_a_proposal_needs_a_choice(served: Served) -> None:
+    """d3163f9: the first button of the form was Approve, so Enter in 'Why not' approved."""
+    served.create("choice", budget=1000, approvals=["budget"])
+    number = served.result("choice", "set_budget", budget=5000, why="x", role="auditor")["number"]
+    browser = log_in(served, "approver")
+    page = browser.get("/audits/choice").text
+    task = page.partition('class="task"')[2].partition("</form>")[0]
+    assert task.count("<button") == 1  # Enter can press no other
+    assert 'action="/audits/choice/do/decide"' in task
+    assert " checked" not in task
+    form = {"form_key": form_key(page), "proposal": str(number), "why": "far too much"}
+    act, cap = "/audits/choice/do/decide", partial(served.as_("auditor").get, "/v1/audits/choice")
+    for choice in ({}, {"choice": ""}, {"choice": "maybe"}):
+        refused = browser.post(act, data={**form, **choice})
+        assert refused.status_code == 422
+        assert "choose whether to approve or to reject" in refused.text
+    assert cap().json()["cap"] == 1000
+    assert browser.post(act, data={**form, "choice": "reject"}).status_code == 303
+    assert cap().json()["cap"] == 1000
+    other = served.result("choice", "set_budget", budget=6000, why="x", role="auditor")["number"]
+    approved = browser.post(act, data={**form, "proposal": str(other), "choice": "approve"})
+    assert approved.status_code == 303
+    assert cap().json()["cap"] == 6000
+
+
+def test_what_cannot_be_undone_is_asked_twice(served: Served) -> None:
+    """d3163f9: Conclude was one of three buttons, and one click ended the audit for ever."""
+    served.create("final", approvals=["erased"], audit="adaptive", options={})
+    for person in ("late", "gone"):
+        served.result("final", "ask", person, **ASK)
+    served.result("final", "overdue", "late", role="auditor")
+    browser, act = log_in(served), "/audits/final/do"
+    form, events = key_of(browser, "final"), served.as_("auditor")
+
+    def last() -> str:
+        every = events.get("/v1/audits/final/events", params={"limit": 1000}).json()["events"]
+        return str(every[-1]["type"])
+
+    cases = {
+        "write_off": ({"person": "late"}, "highest cost is booked", "written_off"),
+        "erase": ({"person": "late"}, "Nobody will be able to tell", "proposed"),
+        "conclude": ({"why": "enough"}, "cannot be begun again", "verdict"),
+    }
+    for what, (said, words, event) in cases.items():
+        before = last()
+        asked = browser.post(f"{act}/{what}", data={**form, **said})
+        assert asked.status_code == 200
+        assert words in asked.text
+        assert last() == before
+        answer = browser.post(f"{act}/{what}", data={**form, **said, "sure": "yes"})
+        assert answer.status_code == 303, answer.text
+        assert last() == event
+        if what == "erase":  # the second person is asked twice as well
+            number = events.get("/v1/audits/final/status").json()["proposals"][0]["number"]
+            second = log_in(served, "approver")
+            choice = {"proposal": str(number), "choice": "approve", **key_of(second, "final")}
+            assert "Nobody will be able" in second.post(f"{act}/decide", data=choice).text
+            assert last() == event
+            done = second.post(f"{act}/decide", data={**choice, "sure": "yes"})
+            assert done.status_code == 303
+            assert last() == "erased"
+
+
+def test_a_checkpoint_is_a_file_that_verify_reads(served: Served, tmp_path: Path) -> None:
+    """d3163f9: the page said 'Done.'; the hash was in the server's tables and nowhere else."""
+    served.create("handed")
+    browser = log_in(served, "regulator")
+    answer = browser.post("/audits/handed/do/checkpoint", data=key_of(browser, "handed"))
+    assert "attachment" in answer.headers["content-disposition"]
+    file = tmp_path / "checkpoint.jsonl"
+    file.write_bytes(answer.content)
+    live = LiveAudit.open(served.settings.ledger, "handed")
+    assert read_checkpoints(file, live.row.uid) == [(1, live.checkpoint().hash)]
+    live.verify(read_checkpoints(file))
+    live.close_ledger()
+
+
+def test_a_verification_is_seen_on_the_page_when_it_is_done(served: Served) -> None:
+    """d3163f9: the request took as long as the verification; proxies gave up after a minute."""
+    served.create("checked")
+    browser = log_in(served)
+    answer = browser.post("/audits/checked/do/verify", data=key_of(browser, "checked"))
+    assert answer.status_code == 303
+    while "under way" in (page := browser.get("/audits/checked/live").text):
+        time.sleep(0.05)
+    assert "nothing was changed, up to event 1" in page
+
+
+def test_overrides_are_a_list_to_confirm(served: Served) -> None:
+    served.create("work")
+    people = [f"person {i}" for i in range(4)]
+    served.send("work", "ask", *people, **ASK)
+    browser, path = log_in(served), "/audits/work/work"
+    page = browser.get(path).text
+    assert "Today: 4" in page
+    form = {"form_key": form_key(page)}
+    ticked = {"execute": people[:2], "withdraw": people[2:3]}
+    answer = browser.post(path, data={**form, **ticked})
+    assert "3 rows: 3 new, 0 known before, 0 refused" in answer.text
+    states = served.as_("auditor").get("/v1/audits/work/status").json()["groups"]["B"]["states"]
+    assert states == {"EXECUTED": 2, "WITHDRAWN": 1, "RESERVED": 1}
+    both = browser.post(path, data={**form, "execute": people[3:], "withdraw": people[3:]})
+    assert both.status_code == 422
+    assert "Today: 1" in browser.get(path).text
+    other = log_in(served, "regulator")
+    mine = {"form_key": form_key(other.get(path).text), "execute": people[3:]}
+    assert other.post(path, data=mine).status_code == 403
+
+
+def test_tables_of_arrivals_and_outcomes(served: Served) -> None:
+    served.create("tables")
+    browser, path = log_in(served), "/audits/tables/upload"
+    form = key_of(browser, "tables")
+    table = "group,person,decision\nB,p1,denied\nB,p2,0\nnobody,p3,0\nA,p4,approved\nB,p5,maybe\n"
+    files = {"table": ("arrivals.csv", table.encode())}
+    shown = browser.post(path, data={**form, "what": "arrivals"}, files=files).text
+    assert "5 rows: 3 new, 0 known before, 2 refused" in shown
+    assert "Outcomes wanted: 2" in shown
+    assert "p3" in shown
+    files = {"table": ("outcomes.csv", b"person,outcome\np1,good\np2,0\np9,1\n")}
+    shown = browser.post(path, data={**form, "what": "outcomes"}, files=files).text
+    assert "3 rows: 2 new, 0 known before, 1 refused" in shown
+    again = browser.post(path, data={**form, "what": "outcomes"}, files=files).text
+    assert "3 rows: 0 new, 2 known before, 1 refused" in again
+    files = {"table": ("outcomes.csv", b"who,outcome\np1,1\n")}
+    refused = browser.post(path, data={**form, "what": "outcomes"}, files=files)
+    assert refused.status_code == 422
+    assert "no column &#39;person&#39;" in refused.text
+    assert browser.post(path, data={**form, "what": "outcomes"}).status_code == 422
+
+
+def test_people_are_found_by_pseudonym_and_deeds_by_time(served: Served) -> None:
+    served.create("found", budget=10_000, currency="EUR", decimals=2)
+    served.result("found", "ask", "sought/after", **ASK)
+    served.result("found", "set_budget", budget=20_000, why="more came", role="auditor")
+    browser = log_in(served)
+    form = {"form_key": form_key(browser.get("/audits/found/people").text)}
+    shown = browser.post("/audits/found/people", data={**form, "person": "sought/after"}).text
+    assert "<code>sought/after</code>" in shown
+    nobody = browser.post("/audits/found/people", data={**form, "person": "nobody"})
+    assert (nobody.status_code, "never asked about" in nobody.text) == (200, True)
+    log = browser.get("/audits/found/log").text
+    first, second = log.index("changed the budget"), log.index("reported an arrival")
+    assert first < second  # the latest first
+    assert "200.00 EUR; more came" in log
+    assert "auditor of all" in log
+    served.send("found", "ask", *map(str, range(120)), **ASK)
+    page = browser.get("/audits/found/log").text
+    assert "Earlier" in page
+    assert "began the audit" not in page
+    assert "began the audit" in browser.get("/audits/found/log?before=20").text
+
+
+def test_a_budget_is_asked_for(served: Served) -> None:
+    browser = log_in(served)
+    form = {"cells": json.dumps(PAST), "form_key": form_key(browser.get("/check").text)}
+    form |= {"name": "by page", "label": "100", "cents": "1", "currency": "EUR"}
+    refused = browser.post("/audits", data=form)
+    assert refused.status_code == 422
+    assert "&#39;budget&#39; is needed" in refused.text
+    assert 'value="by page"' in refused.text  # what was filled in is still there
+    for bad in ("-1", "1.234", "nan", "1e400", "inf", "many"):
+        assert browser.post("/audits", data={**form, "budget": bad}).status_code == 422
+    assert browser.post("/audits", data={**form, "budget": "5,000.50"}).status_code == 303
+    free = {**form, "name": "without limit", "no_cap": "1"}
+    assert browser.post("/audits", data=free).status_code == 303
+    caps = {a["name"]: a["cap"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]}
+    assert (caps["by page"], caps["without limit"]) == (500_050, None)
+
+
+def test_the_words_are_plain(served: Served) -> None:
+    served.create("words", audit="adaptive", options={})
+    browser = log_in(served)
+    first, page = browser.get("/").text, browser.get("/audits/words").text
+    assert "New audit" in first
+    assert "in progress" in first
+    assert "in progress" in page
+    for word in ("GO ON", "OPEN", "Take it along", "By hand", "Delta", "rehearse", "weighed"):
+        assert word not in first + page
+    served.result("words", "conclude", why="enough", role="auditor")
+    assert "undecided" in browser.get("/").text
+    assert "New audit" not in log_in(served, "regulator").get("/").text
+
+
+def test_a_server_that_is_told_to_end_while_it_starts_ends(tmp_path: Path) -> None:
+    """d3163f9: a worker killed while starting left its supervisor deaf to SIGTERM for a minute."""
+    program = "from equipoise.cli import app; app()"
+    line = [sys.executable, "-c", program, "serve", "--ledger", str(tmp_path / "l.db")]
+    for wait in (0.3, 1.5):
+        process = subprocess.Popen(
+            [*line, "--port", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(wait)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        assert not children.exists() or children.read_text() == ""  # there is no supervisor
+        os.kill(process.pid, signal.SIGTERM)
+        process.wait(60)

@@ -1,0 +1,112 @@
+"""Uploaded tables: what is small and swells is refused, what is large and honest is read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from study.postgres import in_memory
+from study.serving import ASK, Served, serving
+
+from equipoise.service import uploads
+from tests.profiles import quick
+from tests.service.attacking import form_key, log_in
+
+COLUMNS = {"group": "g", "decision": "d", "outcome": "o"}
+
+
+@pytest.fixture(scope="module")
+def limited() -> Iterator[Served]:
+    """A server that reads tables in 300 MB and 20 s."""
+    limits = {"read_memory": 300 << 20, "read_seconds": 20}
+    with TemporaryDirectory(dir=in_memory()) as directory, serving(directory, **limits) as server:
+        yield server
+
+
+def send(browser: httpx.Client, key: str, name: str, content: bytes) -> httpx.Response:
+    form = {"form_key": key, **COLUMNS}
+    return browser.post("/check", data=form, files={"table": (name, content)}, timeout=300.0)
+
+
+def swollen() -> bytes:
+    """Return a Parquet file of a few kilobytes that holds 400 GB of text."""
+    rows = 400_000
+    texts = pa.array(["A" * 1_000_000 + str(i) for i in range(8)])
+    places = pa.array(np.arange(rows, dtype=np.int32) % 8)
+    ones = pa.array(np.ones(rows, dtype=np.int8))
+    groups = pa.DictionaryArray.from_arrays(places, texts)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"g": groups, "d": ones, "o": ones}), sink, compression="zstd")
+    made: bytes = sink.getvalue().to_pybytes()
+    return made
+
+
+def test_a_small_file_that_swells_is_refused_and_holds_up_nobody(limited: Served) -> None:
+    """d3163f9 read such a file in a thread of the server, which took 4 GB and more."""
+    limited.create("meanwhile")
+    content = swollen()
+    assert len(content) < 50_000
+    browsers = [log_in(limited, role) for role in ("auditor", "approver", "regulator")]
+    keys = [form_key(browser.get("/check").text) for browser in browsers]
+    with ThreadPoolExecutor(9) as threads:
+        sent = [threads.submit(send, browsers[i % 3], keys[i % 3], "x.parquet", content)
+                for i in range(9)]  # fmt: skip
+        for i in range(20):
+            assert limited.send("meanwhile", "ask", str(i), **ASK).status_code == 200
+        answers = [one.result() for one in sent]
+    # One at a time per person: whoever sends another meanwhile is told to wait.
+    assert {answer.status_code for answer in answers} <= {422, 503}
+    refused = [answer for answer in answers if answer.status_code == 422]
+    assert len(refused) >= 3
+    assert all("takes more than 300 MB or 20 s" in answer.text for answer in refused)
+    peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+    assert int(peak) < 3 << 20  # kilobytes; the server is a thread of this process
+
+
+def test_a_table_that_takes_for_ever_is_given_up(limited: Served) -> None:
+    browser = log_in(limited)
+    key, rows = form_key(browser.get("/check").text), 30_000_000
+    table = pa.table({name: pa.array(np.zeros(rows, dtype=np.int8)) for name in "gdo"})
+    texts = {name: table[name].cast(pa.string()).dictionary_encode() for name in "gdo"}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(texts), sink, compression="zstd")
+    answer = send(browser, key, "long.parquet", sink.getvalue().to_pybytes())
+    assert answer.status_code in (200, 422)  # read in time, or given up; never left hanging
+
+
+def test_the_reader_has_limits_of_its_own() -> None:
+    limits = "[resource.getrlimit(k)[0] for k in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]"
+    words = f"m['_limit'](300 << 20, 20, '/tmp'); print({limits})"
+    program = f"import resource, runpy, sys; m = runpy.run_path(sys.argv[1]); {words}"
+    reader = Path(uploads.__file__).with_name("table_reader.py")
+    line = [sys.executable, "-c", program, str(reader)]
+    done = subprocess.run(line, capture_output=True, check=True, text=True)
+    assert json.loads(done.stdout) == [20, 600 << 20]
+
+
+@pytest.mark.parametrize("megabytes", quick([5], full=[200]))
+def test_a_large_honest_file_is_read(served: Served, megabytes: int) -> None:
+    rng, rows = np.random.default_rng(0), 21_500 * megabytes
+    decision, outcome = rng.integers(0, 2, rows), rng.integers(0, 2, rows)
+    group = rng.integers(0, 2, rows)
+    lines = (
+        f"{i},applicant {i * 7919 % 1_000_003:>12},street {i % 977:>8},{'AB'[group[i]]},"
+        f"{decision[i]},{outcome[i] if decision[i] else ''}\n"
+        for i in range(rows)
+    )
+    content = ("id,name,address,g,d,o\n" + "".join(lines)).encode()
+    assert len(content) >= megabytes << 20
+    browser = log_in(served)
+    answer = send(browser, form_key(browser.get("/check").text), "honest.csv", content)
+    assert answer.status_code == 200, answer.text[:2000]
+    assert f"2 groups, {rows:,} people" in answer.text
