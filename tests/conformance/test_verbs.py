@@ -66,7 +66,7 @@ def test_what_is_carried_out_is_answered_as_it_was(begin: Begin) -> None:
     assert audit.withdraw("q").state == "WITHDRAWN"
     status = audit.status()
     assert (status.spent, status.reserved, status.people) == (105, 0, 2)
-    assert audit.erase("q").state == "ERASED"
+    assert audit.erase("q").state == "UNLINKED"  # until the files are scrubbed
     assert audit.person("q") is None
     assert audit.person("p") is not None
 
@@ -106,6 +106,8 @@ def test_decisions_about_the_audit(begin: Begin) -> None:
     audit = begin(budget=1000)
     assert audit.pause("holidays", key="k-1").state == "PAUSED"
     assert audit.resume("back", key="k-2").state == "RESUMED"
+    late = audit.pause("holidays", key="k-1")  # a duplicate that comes late is no new decision
+    assert (late.state, late.repeated) == ("PAUSED", True)
     assert audit.status().paused is None
     assert audit.set_budget(5000, "more").state == "BUDGET"
     assert audit.set_limits(7, {"A": 3}, why="few").state == "LIMITS"

@@ -15,7 +15,7 @@ import httpx
 from study.serving import ASK, PAST, Served
 
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.export import read_checkpoints
+from equipoise.ledger.proof import read_checkpoints
 from tests.service.attacking import form_key, log_in
 
 
