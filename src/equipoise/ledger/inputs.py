@@ -8,9 +8,8 @@ that reads JSON can hold.
 from __future__ import annotations
 
 import getpass
-import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,7 +23,6 @@ __all__ = [
     "name",
     "system_user",
     "text",
-    "vector",
     "whole",
 ]
 
@@ -87,19 +85,6 @@ def count(what: str, value: object) -> int:
     if type(value) is not int or not 1 <= value < LIMIT:
         raise InvalidInput(f"{what!r} must be a whole number >= 1; got {_shown(value)}")
     return value
-
-
-def vector(person: object, features: Sequence[float] | None) -> tuple[float, ...] | None:
-    """Return features as finite numbers."""
-    if features is None:
-        return None
-    try:
-        found = tuple(float(x) for x in features)
-    except (TypeError, ValueError):
-        found = (math.nan,)
-    if not found or not all(math.isfinite(x) for x in found):
-        raise InvalidInput(f"'features' of person {person!r} must be finite numbers")
-    return found
 
 
 def group_names(groups: Iterable[str]) -> dict[str, str]:

@@ -42,8 +42,8 @@ class EvidencePoint(JsonValue):
 class RequestLog:
     """The log of one audit as rows of small numbers, and the audit that it leads to.
 
-    ``ready`` says whether the audit object is at hand. It is not after a corrected answer or a new
-    cap; then :attr:`audit` replays the log, which takes as long as the log is long.
+    ``ready`` says whether the audit object is at hand. It is not after a new cap, nor after a
+    corrected answer that the audit cannot take in place; then :attr:`audit` replays the log, which takes as long as the log is long.
     """
 
     def __init__(self, settings: Settings, log: list[list[Any]] | None = None) -> None:
@@ -128,7 +128,10 @@ class RequestLog:
     def corrected(self, ticket: Ticket, outcome: int) -> None:
         """Enter another outcome of a request that was settled."""
         self.log.append([CORRECTED, ticket.number, outcome])
-        self.forget()
+        if self._audit is not None and self._audit.correctable:
+            self._audit.restore([Step("corrected", ticket, outcome)])
+        else:
+            self.forget()
 
     def set_cap(self, cap: int | None) -> None:
         """Go on as if the cap had been this one from the beginning."""

@@ -82,38 +82,6 @@ FIRST_STATES = {"NOTHING": _S.SKIPPED, "SCORE_ONLY": _S.SCORE_ONLY, "LABEL": _S.
 _ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _FACTS = "person group decision want was request hold place? before? known?"
-# What each kind of event holds; a question mark says that it may be missing.
-FIELDS = {
-    "asked": "person who group decision want hold request why place? drawn? ended? closed? "
-    "observation?",
-    "executed": _FACTS,
-    "revealed": f"{_FACTS} cost overrun outcome",
-    "noted": f"{_FACTS} outcome",
-    "withdrawn": _FACTS,
-    "overdue": _FACTS,
-    "written_off": f"{_FACTS} cost overrun",
-    "corrected": f"{_FACTS} cost? overrun? outcome reason proposal?",
-    "conflict": f"{_FACTS} told",
-    "erased": f"{_FACTS} proposal?",
-    "scrubbed": "erased",
-    "concluded": "why proposal?",
-    "paused": "why",
-    "resumed": "why proposal?",
-    "budget": "budget before why proposal?",
-    "limits": "max_in_flight max_in_flight_groups why proposal?",
-    "upgraded": "edition before software why proposal?",
-    "proposed": "command arguments",
-    "rejected": "proposal why",
-    "verdict": "finding supersedes",
-}
-_KEYS = {
-    kind: (
-        {name for name in names.split() if not name.endswith("?")},
-        {name.rstrip("?") for name in names.split()},
-    )
-    for kind, names in FIELDS.items()
-}
-
 Data = Mapping[str, Any]
 Event = Mapping[str, Any]
 
@@ -127,18 +95,18 @@ class Person:
     """One person as of now: a row of the ledger's table, and what events change."""
 
     number: int  # in order of arrival, from 1; stands for the person in the chain
-    person: str | None  # the pseudonym; None once erased, and where only events are known
-    salt: str | None
-    who: str
     group_name: str
     decision: int
     want: str
     state: str
-    why: str
     request: int | None  # place in request order, None if the audit was not consulted
-    place: int | None  # place among the group's approved people
     hold: int
-    asked: str
+    place: int | None = None  # place among the group's approved people
+    person: str | None = None  # the pseudonym; None once erased, and where only events are known
+    salt: str | None = None
+    who: str = ""
+    why: str = ""
+    asked: str = ""
     drawn: int | None = None  # whether the lottery drew them, where there is one
     draw: int | None = None  # the number drawn for an audit that uses scores
     paid: int = 0
@@ -424,7 +392,7 @@ class Books:
                 raise ValueError(f"an event of another audit, {event['audit']}")
             if kind not in RULES:
                 raise ValueError(f"unknown type of event {kind!r}")
-            needed, allowed = _KEYS[kind]
+            rule, needed, allowed = RULES[kind]
             if not needed <= set(data) <= allowed:
                 wrong = sorted((needed - set(data)) | (set(data) - allowed))
                 raise ValueError(f"{kind!r} must not lack or add {', '.join(wrong)}")
@@ -432,7 +400,7 @@ class Books:
                 self._check_approval(kind, data, event["actor"])
             elif "proposal" in data and kind != "rejected":
                 raise ValueError(f"{kind!r} needs no approval in this audit")
-            person = RULES[kind](self, data, event)
+            person = rule(self, data, event)
             if "proposal" in data:
                 self.proposals.pop(data["proposal"])
                 about = [kind, data.get("person"), data.get("why", "")]
@@ -478,21 +446,9 @@ class Books:
             for state, count in group.states.items():
                 states[state] = states.get(state, 0) + count
         return Proof(
-            audit=self.uid,
-            name=settings["name"],
-            events=head.seq,
-            head=head.hash,
-            time=head.time,
-            cap=head.cap,
-            spent=head.spent,
-            reserved=head.reserved,
-            overrun=head.overrun,
-            currency=settings["currency"],
-            decimals=settings["decimals"],
-            states=states,
-            erased=self.erased,
-            verdict=self.verdict,
-            edition=self.edition,
+            *(self.uid, settings["name"], head.seq, head.hash, head.time, head.cap),
+            *(head.spent, head.reserved, head.overrun, settings["currency"], settings["decimals"]),
+            *(states, self.erased, self.verdict, self.edition),
         )
 
     def require_seed(self, seed: str) -> None:
@@ -576,18 +532,10 @@ class Books:
         self._check_reason(data)
         state, drawn = FIRST_STATES[want], data.get("drawn")
         person = Person(
-            number=data["person"],
-            person=None,
-            salt=None,
+            *(self.arrived + 1, group, decision, want, state, data["request"], data["hold"]),
+            data.get("place"),
             who=data["who"],
-            group_name=group,
-            decision=decision,
-            want=want,
-            state=state,
             why=data["why"],
-            request=data["request"],
-            place=data.get("place"),
-            hold=data["hold"],
             asked=event["time"],
             drawn=None if drawn is None else int(drawn),
             draw=None if record is None else record["draw"],
@@ -778,19 +726,8 @@ class Books:
         """Return a person as an event describes them: enough for its rule."""
         paid, overrun = data.get("before", (0, 0))
         return Person(
-            number=data["person"],
-            person=None,
-            salt=None,
-            who="",
-            group_name=data["group"],
-            decision=data["decision"],
-            want=data["want"],
-            state=data["was"],
-            why="",
-            request=data["request"],
-            place=data.get("place"),
-            hold=data["hold"],
-            asked="",
+            *(data["person"], data["group"], data["decision"], data["want"], data["was"]),
+            *(data["request"], data["hold"], data.get("place")),
             paid=paid,
             overrun=overrun,
             outcome=data.get("known"),
@@ -874,28 +811,42 @@ PLAIN = (
 )
 """Attributes of the books that a snapshot holds as they are."""
 
-RULES: dict[str, Callable[[Books, Data, Event], Person | None]] = {
-    "asked": Books._asked,
-    "executed": Books._executed,
-    "revealed": Books._revealed,
-    "noted": Books._noted,
-    "withdrawn": Books._withdrawn,
-    "overdue": Books._overdue,
-    "written_off": Books._written_off,
-    "corrected": Books._corrected,
-    "conflict": Books._conflict,
-    "erased": Books._erased,
-    "scrubbed": Books._scrubbed,
-    "concluded": Books._concluded,
-    "paused": Books._paused,
-    "resumed": Books._resumed,
-    "budget": Books._budget,
-    "limits": Books._change_limits,
-    "upgraded": Books._upgraded,
-    "proposed": Books._proposed,
-    "rejected": Books._rejected,
-    "verdict": Books._verdict,
+Rule = Callable[[Books, Data, Event], Person | None]
+# What each kind of event does, and what it holds; a question mark says that it may be missing.
+_TABLE: dict[str, tuple[Rule, str]] = {
+    "asked": (
+        Books._asked,
+        "person who group decision want hold request why place? drawn? ended? closed? observation?",
+    ),
+    "executed": (Books._executed, _FACTS),
+    "revealed": (Books._revealed, f"{_FACTS} cost overrun outcome"),
+    "noted": (Books._noted, f"{_FACTS} outcome"),
+    "withdrawn": (Books._withdrawn, _FACTS),
+    "overdue": (Books._overdue, _FACTS),
+    "written_off": (Books._written_off, f"{_FACTS} cost overrun"),
+    "corrected": (Books._corrected, f"{_FACTS} cost? overrun? outcome reason proposal?"),
+    "conflict": (Books._conflict, f"{_FACTS} told"),
+    "erased": (Books._erased, f"{_FACTS} proposal?"),
+    "scrubbed": (Books._scrubbed, "erased"),
+    "concluded": (Books._concluded, "why proposal?"),
+    "paused": (Books._paused, "why"),
+    "resumed": (Books._resumed, "why proposal?"),
+    "budget": (Books._budget, "budget before why proposal?"),
+    "limits": (Books._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
+    "upgraded": (Books._upgraded, "edition before software why proposal?"),
+    "proposed": (Books._proposed, "command arguments"),
+    "rejected": (Books._rejected, "proposal why"),
+    "verdict": (Books._verdict, "finding supersedes"),
 }
+RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
+    kind: (
+        rule,
+        {name for name in names.split() if not name.endswith("?")},
+        {name.rstrip("?") for name in names.split()},
+    )
+    for kind, (rule, names) in _TABLE.items()
+}
+"""Kind of event -> its rule, what it must hold, and what it may hold."""
 _FACT_NAMES = [name.rstrip("?") for name in _FACTS.split()]
 
 

@@ -284,33 +284,14 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         return self._happens("executed", row)
 
-    def _withdraw(self, command: do.Withdraw) -> Reply:
-        row = self._row(command.person)
-        if row.state == PersonState.WITHDRAWN:
+    def _move(self, command: do.Withdraw | do.MarkOverdue | do.WriteOff) -> Reply:
+        """Carry out what takes a person from certain states to another one."""
+        row, (kind, sources, target, rule) = self._row(command.person), MOVES[type(command)]
+        if row.state == target:
             return _reply(row, repeated=True)
-        if row.state != PersonState.RESERVED:
-            raise ProtocolError(
-                f"person {row.person!r} is {row.state}; only a RESERVED request can be withdrawn"
-            )
-        return self._happens("withdrawn", row)
-
-    def _mark_overdue(self, command: do.MarkOverdue) -> Reply:
-        row = self._row(command.person)
-        if row.state == PersonState.OVERDUE:
-            return _reply(row, repeated=True)
-        if row.state not in (PersonState.RESERVED, PersonState.EXECUTED):
-            raise ProtocolError(f"person {row.person!r} is {row.state} and cannot be overdue")
-        return self._happens("overdue", row)
-
-    def _write_off(self, command: do.WriteOff) -> Reply:
-        row = self._row(command.person)
-        if row.state == PersonState.WRITTEN_OFF:
-            return _reply(row, repeated=True)
-        if row.state != PersonState.OVERDUE:
-            raise ProtocolError(
-                f"person {row.person!r} is {row.state}; only an OVERDUE request can be written off"
-            )
-        return self._happens("written_off", row, row.hold)
+        if row.state not in sources:
+            raise ProtocolError(f"person {row.person!r} is {row.state}{rule}")
+        return self._happens(kind, row, row.hold if kind == "written_off" else None)
 
     def _correct(self, command: do.Correct) -> Reply:
         row, outcome = self._row(command.person), command.outcome
@@ -530,9 +511,9 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
     do.Ask: (W._ask, ("asked",)),
     do.Tell: (W._tell, ("revealed", "noted")),
     do.Execute: (W._execute, ("executed",)),
-    do.Withdraw: (W._withdraw, ("withdrawn",)),
-    do.MarkOverdue: (W._mark_overdue, ("overdue",)),
-    do.WriteOff: (W._write_off, ("written_off",)),
+    do.Withdraw: (W._move, ("withdrawn",)),
+    do.MarkOverdue: (W._move, ("overdue",)),
+    do.WriteOff: (W._move, ("written_off",)),
     do.Correct: (W._correct, ("corrected",)),
     do.Erase: (W._erase, ("erased",)),
     do.Scrubbed: (W._scrubbed, ("scrubbed",)),
@@ -546,3 +527,20 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
     do.Reject: (W._reject, ("rejected",)),
 }
 """Command -> what carries it out, and the events that it may lead to."""
+
+_S = PersonState
+MOVES: dict[type, tuple[str, tuple[PersonState, ...], PersonState, str]] = {
+    do.Withdraw: (
+        *("withdrawn", (_S.RESERVED,), _S.WITHDRAWN),
+        "; only a RESERVED request can be withdrawn",
+    ),
+    do.MarkOverdue: (
+        *("overdue", (_S.RESERVED, _S.EXECUTED), _S.OVERDUE),
+        " and cannot be overdue",
+    ),
+    do.WriteOff: (
+        *("written_off", (_S.OVERDUE,), _S.WRITTEN_OFF),
+        "; only an OVERDUE request can be written off",
+    ),
+}
+"""Command -> its event, the states that it may find a person in, the one that follows, the rule."""
