@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -251,6 +252,42 @@ def test_statistics_are_never_rebuilt_while_others_wait(
     assert max(length for length, _ in found) > 60
     assert all(length == 1 for length, in_transaction in found if in_transaction)
     live.verify()
+
+
+def test_an_adaptive_audit_takes_a_correction_in_place(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(ledger, audit="adaptive")
+    run(live, 120, share_told=0.8)
+    found = counting_replays(monkeypatch, live)
+    for row in live.people(states=("REVEALED",))[:5]:
+        live.correct(row.person, 1 - row.outcome, "typo")
+    live.ask("next", "A", 0)
+    assert found
+    assert all(length == 1 for length, _ in found)  # nobody waits for a rebuild
+    live.verify()
+
+
+def test_a_handle_that_has_seen_more_than_the_ledger_holds_stops(ledger: str) -> None:
+    live = create(ledger)
+    run(live, 10)
+    live.close_ledger()
+    for end in ("", "-wal", "-shm"):
+        if Path(ledger + end).exists():
+            shutil.copy(ledger + end, f"{ledger}.replica{end}")
+    run(live, 20)
+    seen, behind = live.checkpoint().seq, LiveAudit.open(f"{ledger}.replica", "loans")
+    live._store.close()
+    live._store.url = f"{ledger}.replica"  # as if the address led to another machine now
+    live._store.path = Path(live._store.url)
+    for call in (lambda: live.ask("x", "A", 0), live.status):
+        with pytest.raises(
+            LedgerError, match=rf"seen event {seen} .* ends at event {behind.checkpoint().seq} "
+        ):
+            call()
+    assert behind.person("x") is None
+    behind.ask("x", "A", 0)  # whoever opens it anew has accepted the loss
+    behind.verify()
 
 
 def test_a_writer_killed_between_a_correction_and_its_verdict_leaves_an_honest_ledger(

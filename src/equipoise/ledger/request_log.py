@@ -43,7 +43,8 @@ class RequestLog:
     """The log of one audit as rows of small numbers, and the audit that it leads to.
 
     ``ready`` says whether the audit object is at hand. It is not after a new cap, nor after a
-    corrected answer that the audit cannot take in place; then :attr:`audit` replays the log, which takes as long as the log is long.
+    corrected answer that the audit cannot take in place; then :attr:`audit` restores it from the
+    log, which takes as long as the log is long.
     """
 
     def __init__(self, settings: Settings, log: list[list[Any]] | None = None) -> None:
