@@ -16,7 +16,6 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 
 import equipoise as eq
-from equipoise.evidence import Staircase
 from equipoise.rates import RATES
 from equipoise.simulation import run
 
@@ -124,12 +123,9 @@ def staircase() -> Figure:
             told += _label_somebody(audit, rng)
         _paint_regions(axis, faint=True)
         assert audit.evidence is not None
-        for staircases, colour in (
-            (audit.evidence.unfair_set, UNFAIR),
-            (audit.evidence.fair_set, FAIR),
-        ):
-            for cells in staircases:
-                _paint_cells(axis, cells, colour)
+        unfair, fair = audit.evidence.standing()
+        for (low, high, _), colour in ((unfair, UNFAIR), *((each, FAIR) for each in fair)):
+            _paint_cells(axis, *(ends[:, _a_first(audit)] for ends in (low, high)), colour)
         axis.plot([WORLD.r["B"]], [WORLD.r["A"]], "o", color=INK, markersize=4)
         verdict = "" if audit.finding is None else f": {audit.finding.verdict}"
         axis.set_title(f"{told} labels{verdict}", fontsize=9)
@@ -150,7 +146,7 @@ def evidence() -> Figure:
             if audit.finding is None:
                 against.append(_least_evidence(audit))
         assert audit.evidence is not None
-        goal = float(np.log(audit.evidence.fair_set[0].bar))
+        goal = float(np.log(audit.evidence._against_fair.bar))
         axis.plot(range(len(against)), against, color=INK, alpha=0.6, linewidth=1)
         axis.plot([len(against)], [goal], "o", color=UNFAIR, markersize=4)
     axis.axhline(goal, color=UNFAIR, linewidth=1)
@@ -199,8 +195,11 @@ def _paint_regions(axis: Axes, *, faint: bool = False) -> None:
     axis.set_aspect("equal")
 
 
-def _paint_cells(axis: Axes, cells: Staircase, colour: str) -> None:
-    low, high, _ = cells.standing(10**6)
+def _a_first(audit: eq.AdaptiveAudit) -> list[int]:
+    return [audit.groups.index(group) for group in ("A", "B")]
+
+
+def _paint_cells(axis: Axes, low: np.ndarray, high: np.ndarray, colour: str) -> None:
     if not len(low):
         return
     outlines = []
@@ -221,10 +220,9 @@ def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:
 
 
 def _least_evidence(audit: eq.AdaptiveAudit) -> float:
-    weighing = audit.evidence
-    assert weighing is not None
-    _, _, missing = weighing.fair_set[0].standing(10**6)
-    return float(np.log(weighing.fair_set[0].bar) - missing.max())
+    assert audit.evidence is not None
+    _, ((_, _, missing),) = audit.evidence.standing()
+    return float(np.log(audit.evidence._against_fair.bar) - missing.max())
 
 
 def _mean_of_prefix(outcome: np.ndarray, known: np.ndarray) -> float:

@@ -13,44 +13,25 @@ from numpy.typing import NDArray
 from scipy.special import betaln, xlog1py, xlogy
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.evidence import Staircase, Weighing
-from equipoise.evidence.staircase import Block, Kind
+from equipoise.evidence import Evidence, NullCells
+from equipoise.evidence.null_cells import Cells
 
 Array = NDArray[np.float64]
 
-MOST_NATS = 300.0  # more than any threshold, less than overflow
 
+class BetaCells(NullCells):
+    """The same cells, refuted by the mixture's least value over each: one bet per cell."""
 
-class BetaStaircase(Staircase):
-    """The same cells, refuted by the mixture's least value over each."""
-
-    def __init__(self, like: Staircase) -> None:
+    def __init__(self, like: NullCells) -> None:
         vars(self).update(vars(like))
-        self.ones, self.zeros = np.zeros(self.low.shape[1]), np.zeros(self.low.shape[1])
 
-    @property
-    def evidence(self) -> Array:
-        ones, zeros = self.ones, self.zeros
-        lam = np.clip(ones / np.maximum(ones + zeros, 1.0), self.low, self.high)
-        mixture = betaln(ones + 0.5, zeros + 0.5) - betaln(0.5, 0.5)
-        log = (mixture - xlogy(ones, lam) - xlog1py(zeros, -lam)).sum(axis=1)
-        return np.asarray(np.exp(np.minimum(log, MOST_NATS)))
-
-    def update(self, kind: Kind) -> None:
-        group, low, high = kind
-        if low != high:
+    def log_wealth(self, counts: Array, cells: Cells) -> Array:
+        if counts[..., 2].any():
             raise ValueError("the comparison is for labels that all come")
-        (self.ones if low else self.zeros)[group] += 1
-        self._refute(self.evidence >= self.bar)
-        if not self.refuted:
-            self._drop_refuted()
-
-    def update_block(self, block: Block) -> int:
-        for place, kind in enumerate(block.kinds(np.arange(len(block)))):
-            if self.refuted:
-                return place
-            self.update(kind)
-        return len(block) if self.refuted else len(block) + 1
+        zeros, ones = counts[..., None, :, 0], counts[..., None, :, 1]
+        lam = np.clip(ones / np.maximum(ones + zeros, 1.0), self.low[cells], self.high[cells])
+        mixture = betaln(ones + 0.5, zeros + 0.5) - betaln(0.5, 0.5)
+        return (mixture - xlogy(ones, lam) - xlog1py(zeros, -lam)).sum(axis=-1)[..., None]
 
 
 class BetaAudit(AdaptiveAudit):
@@ -58,10 +39,10 @@ class BetaAudit(AdaptiveAudit):
 
     name = "beta mixture"
 
-    def _start(self) -> Weighing:
+    def _start(self) -> Evidence:
         if len(self.cells) != 2:
             raise ValueError("the comparison is for two groups")
-        weighing = super()._start()
-        weighing.unfair_set = [BetaStaircase(s) for s in weighing.unfair_set]
-        weighing.fair_set = [BetaStaircase(s) for s in weighing.fair_set]
-        return weighing
+        evidence = super()._start()
+        for against in (evidence._against_unfair, evidence._against_fair):
+            against.covers = tuple(BetaCells(cells) for cells in against.covers)
+        return evidence

@@ -156,15 +156,15 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     finding = audit.conclude()
     right = case.question.truth(case.world.difference(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE
-    weighing, r = audit.evidence, np.array([case.world.r[group] for group in audit.cells.groups])
-    assert weighing is not None
+    evidence, r = audit.evidence, np.array([case.world.r[group] for group in audit.groups])
+    assert evidence is not None
     return {
         "cost": audit.cost,
         "labels": audit.labels,
         "looks": audit.labels + audit.features,
         "wrong": float(not inconclusive and finding.verdict not in right),
         "inconclusive": float(inconclusive),
-        "bias": float((weighing.ones - r * weighing.told).sum()),
+        "bias": float((evidence.ones - r * evidence.told).sum()),
     }
 
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 import equipoise as eq
+from equipoise.evidence import UNKNOWN, WrongAnswers
 from equipoise.evidence.bets import unfair_sizes
-from equipoise.evidence.corners import level_cells
-from equipoise.evidence.staircase import OUT, Bets
-from equipoise.evidence.wrong_answers import FINENESS
+from equipoise.evidence.null_cells import _level_cells
+from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict, Want
 from equipoise.rates import clopper_pearson
@@ -137,17 +137,15 @@ def with_foresight(
         outcomes.append(int(rng.random() < r[group]))
         evidence.request(group)
         if number >= pilot:
-            evidence.note(number, outcomes[-1])
-            evidence._keep_up()
+            evidence.record(number, outcomes[-1])
+            evidence._replan_if_due()
     for pattern in _patterns(np.array(outcomes, dtype=bool), pilot, k):
         trial = deepcopy(evidence)
-        del trial.unfair_set[1:]
-        trial.unfair_set[0].bar = np.inf  # a right verdict does not stop the opponent
+        trial._against_unfair.bar = np.inf  # a right verdict does not stop the opponent
         for number, tell in enumerate(pattern.tolist()):
-            trial.note(number, outcomes[number] if tell else OUT)
-        trial._count_settled()
-        if trial.verdict is Verdict.UNFAIR:
-            audit._finding = audit._decided(trial.verdict)
+            trial.record(number, outcomes[number] if tell else UNKNOWN)
+        if trial.advance(replan=False) is Verdict.UNFAIR:
+            audit._finding = audit._decided(Verdict.UNFAIR)
             return
 
 
@@ -189,40 +187,40 @@ class Blind:
     def __init__(self, groups: int) -> None:
         self.groups, self.pilot = groups, 5 * groups
         (bands,) = bands_from_past(fair_world(2).past(), QUESTION.metric, None).values()
-        step = FINENESS * QUESTION.epsilon
-        cells = level_cells(list(bands.values()), False, QUESTION.gamma, step)
-        self._bets = Bets.at(
-            cells.corners[0], QUESTION.epsilon * np.asarray(unfair_sizes(QUESTION.epsilon))
-        )
+        rates = (tuple(bands.values()),)
+        wrong = WrongAnswers(rates, rates, QUESTION.gamma, QUESTION.epsilon, 1.0, 1.0)
+        sizes = QUESTION.epsilon * np.asarray(unfair_sizes(QUESTION.epsilon))
+        self._cells = _level_cells(wrong, rates[0], sizes)
 
     def says_unfair(self, outcomes: Ints) -> bool:
-        """Count outcomes of groups that come in turn, OUT for who is silent."""
+        """Count outcomes of groups that come in turn, UNKNOWN for who is silent."""
         early = outcomes[: self.pilot].reshape(-1, self.groups)
         ones, zeros = (early == 1).sum(axis=0), (early == 0).sum(axis=0)
         seen = (ones + 0.5) / (ones + zeros + 1.0)
         a, b = int(seen.argmax()), int(seen[::-1].argmin())
         b = self.groups - 1 - b  # where all look alike, two different ones
         later = outcomes[self.pilot :]
-        stake = self._bets.stake / self._bets.stake.sum(axis=1, keepdims=True)
-        standing = np.ones(len(stake), dtype=bool)
-        for number, outcome in enumerate(later.tolist()):
-            if number % self.groups in (a, b):
-                zero, one = self._bets.factors[2 * (number % self.groups == b) :][:2]
-                stake *= np.minimum(zero, one) if outcome == OUT else one if outcome else zero
-                standing &= stake.sum(axis=1) < 1.0 / QUESTION.delta
-        return not standing.any()
+        group = np.arange(len(later)) % self.groups
+        counts = np.zeros((len(later), 2, 3))
+        for side, own in enumerate((a, b)):
+            mine = group == own
+            counts[mine, side, later[mine]] = 1.0
+        wealth = self._cells.log_wealth(counts.cumsum(axis=0), slice(None))
+        half = wealth.shape[-1] // 2  # the bets on a above b, with all of the stake
+        found = value_of(wealth[..., :half]) / np.exp(self._cells.log_stake[:, :half]).sum(axis=1)
+        return bool((found >= 1.0 / QUESTION.delta).any(axis=0).all())
 
     def meets(self, opponent: str, labels: int, rng: np.random.Generator) -> bool:
         """Say whether an opponent gets UNFAIR where all groups are alike."""
         outcomes = (rng.random(labels) < fair_world(2).r["g0"]).astype(np.intp)
         if opponent == FORESIGHT:
             return any(
-                self.says_unfair(np.concatenate([np.where(tell, early, OUT), later]))
+                self.says_unfair(np.concatenate([np.where(tell, early, UNKNOWN), later]))
                 for early, later in [np.split(outcomes, [self.pilot])]
                 for tell in _patterns(outcomes.astype(bool), self.pilot, self.groups)
             )
         hidden = (outcomes == 1) & (rng.random(labels) < 0.5)
-        return self.says_unfair(np.where(hidden, OUT, outcomes))
+        return self.says_unfair(np.where(hidden, UNKNOWN, outcomes))
 
 
 # -- runs -----------------------------------------------------------------------------------------

@@ -105,8 +105,9 @@ class ArrivalOrder(AdaptiveAudit):
 
     def _take_in(self, answer: Answer) -> None:
         if self._finding is None and self.evidence is not None and answer.outcome is not None:
-            self.evidence.count(self._index[answer.ticket.group], answer.outcome)
-            self._finding = self._after_labels()
+            number = self.evidence.request(self._index[answer.ticket.group])
+            self.evidence.record(number, answer.outcome)
+            self._look()
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:

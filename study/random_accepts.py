@@ -10,6 +10,7 @@ shows that the harness would notice.
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from rich.progress import Progress
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells
+from equipoise.evidence import Evidence
 from equipoise.history.past import Past
 from equipoise.simulation.loop import InBlocks, let_come
 from equipoise.worlds import CellWorld
@@ -41,13 +43,16 @@ CASES = {
 class FileOrder(AdaptiveAudit):
     """Takes the programme's outcomes as a file sorted by outcome has them: good ones last."""
 
-    def _take_random_accepts(self) -> None:
-        rows = [(g, y) for y in (0, 1) for g, c in enumerate(self.cells.values())
-                for _ in range(int((c.random_accepts or (0, 0))[1 - y]))]  # fmt: skip
-        for group, outcome in rows:
-            if self._finding is None:
-                self._evidence().count(group, outcome)
-                self._finding = self._after_labels()
+    def _start(self) -> Evidence:
+        evidence = super()._start()
+        counts = evidence.random_accepts.astype(int)
+        evidence.set_random_accepts(np.zeros(counts.shape))
+        for outcome, group in product((0, 1), range(len(counts))):
+            for _ in range(counts[group, outcome]):
+                if evidence.verdict is None:
+                    evidence.record(evidence.request(group), outcome)
+                    evidence.advance()
+        return evidence
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +79,7 @@ def run(options: argparse.Namespace) -> Group:
             world = RandomAccepts(edge.world, SHARE)
             seeds = np.random.SeedSequence(options.seed).spawn(options.runs)
             kinds: list[tuple[type[AdaptiveAudit], str, int]] = [
-                (AdaptiveAudit, "at random", options.runs)
+                (AdaptiveAudit, "as one block", options.runs)
             ]
             if edge.truth == "UNFAIR":  # failures first look alike in every group: FAIR
                 kinds += [(FileOrder, "as the file has them", max(10, options.runs // 10))]

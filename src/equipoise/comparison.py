@@ -1,7 +1,8 @@
-"""How two groups' rates are compared: by their difference, or by their ratio."""
+"""How groups' rates are compared: by their difference or ratio; which unknowns a rate allows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,9 +10,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from equipoise.rates import Band
+
     Array = NDArray[np.float64]
 
-__all__ = ["GapScale"]
+__all__ = ["GapScale", "box_between"]
 
 Number = TypeVar("Number", float, "Array")
 
@@ -70,3 +73,26 @@ class GapScale(StrEnum):
         import numpy as np
 
         return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _LEAST))
+
+
+def box_between(bands: Sequence[Band], low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
+    """Return the unknowns at which each group's rate may lie in [low, high]: their least and most.
+
+    The last axis of both results is the group; ends may lie beyond [0, 1] (infinite), and nothing
+    is allowed where the least exceeds the most.
+    """
+    import numpy as np
+
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    sides = []
+    for band in bands:
+        falls = band.low.trend < 0 or band.high.trend < 0
+        if not band.depends_on_r:
+            fits = (band.low.value(0.0) <= high) & (band.high.value(0.0) >= low)
+            least, most = np.where(fits, -np.inf, np.inf), np.where(fits, np.inf, -np.inf)
+        elif falls:
+            least, most = band.low.since(high, falling=True), band.high.until(low, falling=True)
+        else:
+            least, most = band.high.since(low, falling=False), band.low.until(high, falling=False)
+        sides.append(np.broadcast_arrays(least, most))
+    return np.stack([s[0] for s in sides], axis=-1), np.stack([s[1] for s in sides], axis=-1)

@@ -94,6 +94,12 @@ class Curve:
         r = np.asarray(r, dtype=float)
         return np.asarray((self.a + self.b * r) / (self.c + self.d * r))
 
+    def slope(self, r: ArrayLike) -> Array:
+        """Return the derivatives at r."""
+        import numpy as np
+
+        return np.asarray(self._slope / (self.c + self.d * np.asarray(r, dtype=float)) ** 2)
+
     def cut(self, value: ArrayLike) -> Array:
         """Return the r at which the curve passes ``value``, -inf or +inf where it never does.
 

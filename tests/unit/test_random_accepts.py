@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import equipoise as eq
-from equipoise.errors import BadData, InvalidInput
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.free_check import label_box
 from equipoise.history.random_accepts import rank_test
+from tests.profiles import quick
+from tests.unit.evidence.states import weighed
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
 
@@ -78,6 +83,87 @@ def test_the_order_of_the_file_does_not_matter() -> None:
     assert other is not None
     assert one.ones.tolist() == other.ones.tolist()
     assert one.shares.tolist() == other.shares.tolist()
+
+
+def table(seed: int, groups: int) -> dict[str, GroupCells]:
+    """Return past counts of groups, now and then alike, with a few labels of a programme."""
+    rng = np.random.default_rng(seed)
+    past = [rng.multinomial(4_000, rng.dirichlet([60, 40, 80])).tolist() for _ in range(groups)]
+    if rng.random() < 0.5:
+        past[1] = past[0]
+    labels = [tuple(rng.multinomial(120, rng.dirichlet([4, 4, 0.3])).tolist()) for _ in past]
+    return {
+        f"g{i}": GroupCells(*own, random_accepts=accepted)
+        for i, (own, accepted) in enumerate(zip(past, labels, strict=True))
+    }
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_renamed_groups_get_the_same_answer(groups: int) -> None:
+    """Also where the past does not tell groups apart."""
+    question = eq.Question("equal_opportunity", 0.05, 0.1, 0.3)
+    for seed in range(quick(8, full=250)):
+        cells = table(seed, groups)
+        names = np.random.default_rng(seed).permutation(list(cells)).tolist()
+        renamed = {new: cells[old] for new, old in zip(sorted(names), names, strict=True)}
+        found = []
+        for own in (cells, renamed):
+            history = eq.History.from_cells(Cells(own))
+            audit = eq.AdaptiveAudit(history, question, eq.Costs())
+            assert audit.evidence is not None
+            least = [
+                np.sort(missing)[-5:]
+                for _, _, missing in (audit.evidence.standing()[0], *audit.evidence.standing()[1])
+            ]
+            check, finding = eq.check(history, question), audit.so_far()
+            answers = (check.verdict, check.lower, check.upper, finding.verdict)
+            found.append((answers, finding.lower, finding.upper, np.sort(np.concatenate(least))))
+        assert found[0][:3] == found[1][:3]
+        assert np.allclose(found[0][3], found[1][3], rtol=1e-9)
+
+
+def test_silence_only_lowers_the_evidence() -> None:
+    """Whatever is hidden, of every cell; so nobody gets a verdict by hiding outcomes."""
+    question = eq.Question("equal_opportunity", 0.05, 0.1, 0.1)
+    for seed in range(4):
+        cells, rng = table(seed, 3), np.random.default_rng(seed)
+        whole = eq.AdaptiveAudit(eq.History.from_cells(Cells(cells)), question, eq.Costs())
+        for _ in range(3):
+            less = {
+                group: replace(own, random_accepts=hidden(own.random_accepts, rng))
+                for group, own in cells.items()
+            }
+            audit = eq.AdaptiveAudit(eq.History.from_cells(Cells(less)), question, eq.Costs())
+            for now, then in zip(weighed(audit.evidence), weighed(whole.evidence), strict=True):  # type: ignore[arg-type]
+                assert (now <= then * (1.0 + 1e-9)).all()
+
+
+def hidden(
+    accepted: tuple[float, float, float], rng: np.random.Generator
+) -> tuple[float, float, float]:
+    good, bad, unknown = accepted
+    fewer = rng.integers(0, 4, size=2)
+    return good - fewer[0], bad - fewer[1], unknown + fewer.sum()
+
+
+def test_a_file_that_grows_brings_labels_only() -> None:
+    """Bets are those of the first look; a file in which somebody is missing is refused."""
+    cells = {group: replace(own, random_accepts=(3, 2, 5)) for group, own in table(1, 3).items()}
+    question = eq.Question("equal_opportunity", 0.05, 0.1)
+    audit = eq.AdaptiveAudit(eq.History.from_cells(Cells(cells)), question, eq.Costs())
+    assert audit.evidence is not None
+    later = dict.fromkeys(cells, (8, 4, 6))
+    audit.set_random_accepts(later)
+    grown = {group: replace(own, random_accepts=later[group]) for group, own in cells.items()}
+    at_once = eq.AdaptiveAudit(eq.History.from_cells(Cells(grown)), question, eq.Costs())
+    for one, other in zip(weighed(audit.evidence), weighed(at_once.evidence), strict=True):  # type: ignore[arg-type]
+        assert np.allclose(one, other, rtol=1e-12)
+    for missing in ((8, 4, 5), (7, 5, 6), (9, 3, 6)):
+        with pytest.raises(InvalidInput, match="must list everybody of the last file"):
+            audit.set_random_accepts({**later, "g0": missing})
+    audit.set_random_accepts({**later, "g0": (7, 5, 6)}, corrected={"g0": 1})
+    with pytest.raises(UnknownName, match="g9"):
+        audit.set_random_accepts({"g9": (1, 1, 1)})
 
 
 def test_the_mark_must_be_yes_or_no() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from copy import copy, deepcopy
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -14,11 +13,11 @@ from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step
 from equipoise.audits.standing import Standing
-from equipoise.errors import InvalidInput, ProtocolError, require_kind
-from equipoise.evidence.observation import COIN, Observation
-from equipoise.evidence.staircase import OUT
-from equipoise.evidence.weighing import Weighing
-from equipoise.evidence.wrong_answers import Levels, WrongAnswers
+from equipoise.cells import GroupCells
+from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
+from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.null_cells import WrongAnswers
+from equipoise.evidence.observation import LABEL
 from equipoise.finding import Finding
 from equipoise.free_check import bands_from_past, free_verdict
 from equipoise.history.past import Past
@@ -31,9 +30,6 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
-
-ANSWERED = ("told", "withdrawn")
-_COPIED = ("_adjusted", "_finding", "_issued", "_next_doubt", "_numbers", "_open", "_order")
 
 
 class AdaptiveAudit(Audit):
@@ -81,11 +77,11 @@ class AdaptiveAudit(Audit):
         self._budget = ErrorBudget.of_audit(
             question, len(history.cells), exact=history.exact, past_share=free_share
         )
-        self._groups = history.cells.groups
+        self._groups = tuple(sorted(history.cells, key=lambda g: _past_counts(history.cells[g])))
         self._index = {group: i for i, group in enumerate(self._groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self._concluded: str | None = None
-        self._weighs_later = False  # in a replay
+        self._looks_later = False  # while a log is taken in
         self._bands = bands_from_past(history, question.metric, self._budget.past_intervals)
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
@@ -99,7 +95,7 @@ class AdaptiveAudit(Audit):
                 assist, [costs.of(group).feature for group in self._groups]
             )
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
-        self._weighing: Weighing | None = None
+        self._weighed: Evidence | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
         self._next_doubt = 20.0 if self._may_blur else np.inf
@@ -116,20 +112,28 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            self._weighing = self._start()
-            self._take_random_accepts()
+            self._weighed = self._start()
+            self._look()
 
     @property
-    def evidence(self) -> Weighing | None:
+    def evidence(self) -> Evidence | None:
         """What the labels so far have refuted; None where no label is needed."""
-        return self._weighing
+        return self._weighed
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in the order that the evidence knows them by: that of their past counts.
+
+        It depends on no name and on no label, so neither does any answer.
+        """
+        return self._groups
 
     @property
     def shares(self) -> dict[str, float]:
         """Planned share of the labels per group."""
-        if self._weighing is None:
+        if self._weighed is None:
             return dict.fromkeys(self._groups, 0.0)
-        return dict(zip(self._groups, self._weighing.shares.tolist(), strict=True))
+        return dict(zip(self._groups, self._weighed.shares.tolist(), strict=True))
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
@@ -149,38 +153,76 @@ class AdaptiveAudit(Audit):
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
         label = self._bit("outcome", outcome)
-        weighing, spending = self._evidence(), self._spending[ticket.group]
-        more = (label == 0) - (weighing.outcome(number) == 0)
+        evidence, spending = self._evidence(), self._spending[ticket.group]
+        more = (label == 0) - (evidence.outcome(number) == 0)
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
         if self._sampler is not None and ticket.score_record is not None:
             index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
             self._sampler.relearn(index, number, score, label)
-        weighing.note(number, label)
-        if not self._weighs_later:
+        evidence.record(number, label)
+        if self._finding is not None or not self._looks_later:
             self._after_corrections()
 
     def restore(self, log: Sequence[Step]) -> None:
         """Take in the log of another audit of this kind, to be where that one is.
 
-        Labels are weighed together up to the next plan, because nothing follows from one of them
-        alone unless it decides; a stretch in which one may have decided is taken one by one.
+        That audit went on asking, so none of the answers before its last request decided: until
+        then the evidence is looked at where a plan or a doubt is due, and after every answer later.
         """
-        start = 0
-        if self._weighing is not None and not self._weighing.takes_coins_only:
-            super().restore(log)
+        last = max((i for i, step in enumerate(log) if step.kind == "asked"), default=-1) + 1
+        self._looks_later = True
+        try:
+            super().restore(log[:last])
+        finally:
+            self._looks_later = False
+        super().restore(log[last:])
+
+    def set_random_accepts(
+        self,
+        random_accepts: Mapping[str, tuple[int, int, int]],
+        corrected: Mapping[str, int] | None = None,
+    ) -> None:
+        """Take in a later file of the same test programme.
+
+        Null cells, stakes and bets stay those of the past data at the first look; the file brings
+        labels only, as one block. It must list everybody whom the programme accepted since its
+        first day up to one last day for all groups, whether the outcome is known or not.
+
+        Parameters
+        ----------
+        random_accepts
+            Good, bad and unknown outcomes per group.
+        corrected
+            Outcomes per group that were corrected since the last file: good or bad ones may be
+            fewer by so many, people never.
+
+        Raises
+        ------
+        InvalidInput
+            If somebody is missing who was in the last file.
+        """
+        rows = {**dict.fromkeys(self._groups, (0, 0, 0)), **random_accepts}
+        for group in random_accepts:
+            if group not in self.cells:
+                raise UnknownName("group in 'random_accepts'", group, self.cells.groups)
+        if self._weighed is None:
             return
-        while start < len(log):
-            stop = self._end_of_stretch(log, start)
-            steps, start = log[start:stop], stop
-            if len(steps) == 1 or (self._finding is not None and steps[0].kind != "corrected"):
-                super().restore(steps)
-            elif self._finding is None:
-                self._replay_undecided(steps)
-            else:
-                self._replay_unweighed(steps)
-                self._after_corrections()
+        before, now = self._weighed.random_accepts, _counts(rows[group] for group in self._groups)
+        for group, old, new in zip(self._groups, before, now, strict=True):
+            allowed = (corrected or {}).get(group, 0)
+            fewer = [old.sum() - new.sum(), *(old - new - allowed)[:2]]
+            if max(fewer) > 0.0:
+                raise InvalidInput(
+                    f"'random_accepts' of {group!r} must list everybody of the last file "
+                    f"({old[1]:g} good, {old[0]:g} bad, {old[2]:g} unknown); got {new[1]:g}, "
+                    f"{new[0]:g}, {new[2]:g}: keep people who left as unknown, and declare "
+                    "corrected outcomes in 'corrected'"
+                )
+        self._weighed.set_random_accepts(now)
+        self._finding = None
+        self._look()
 
     # -- many labels at once --------------------------------------------------------------------
 
@@ -190,12 +232,12 @@ class AdaptiveAudit(Audit):
     def choose_block(self, arrivals: Array, most: int | None, rng: np.random.Generator) -> Ints:
         """Return the groups, by position, of the people to label until the plan changes.
 
-        It is for an audit under way, without a budget and with no label out.
+        It is for an audit under way, without a budget and with no label pending.
 
         Parameters
         ----------
         arrivals
-            How often a denied person of each group comes, in the order of the past data's groups.
+            How often a denied person of each group comes, in the order of :attr:`groups`.
         most
             At most so many people; None without a limit.
         """
@@ -204,11 +246,11 @@ class AdaptiveAudit(Audit):
                 "labels come in blocks only to an audit that goes on, has no budget and waits for "
                 "no label; use ask and tell"
             )
-        weighing = self._evidence()
+        evidence = self._evidence()
         # A doubt that is due waits for a label, which somebody has to come for.
-        until_doubt = max(np.ceil(self._next_doubt - weighing.told.sum()), 1e-9)
-        count = min(weighing.labels_until_change, until_doubt)
-        return weighing.choose(arrivals, count if most is None else min(count, most), rng)
+        until_doubt = max(np.ceil(self._next_doubt - evidence.told.sum()), 1e-9)
+        count = min(evidence.labels_until_plan, until_doubt)
+        return evidence.choose(arrivals, count if most is None else min(count, most), rng)
 
     def count_block(
         self,
@@ -223,10 +265,10 @@ class AdaptiveAudit(Audit):
         An audit that looks wants everybody's score, price and draw as well, NaN for none; outcomes
         of people who turn out not to be asked are not read.
         """
-        weighing = self._evidence()
+        evidence = self._evidence()
         if self._sampler is None or self.assist is None:
             asked, extra = np.ones(len(groups), dtype=bool), np.zeros(len(groups))
-            taken = weighing.count_block(groups, outcomes)
+            taken = evidence.record_block(groups, outcomes)
         else:
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit that looks needs 'scores', 'prices' and 'draws'")
@@ -239,9 +281,9 @@ class AdaptiveAudit(Audit):
             asked, extra = records.asked, prices - labels
             outcomes = np.where(asked, outcomes, 0)
             self._sampler.remember(groups, records)
-            numbers = weighing.next_number + np.arange(len(groups))
+            numbers = evidence.requests + np.arange(len(groups))
             self._sampler.learn(groups, numbers, records, outcomes)
-            taken = weighing.count_block(groups, outcomes, records.ends())
+            taken = evidence.record_block(groups, outcomes, records.ends())
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self._spending.items():
             mine = groups == self._index[group]
@@ -254,72 +296,41 @@ class AdaptiveAudit(Audit):
             self._finding = self._after_labels()
         return taken
 
-    # -- a replay -------------------------------------------------------------------------------
-
-    def _end_of_stretch(self, log: Sequence[Step], start: int) -> int:
-        """Return where a plan, or a doubt, is due at the earliest; after a verdict none ever is."""
-        kinds = [step.kind for step in log[start:]]
-        if self._finding is not None:
-            alike = [(kind == "corrected") == (kinds[0] == "corrected") for kind in kinds]
-            return start + (alike.index(False) if False in alike else len(kinds))
-        weighing = self._evidence()
-        left = min(weighing.labels_until_change, np.ceil(self._next_doubt - weighing.told.sum()))
-        for stop, kind in enumerate(kinds, start=start + 1):
-            left -= kind != "asked"
-            if left <= 0 and kind in ANSWERED:
-                return stop
-        return len(log)
-
-    def _replay_undecided(self, steps: Sequence[Step]) -> None:
-        before = {name: copy(getattr(self, name)) for name in _COPIED}
-        before |= {name: deepcopy(getattr(self, name)) for name in ("_spending", "_weighing")}
-        self._replay_unweighed(steps)
-        weighing, answered = self._evidence(), steps[-1].kind in ANSWERED
-        verdict = weighing.go_on() if answered else weighing.weigh()
-        doubted = verdict is None and answered and self._after_labels() is not None
-        if self._finding is not None or verdict is not None or doubted:
-            vars(self).update(before)
-            super().restore(steps)
-
-    def _replay_unweighed(self, steps: Sequence[Step]) -> None:
-        self._weighs_later = True
-        try:
-            super().restore(steps)
-        finally:
-            self._weighs_later = False
-
     # -- the protocol's inside ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
-        if decision == 1 or self._weighing is None:
+        if decision == 1 or self._weighed is None:
             return Want.NOTHING
         index = self._index[group]
-        welcome = self._weighing.eligible()[index] and group not in self._closed
+        welcome = self._weighed.eligible()[index] and group not in self._closed
         return Want.LABEL if welcome else Want.NOTHING
 
     def _book_request(self, ticket: Ticket) -> None:
         super()._book_request(ticket)
         index, record = self._index[ticket.group], ticket.score_record
-        observation = COIN
+        ends = LABEL
         if self._sampler is not None and record is not None:
+            records = ScoreRecords.of(record)
             if record.pi < 1.0:
-                observation = Observation(record.m, record.pi, asked=record.asked)
-            self._sampler.remember(np.array([index]), ScoreRecords.of(record))
-        self._numbers[ticket.number] = self._evidence().request(index, observation)
+                ends = (float(records.ends()[0, 0]), float(records.ends()[0, 1]))
+            self._sampler.remember(np.array([index]), records)
+        self._numbers[ticket.number] = self._evidence().request(index, ends)
 
     def _take_in(self, answer: Answer) -> None:
         while self._order and self._order[0].number not in self._open:
             self._order.popleft()
-        weighing, number = self._evidence(), self._numbers[answer.ticket.number]
+        evidence, number = self._evidence(), self._numbers[answer.ticket.number]
         record = answer.ticket.score_record
         if self._sampler is not None and record is not None and answer.outcome is not None:
             group = np.array([self._index[answer.ticket.group]])
             told = np.array([number]), ScoreRecords.of(record), np.array([answer.outcome])
             self._sampler.learn(group, *told)
-        weighing.note(number, OUT if answer.outcome is None else answer.outcome)
-        if self._weighs_later:
-            return
-        weighing.go_on()
+        evidence.record(number, UNKNOWN if answer.outcome is None else answer.outcome)
+        if not self._looks_later or evidence.plan_is_due or evidence.told.sum() >= self._next_doubt:
+            self._look()
+
+    def _look(self) -> None:
+        self._evidence().advance()
         if self._finding is None:
             self._finding = self._after_labels()
 
@@ -327,8 +338,7 @@ class AdaptiveAudit(Audit):
         raise NotImplementedError("answers are weighed as they come")
 
     def _after_corrections(self) -> None:
-        weighing = self._evidence()
-        verdict = weighing.weigh()
+        verdict = self._evidence().advance(replan=False)
         self._finding = None if verdict is None else self._decided(verdict)
         if self._finding is None and self._concluded is not None:
             self._finding = self._conclude(self._concluded)
@@ -336,25 +346,23 @@ class AdaptiveAudit(Audit):
             self._give_up_if_broke()
 
     def _after_labels(self) -> Finding | None:
-        weighing = self._evidence()
-        if weighing.verdict is not None:
-            return self._decided(weighing.verdict)
-        if weighing.told.sum() >= self._next_doubt or self._finding is not None:
-            self._next_doubt = max(self._next_doubt, DOUBT * weighing.told.sum())
-            if self._may_blur and weighing.is_hopeless(
-                *np.array(list(self._standing.boxes().values())).T
-            ):
+        evidence = self._evidence()
+        if evidence.verdict is not None:
+            return self._decided(evidence.verdict)
+        if evidence.told.sum() >= self._next_doubt or self._finding is not None:
+            self._next_doubt = max(self._next_doubt, DOUBT * evidence.told.sum())
+            if self._may_blur and self._standing.undecidable():
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 return self._conclude(f"{why} for any number of labels to decide")
         return None
 
     def _least_hold(self) -> float:
-        if self._weighing is None:
+        if self._weighed is None:
             return super()._least_hold()
         welcome = [
             self._worst_cost(group, 0, Want.LABEL)
-            for group, eligible in zip(self._groups, self._weighing.eligible(), strict=True)
+            for group, eligible in zip(self._groups, self._weighed.eligible(), strict=True)
             if eligible and group not in self._closed
         ]
         return min(welcome, default=np.inf)
@@ -402,52 +410,39 @@ class AdaptiveAudit(Audit):
 
     # -- statistics -----------------------------------------------------------------------------
 
-    def _start(self) -> Weighing:
+    def _start(self) -> Evidence:
         question, budget = self.question, self._budget
         per_group = [self.costs.of(group) for group in self._groups]
-        wrong = WrongAnswers.of(
-            bands_from_past(self.history, question.metric, budget.past_fair),
-            self._bands,
-            question.gamma,
-            question.epsilon,
-            Levels(budget.evidence_fair, budget.evidence_unfair),
-            compare=question.comparison,
+        cells = [self.cells[group] for group in self._groups]
+        one_pair = bands_from_past(self.history, question.metric, budget.past_fair)
+        against_unfair, against_fair = (
+            tuple(tuple(by_group[g] for g in self._groups) for by_group in bands.values())
+            for bands in (one_pair, self._bands)
         )
-        return Weighing(
+        wrong = WrongAnswers(
+            against_unfair,
+            against_fair,
+            gamma=question.gamma,
+            epsilon=question.epsilon,
+            level_fair=budget.evidence_fair,
+            level_unfair=budget.evidence_unfair,
+            compare=question.comparison,
+            precision=tuple(
+                c.like_known.approved_positive / max(c.like_known.approved, 1e-300) for c in cells
+            ),
+        )
+        return Evidence(
             wrong,
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._standing.is_reachable(group) for group in self._groups]),
             sizer=self._sampler,
+            random_accepts=_counts(c.random_accepts or (0, 0, 0) for c in cells),
         )
 
-    def _take_random_accepts(self) -> None:
-        """Weigh the outcomes of a test programme first, at no cost.
-
-        Given their counts they are independent coins, so they are taken in a random order, the
-        same for the same counts; in the order of a file sorted by outcome they would refute at
-        once what is true.
-        """
-        rows = np.array(
-            [c.random_accepts or (0, 0, 0) for c in self.cells.values()], dtype=np.int64
-        )
-        groups = np.repeat(np.arange(len(rows)), rows.sum(axis=1))
-        outcomes = np.concatenate([np.repeat([1, 0, OUT], row) for row in rows])
-        order = np.random.default_rng(rows.ravel()).permutation(len(groups))
-        groups, outcomes = groups[order], outcomes[order]
-        weighing, at = self._evidence(), 0
-        while at < len(groups) and self._finding is None:
-            until = at + int(weighing.labels_until_change)
-            if weighing.counted < at or OUT in outcomes[at:until]:
-                weighing.tell(weighing.request(int(groups[at])), int(outcomes[at]))
-                at += 1
-            else:
-                at += weighing.count_block(groups[at:until], outcomes[at:until])
-            self._finding = self._after_labels()
-
-    def _evidence(self) -> Weighing:
-        assert self._weighing is not None
-        return self._weighing
+    def _evidence(self) -> Evidence:
+        assert self._weighed is not None
+        return self._weighed
 
     def _labels_help(self) -> bool:
         return any(self._standing.is_reachable(group) for group in self._groups)
@@ -470,7 +465,22 @@ class AdaptiveAudit(Audit):
 
     @property
     def _standing(self) -> Standing:
-        return Standing(self.history, self.question, self._budget, self._bands, self._weighing)
+        return Standing(
+            *(self.history, self.question, self._budget, self._bands, self._groups, self._weighed)
+        )
+
+
+def _past_counts(counts: GroupCells) -> tuple[float, ...]:
+    """Return what groups are ordered by: counts of the past, no label among them."""
+    return (
+        *(counts.denied, counts.approved_positive, counts.approved_negative),
+        counts.approved_unknown,
+    )
+
+
+def _counts(random_accepts: Iterable[tuple[float, ...]]) -> Array:
+    """Return labels that are 0, 1 and unknown from good, bad and unknown ones."""
+    return np.array(list(random_accepts), dtype=np.float64)[:, [1, 0, 2]]
 
 
 def _as_number(score: float | None) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
-from equipoise.evidence.weighing import Weighing
+from equipoise.evidence.evidence import Evidence, GroupSample
 from equipoise.finding import Finding, Interval, separation
 from equipoise.free_check import assumptions_of, difference_bounds, rate_intervals
 from equipoise.history.past import Past
@@ -27,24 +28,21 @@ TOO_FEW = 10  # labels of a group from which nothing is foretold
 class Standing:
     """The past data, the question, and the evidence so far.
 
-    ``weighing`` is None where no label is needed.
+    ``groups`` are in the order that the evidence knows them by; ``evidence`` is None where no label
+    is needed.
     """
 
     history: Past
     question: Question
     budget: ErrorBudget
     bands: Bands
-    weighing: Weighing | None
+    groups: tuple[str, ...]
+    evidence: Evidence | None
 
     @property
     def cells(self) -> Cells:
         """The past data, counted."""
         return self.history.cells
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, in the order that the evidence knows them by."""
-        return self.cells.groups
 
     def report(
         self,
@@ -85,13 +83,18 @@ class Standing:
 
     def boxes(self) -> dict[str, tuple[float, float]]:
         """Return where labels put each group's r: nowhere in particular before its first one."""
-        if self.weighing is None:
+        if self.evidence is None:
             return dict.fromkeys(self.groups, (0.0, 1.0))
-        counted = [self.weighing.counted_of(i) for i in range(len(self.groups))]
+        level = self.budget.label_interval
         return {
-            group: anytime_interval(c.ones, c.zeros, c.unknown, self.budget.label_interval, c.sized)
-            for group, c in zip(self.groups, counted, strict=True)
+            group: anytime_interval(own.ones, own.zeros, own.unknown, level, own.sized)
+            for group, own in self._samples.items()
         }
+
+    @cached_property
+    def _samples(self) -> dict[str, GroupSample]:
+        settled = [] if self.evidence is None else self.evidence.settled()
+        return dict(zip(self.groups, settled, strict=bool(settled)))
 
     def is_reachable(self, group: str) -> bool:
         """Say whether a group has denied people to label, and their labels matter."""
@@ -105,9 +108,9 @@ class Standing:
         out: dict[str, dict[str, Interval]] = {}
         for rate, by_group in intervals.items():
             out[rate] = {}
-            for i, (group, interval) in enumerate(by_group.items()):
+            for group, interval in by_group.items():
                 curve = RATES[rate].curve(*self.cells[group].like_known.shares)
-                guess = None if curve is None else self._plug_in(curve, i)
+                guess = None if curve is None else self._plug_in(curve, group)
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
@@ -120,26 +123,24 @@ class Standing:
         gap = self.question.comparison.gap
         return out, max(float(gap(min(values), max(values))) for values in known)
 
-    def _plug_in(self, curve: Curve, index: int) -> float | None:
+    def _plug_in(self, curve: Curve, group: str) -> float | None:
         if curve.trend == 0:
             return float(curve.value(0.0))
-        if self.weighing is None:
-            return None
-        mean = self.weighing.counted_of(index).mean
+        mean = self._samples[group].mean if group in self._samples else None
         return None if mean is None else float(curve.value(min(max(mean, 0.0), 1.0)))
 
-    def is_hopeless(self) -> bool:
+    def undecidable(self) -> bool:
         """Say whether no number of labels decides."""
         low, high = np.array(list(self.boxes().values())).T
-        return self._evidence.is_hopeless(low, high)
+        return self.evidence is not None and self.evidence.undecidable(low, high)
 
-    def what_is_missing(self, out: int) -> tuple[str, ...]:
-        """Say what would bring a verdict, so many outcomes being out."""
-        weighing = self._evidence
-        to_go = weighing.labels_to_go()
+    def what_is_missing(self, pending: int) -> tuple[str, ...]:
+        """Say what would bring a verdict, so many outcomes being pending."""
+        assert self.evidence is not None
+        to_go = self.evidence.labels_to_go()
         lines = []
         reachable = [self.is_reachable(group) for group in self.groups]
-        if (weighing.told[reachable] < TOO_FEW).any():
+        if (self.evidence.told[reachable] < TOO_FEW).any():
             lines.append(
                 f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
                 "plan rehearses what such audits need"
@@ -163,14 +164,9 @@ class Standing:
             )
         else:
             lines.append("a larger epsilon: at the present estimates both answers stay possible")
-        if out:
-            lines.append(f"{out:,} outcomes that are still out")
+        if pending:
+            lines.append(f"{pending:,} outcomes that are still pending")
         return tuple(lines)
-
-    @property
-    def _evidence(self) -> Weighing:
-        assert self.weighing is not None
-        return self.weighing
 
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""

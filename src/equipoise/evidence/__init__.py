@@ -1,11 +1,10 @@
 """How evidence is weighed: certified refutation of one wrong answer or the other."""
 
 from equipoise.evidence.confidence import anytime_interval
-from equipoise.evidence.staircase import Staircase
-from equipoise.evidence.weighing import Weighing
-from equipoise.evidence.wrong_answers import Levels, WrongAnswers
+from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.null_cells import NullCells, WrongAnswers
 
-__all__ = ["EDITION", "Levels", "Staircase", "Weighing", "WrongAnswers", "anytime_interval"]
+__all__ = ["EDITION", "UNKNOWN", "Evidence", "NullCells", "WrongAnswers", "anytime_interval"]
 
 EDITION = 3
 """Edition of the statistics, named in the first event of every ledger.

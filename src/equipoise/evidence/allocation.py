@@ -13,7 +13,7 @@ __all__ = ["Allocation", "Outlook", "allocate", "information"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-DOUBT = 0.5  # nats that a group's labels must have gathered for half the hope in more of them
+DOUBT = 0.5  # shrinkage: with n labels, information i counts as i * n i / (n i + 0.5)
 FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
 STICKY = 1.15  # another answer must promise this much more speed to be pursued
 _STEPS = 40  # of the ascent: within half a percent of the best speed on average
@@ -83,19 +83,19 @@ def allocate(
 
 
 def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Array:
-    """Return what a coin of each group tells against boxes, in nats, shape (cells, groups).
+    """Return what a label of each group tells against boxes, in nats, shape (cells, groups).
 
-    Observations that bets are ``sized`` for tell what a mean tells: unlike a coin's, their
+    Observations that bets are ``sized`` for tell what a mean tells: unlike a label's, their
     variance does not vanish where r would be near 0 or 1.
     """
     nearest = np.clip(np.clip(estimates, low, high), 1e-12, 1.0 - 1e-12)
-    coin = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
+    label = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
         (1.0 - estimates) / (1.0 - nearest)
     )
     if not sized.any():
-        return np.asarray(coin)
+        return np.asarray(label)
     mean = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
-    return np.where(sized, np.minimum(mean, coin), coin)
+    return np.where(sized, np.minimum(mean, label), label)
 
 
 def _refute_all(cells: Outlook, costs: Array) -> tuple[Array, float]:

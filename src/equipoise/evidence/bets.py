@@ -1,20 +1,32 @@
 """Where to bet at a corner: alternatives that lie on the far side of it from the null.
 
-At a corner ``lam`` a label multiplies the stake by ``rho/lam`` (Y=1) or ``(1-rho)/(1-lam)`` (Y=0).
-Its mean under a null point ``lam'`` is ``1 + (lam'-lam)(rho-lam)/(lam(1-lam))``, at most 1 when
-lam' and rho lie on opposite sides of lam. That is all that validity needs; how far to move is a
-matter of power. Bets follow from the cell and the question alone: no label ever moves one.
+At a corner ``x`` a label multiplies the stake by ``rho/x`` (Y=1) or ``(1-rho)/(1-x)`` (Y=0).
+Its mean under a null point ``lam`` is ``1 + (lam-x)(rho-x)/(x(1-x))``, at most 1 when lam and rho
+lie on opposite sides of x. That is all that validity needs; how far to move is a matter of power.
+Bets follow from the cell and the question alone: no label ever moves one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["alternatives", "bet_shares", "fair_sizes", "ratios", "unfair_sizes"]
+from equipoise.rates import Curve
+
+__all__ = [
+    "Corners",
+    "alternatives",
+    "bet_shares",
+    "changed",
+    "fair_sizes",
+    "log_factors",
+    "unfair_sizes",
+]
 
 Array = NDArray[np.float64]
-Range = tuple[float, float]
 
 _EDGE = 1e-9
 ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
@@ -23,6 +35,32 @@ SMALL = 0.5  # bets of so many epsilons decide also in the middle between gamma 
 LARGER = 2.5  # between two sizes of bets on a larger gap
 LARGEST = 0.2  # … and how far such a gap moves at most
 FEW = 0.1  # share of a stake on small bets, the same for those on a gap far beyond epsilon
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Where bets on two groups a and b start: arrays of shape (cells, corners).
+
+    Parameters
+    ----------
+    at
+        The corner of each group's side of the box, shape (2, cells, corners).
+    aim
+        The curve of each group that bets aim by, with coefficients of shape (cells, corners).
+    side
+        The direction in which group a leaves the box; b leaves it the other way.
+    weight
+        The corner's share of the cell's stake.
+    unit, extra
+        A step of the gap moves the rates by ``step * unit + extra``.
+    """
+
+    at: Array
+    aim: tuple[Curve, Curve]
+    side: Array
+    weight: Array
+    unit: Array
+    extra: Array
 
 
 def unfair_sizes(epsilon: float) -> tuple[float, ...]:
@@ -48,88 +86,43 @@ def bet_shares(sizes: int) -> Array:
     return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
 
 
-def alternatives(
-    lam_a: Array,
-    lam_b: Array,
-    side: Array,
-    curve_a: Array,
-    curve_b: Array,
-    steps: Array,
-    limits: tuple[Range, Range] = ((0.0, 1.0), (0.0, 1.0)),
-) -> tuple[Array, Array]:
-    """Return ``rho`` for a and b, one column per direction and size.
+def alternatives(corners: Corners, steps: Array) -> Array:
+    """Return ``rho`` for a and b, shape (2, cells, corners, directions * sizes).
 
-    Group a moves towards ``side``, group b against it, each in proportion to what a label of it
-    tells, or one of them alone, until the active rate's gap has moved by the step.
-
-    Parameters
-    ----------
-    lam_a, lam_b, side
-        Corners and directions, all of shape (n,).
-    curve_a, curve_b
-        Coefficients (a, b, c, d) of the active rate, shape (4, n).
-    steps
-        How far the gap should move, shape (n, J).
-    limits
-        Where the unknowns of a and of b may lie at all.
+    Group a moves towards its side, group b against it, each in proportion to what a label of it
+    tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
-    pull_a = np.maximum(lam_a * (1.0 - lam_a), 1e-4) * np.abs(_slope(curve_a, lam_a))
-    pull_b = np.maximum(lam_b * (1.0 - lam_b), 1e-4) * np.abs(_slope(curve_b, lam_b))
-    moved = [
-        _move(lam_a, lam_b, side, curve_a, curve_b, a * pull_a, b * pull_b, steps, limits)
-        for a, b in _DIRECTIONS
-    ]
-    rho_a, rho_b = zip(*moved, strict=True)
-    return np.hstack(rho_a), np.hstack(rho_b)
+    at, side = corners.at[..., None], np.stack([corners.side, -corners.side])[..., None]
+    aim = [changed(curve, lambda x: x[..., None]) for curve in corners.aim]
+    wanted = steps * corners.unit[..., None] + corners.extra[..., None]
+    slope = np.abs(np.stack([curve.slope(x) for curve, x in zip(aim, at, strict=True)]))
+    pull = np.maximum(at * (1.0 - at), 1e-4) * slope
+    start = [curve.value(x) for curve, x in zip(aim, at, strict=True)]
+    low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
+    moved = []
+    for direction in _DIRECTIONS:
+        own = pull * np.array(direction)[:, None, None, None]
+        mu = wanted / np.maximum((own * slope).sum(axis=0), 1e-12)
+        for turn in range(5):  # a few secant steps: the size of a bet need not be exact
+            rho = np.clip(at + side * mu * own, low, high)
+            if turn < 4:
+                gap = sum(np.abs(c.value(x) - x0) for c, x, x0 in zip(aim, rho, start, strict=True))
+                mu = mu * np.clip(wanted / np.maximum(gap, 1e-12), 0.5, 2.0)
+        moved.append(rho)
+    return np.concatenate(moved, axis=-1)
 
 
-def ratios(rho: Array, lam: Array) -> tuple[Array, Array, Array]:
-    """Return the corner, and what labels of 1 and 0 multiply a stake by; 1 at a useless corner."""
-    lam = lam[:, None]
-    useless = (lam < _EDGE) & (rho <= _EDGE) | (lam > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
-    safe = np.clip(lam, _EDGE, 1.0 - _EDGE)
-    one = np.where(useless, 1.0, rho / safe)
-    zero = np.where(useless, 1.0, (1.0 - rho) / (1.0 - safe))
-    return safe, one, zero
+def changed(curve: Curve, how: Callable[[Array], Array]) -> Curve:
+    """Return a curve whose coefficients are arrays, all changed alike."""
+    return Curve(*(how(np.asarray(x)) for x in (curve.a, curve.b, curve.c, curve.d)))
 
 
-def _move(
-    lam_a: Array,
-    lam_b: Array,
-    side: Array,
-    curve_a: Array,
-    curve_b: Array,
-    pull_a: Array,
-    pull_b: Array,
-    steps: Array,
-    limits: tuple[Range, Range],
-) -> tuple[Array, Array]:
-    start_a, start_b = _rate(curve_a, lam_a)[:, None], _rate(curve_b, lam_b)[:, None]
-    pace = pull_a * np.abs(_slope(curve_a, lam_a)) + pull_b * np.abs(_slope(curve_b, lam_b))
-    mu = steps / np.maximum(pace, 1e-12)[:, None]
-    for _ in range(4):  # a few secant steps: the size of a bet need not be exact
-        rho_a = _clip(lam_a, side, mu, pull_a, limits[0])
-        rho_b = _clip(lam_b, -side, mu, pull_b, limits[1])
-        moved = np.abs(_rate(curve_a, rho_a) - start_a) + np.abs(_rate(curve_b, rho_b) - start_b)
-        mu = mu * np.clip(steps / np.maximum(moved, 1e-12), 0.5, 2.0)
-    return (
-        _clip(lam_a, side, mu, pull_a, limits[0]),
-        _clip(lam_b, -side, mu, pull_b, limits[1]),
-    )
+def log_factors(rho: Array, at: Array) -> Array:
+    """Return the log of what labels of 0 and of 1 multiply a stake by; 0 at a useless corner.
 
-
-def _clip(lam: Array, side: Array, mu: Array, pull: Array, limits: Range) -> Array:
-    lam, side, pull = lam[:, None], side[:, None], pull[:, None]
-    least, most = limits
-    low, high = np.maximum(0.02 * lam, least), np.minimum(1.0 - 0.02 * (1.0 - lam), most)
-    return np.clip(lam + side * mu * pull, low, high)
-
-
-def _rate(curve: Array, r: Array) -> Array:
-    a, b, c, d = curve if r.ndim == 1 else curve[:, :, None]
-    return np.asarray((a + b * r) / (c + d * r))
-
-
-def _slope(curve: Array, r: Array) -> Array:
-    a, b, c, d = curve
-    return np.asarray((b * c - a * d) / (c + d * r) ** 2)
+    The outcome is the first axis of the result.
+    """
+    useless = (at < _EDGE) & (rho <= _EDGE) | (at > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
+    safe = np.clip(at, _EDGE, 1.0 - _EDGE)
+    zero, one = (1.0 - rho) / (1.0 - safe), rho / safe
+    return np.log(np.where(useless, 1.0, np.stack([zero, one])))

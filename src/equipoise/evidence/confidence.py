@@ -25,9 +25,9 @@ def anytime_interval(
 
     The Beta(1/2, 1/2) mixture likelihood over the likelihood at r is a nonnegative martingale with
     mean 1 (Ville's inequality); the interval holds every r at which it is below ``1/level``.
-    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Observations other than
-    coins multiply it by ``1 + W (Z - r)``, a mixture over W of both signs that are fixed with
-    their sizes; one that is unknown is taken at its worst.
+    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Observations
+    that bets are sized for multiply it by ``1 + W (Z - r)``, a mixture over W of both signs
+    that are fixed with their sizes; one that is unknown is taken at its worst.
 
     Examples
     --------
@@ -47,24 +47,24 @@ def _mixed_ends(
 ) -> tuple[float, float]:
     """Return the hull of the cells of a grid in which some r is likely.
 
-    Within a cell the coins' part is least at an end or at their mean, and every bet is monotone.
-    Where unknown coins can make r their mean it is likely.
+    Within a cell the labels' part is least at an end or at their mean, and every bet is monotone.
+    Where unknown labels can make r their mean it is likely.
     """
     grid = np.linspace(0.0, 1.0, _GRID + 1)
     start, end = grid[:-1], grid[1:]
     least = np.minimum(
-        _coins(ones, zeros + unknown, start, end), _coins(ones + unknown, zeros, start, end)
+        _labels(ones, zeros + unknown, start, end), _labels(ones + unknown, zeros, start, end)
     )
     wealth = np.logaddexp(_bets(sized, end, +1), _bets(sized, start, -1))
-    coins = max(ones + zeros + unknown, 1.0)
-    amid = (unknown > 0) & (end >= (ones - 1) / coins) & (start <= (ones + unknown + 1) / coins)
+    labels = max(ones + zeros + unknown, 1.0)
+    amid = (unknown > 0) & (end >= (ones - 1) / labels) & (start <= (ones + unknown + 1) / labels)
     likely = np.flatnonzero(amid | (least + wealth < -log(level)))
     if not len(likely):  # cannot be true: whatever is said is no more wrong than that
         return 0.0, 1.0
     return float(start[likely[0]]), float(end[likely[-1]])
 
 
-def _coins(ones: float, zeros: float, start: Array, end: Array) -> Array:
+def _labels(ones: float, zeros: float, start: Array, end: Array) -> Array:
     """Return the least log of the Beta mixture over the likelihood in each cell."""
     if ones + zeros == 0:
         return np.zeros_like(start)

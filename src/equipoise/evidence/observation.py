@@ -6,7 +6,7 @@ both are on record. Its mean given the person is Y, so its mean is r whatever m 
 label that is always asked for is the case pi = 1, in which Z = Y.
 
 At a corner x a bet with factors ``one`` and ``zero`` for the outcomes multiplies its stake by
-``1 + W (Z - x)``, where ``W = one - zero`` for a coin. Its mean under a null point lam is
+``1 + W (Z - x)``, where ``W = one - zero`` for a plain label. Its mean under a null point lam is
 ``1 + W (lam - x)``, at most 1 when W points away from the cell. Only its size changes for wider
 observations: :func:`resized` keeps corner and direction. The size, and the range that bounds it,
 must be fixed before the person's score and price are read; m and pi may come after.
@@ -20,52 +20,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import InvalidInput
-
-__all__ = ["COIN", "COIN_ENDS", "Observation", "Sized", "Sizer", "Sizing", "resized"]
+__all__ = ["LABEL", "Ends", "Sized", "Sizer", "Sizing", "resized"]
 
 Array = NDArray[np.float64]
+Ends = tuple[float, float]
+"""Z for the outcomes 0 and 1; the same twice for somebody whose label is not asked for."""
+
+LABEL: Ends = (0.0, 1.0)
+"""A label that is always asked for."""
 
 MOST_LOST = 0.9  # of a stake, by any one sized observation
-
-
-@dataclass(frozen=True)
-class Observation:
-    """A guess, the chance of asking for the label, and whether it is asked for.
-
-    Examples
-    --------
-    >>> asked = Observation(m=0.2, pi=0.5, asked=True)
-    >>> asked.at(0), asked.at(1)
-    (-0.2, 1.8)
-    >>> Observation(m=0.2, pi=0.5, asked=False).at(1)
-    0.2
-    """
-
-    m: float = 0.0
-    pi: float = 1.0
-    asked: bool = True
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.m <= 1.0:
-            raise InvalidInput(f"'m' must be in [0, 1]; got {self.m!r}")
-        if not 0.0 < self.pi <= 1.0:
-            raise InvalidInput(f"'pi' must be in (0, 1]; got {self.pi!r}")
-        if self.pi == 1.0 and not self.asked:
-            raise InvalidInput("an observation with pi = 1 is asked for its label")
-
-    def at(self, outcome: int) -> float:
-        """Return Z for an outcome."""
-        return self.m + (outcome - self.m) / self.pi if self.asked else self.m
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Z for the outcomes 0 and 1."""
-        return self.at(0), self.at(1)
-
-
-COIN = Observation()
-COIN_ENDS = COIN.ends
 
 
 @dataclass(frozen=True)
@@ -79,7 +43,7 @@ class Sizing:
     low, high
         The range that Z cannot leave, from the declared guesses and least chances.
     price
-        Expected cost of as much information as one coin holds.
+        Expected cost of as much information as one label holds.
     asked
         Expected share of people whose label is asked for.
     """
@@ -93,11 +57,11 @@ class Sizing:
     asked: float
 
     @property
-    def worth(self) -> float:
-        """How many coins one observation is worth."""
+    def label_equivalents(self) -> float:
+        """How many labels one observation counts as: ``r (1-r) / Var(Z)``."""
         return self.mean * (1.0 - self.mean) / self.variance
 
-    def covers(self, ends: tuple[float, float]) -> bool:
+    def covers(self, ends: Ends) -> bool:
         """Say whether an observation stays in the declared range."""
         return self.low - 1e-9 <= min(ends) and max(ends) <= self.high + 1e-9
 
@@ -115,7 +79,7 @@ class Sizer(Protocol):
     """Whoever knows what the observations of each group will be like."""
 
     def sizings(self) -> list[Sizing | None]:
-        """Return how bets on each group are sized from now on; None: observations are coins."""
+        """Return how bets on each group are sized from now on; None: observations are labels."""
         ...
 
 

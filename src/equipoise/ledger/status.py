@@ -243,15 +243,14 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     audit = None if state.settings.assist is None else state.log.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return {group: _plain_share(g) for group, g in state.books.groups.items()}
-    weighing = audit.evidence
+    evidence = audit.evidence
     guesses = [
         guess if told else None
-        for guess, told in zip(weighing.estimates.tolist(), weighing.told.tolist(), strict=True)
+        for guess, told in zip(evidence.estimates.tolist(), evidence.told.tolist(), strict=True)
     ]
-    low, high = (mean.tolist() for mean in weighing.means())
-    return {
-        g: Interval(*own) for g, *own in zip(state.books.groups, low, high, guesses, strict=True)
-    }
+    low, high = (mean.tolist() for mean in evidence.means())
+    found = {g: Interval(*own) for g, *own in zip(audit.groups, low, high, guesses, strict=True)}
+    return {group: found[group] for group in state.books.groups}
 
 
 def _plain_share(group: GroupTally) -> Interval:

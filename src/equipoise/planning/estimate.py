@@ -16,7 +16,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import LowerBound, lower_bound
 from equipoise.cells import Cells
 from equipoise.display import Progress, silent
-from equipoise.evidence.weighing import PILOT
+from equipoise.evidence.evidence import PILOT
 from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.planning.rehearsal import LEVELS, Quantile, Rehearsal, arrivals, rehearse

@@ -166,8 +166,8 @@ def _run_some(
 
 def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator) -> Trial:
     copy = deepcopy(audit, {id(audit.history): audit.history})
-    r = np.array([case.r[group] for group in audit.cells])
-    denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
+    r = np.array([case.r[group] for group in audit.groups])
+    denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
     let_come(InBlocks(copy, denied, r, rng), CAP)
     verdict = None if copy.finding is None else copy.finding.verdict
     labels = np.array([spent.labels for spent in copy.spending.values()], dtype=float)

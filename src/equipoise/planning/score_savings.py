@@ -113,11 +113,11 @@ def rehearse_scores(
     scores = require_scores(history, assist)
     cells, luck = history.cells, np.random.default_rng(0)
     told = {group: _rates(scores[group], case.r[group]) for group in cells}
-    looks = [_people(*told[group][:2], luck) for group in cells]
     made = [
         AdaptiveAudit(History.from_cells(cells), question, costs, assist=one)
         for one in (assist, None)
     ]
+    looks = [_people(*told[group][:2], luck) for group in made[0].groups]
     pairs = max(audits or rehearsals(len(cells)), 2)  # one alone has no standard error
     seeds = np.random.SeedSequence(1).spawn(pairs)
     trials = []
@@ -160,8 +160,8 @@ def _pair(
     trials = []
     for audit in audits:
         copy = deepcopy(audit, {id(audit.history): audit.history})
-        r = np.array([case.r[group] for group in audit.cells])
-        denied = np.array([counts.denied for counts in audit.cells.values()], dtype=float)
+        r = np.array([case.r[group] for group in audit.groups])
+        denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
         per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
         people = () if audit.assist is None else looks
         crowd = InBlocks(copy, denied, r, np.random.default_rng(seed), people)

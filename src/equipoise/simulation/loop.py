@@ -122,9 +122,9 @@ class InBlocks:
     def of(cls, audit: AdaptiveAudit, world: World, rng: np.random.Generator) -> Self:
         """Return the denied people of a world."""
         cells = CellWorld(world.cells, world.r)
-        order = [cells.groups.index(group) for group in audit.cells.groups]
-        r = np.array([world.r[group] for group in audit.cells.groups])
-        looks = [ScoredPeople.of(world, g) for g in audit.cells.groups] if audit.assist else []
+        order = [cells.groups.index(group) for group in audit.groups]
+        r = np.array([world.r[group] for group in audit.groups])
+        looks = [ScoredPeople.of(world, g) for g in audit.groups] if audit.assist else []
         return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng, looks)
 
     @property

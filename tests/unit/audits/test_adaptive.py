@@ -22,6 +22,7 @@ from equipoise.simulation import run
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.audits.forced import ask_for_label
+from tests.unit.evidence.states import weighed
 
 WORLD = CellWorld.from_shares(
     {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.20, 0.12, 0.68, 0.40)}, shares={"A": 0.6, "B": 0.4}
@@ -179,17 +180,15 @@ def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool, share
     past = WORLD.past(None if exact else 50_000, 0)
     audit = AdaptiveAudit(past, question, Costs(), free_share=share)
     budget = ErrorBudget.of_audit(question, len(past.cells), exact=exact, past_share=share)
-    weighing = audit.evidence
-    assert weighing is not None
-    levels = weighing._wrong.levels
-    assert (levels.wrong_fair, levels.wrong_unfair) == (
-        budget.evidence_fair,
-        budget.evidence_unfair,
-    )
+    assert audit.evidence is not None
+    wrong = audit.evidence._wrong
+    assert (wrong.level_fair, wrong.level_unfair) == (budget.evidence_fair, budget.evidence_unfair)
     assert audit._bands == bands_from_past(past, question.metric, budget.past_intervals)
     expected = bands_from_past(past, question.metric, budget.past_fair)
-    pair = weighing._wrong.unfair_pairs[0]
-    assert pair.bands_a == tuple(by_group["A"] for by_group in expected.values())
+    at = audit.groups.index("A")
+    assert [bands[at] for bands in wrong.against_unfair] == [
+        by_group["A"] for by_group in expected.values()
+    ]
 
 
 def test_a_larger_allowed_error_costs_less() -> None:
@@ -252,9 +251,9 @@ def test_late_answers_only_delay_the_verdict() -> None:
 
 
 def standing(audit: AdaptiveAudit) -> NDArray[np.float64]:
-    """Return what is missing against every FAIR cell that stands."""
+    """Return the evidence against every cell."""
     assert audit.evidence is not None
-    return audit.evidence.fair_set[0].standing(10**6)[2]
+    return np.concatenate(weighed(audit.evidence))
 
 
 def test_the_order_in_which_answers_are_told_changes_no_evidence() -> None:
@@ -449,11 +448,11 @@ def test_an_unfinished_audit_says_what_is_missing(size: int | None) -> None:
     assert Finding.from_json(finding.to_json()) == finding
 
 
-def test_outcomes_still_out_are_named() -> None:
+def test_pending_outcomes_are_named() -> None:
     audit = audited(WORLD)
     audit.ask("A", 0)
     finding = audit.conclude()
-    assert any("1 outcomes that are still out" in line for line in finding.missing)
+    assert any("1 outcomes that are still pending" in line for line in finding.missing)
 
 
 def test_a_table_instead_of_past_decisions_is_refused() -> None:

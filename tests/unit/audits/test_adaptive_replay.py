@@ -1,14 +1,14 @@
-"""A replay weighs labels together, and ends where the audit is that took them one by one."""
+"""A replay looks at the evidence where it must, and ends where the audit is."""
 
 from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
+from equipoise.evidence import Evidence
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.worlds import CellWorld
 
@@ -50,13 +50,12 @@ def run(audit: AdaptiveAudit, people: int, seed: int) -> list[Step]:
 
 
 def standing(audit: AdaptiveAudit) -> list[object]:
-    weighing = audit._evidence()
-    sets = (*weighing.unfair_set, *weighing.fair_set)
+    evidence = audit._evidence()
     finding = None if audit.finding is None else audit.finding.to_json()
     return [
-        *(finding, weighing.counted, weighing.verdict, weighing._next_plan, audit._next_doubt),
-        *(audit.cost, audit.reserved, weighing.shares.tolist(), sorted(audit._open)),
-        np.concatenate([s.evidence[s._standing] for s in sets]).tolist(),
+        *(finding, evidence.verdict, evidence._next_plan, audit._next_doubt, evidence.requests),
+        *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open)),
+        *([epoch.start for epoch in evidence._epochs], evidence._total.tolist()),
     ]
 
 
@@ -64,7 +63,7 @@ def standing(audit: AdaptiveAudit) -> list[object]:
     ("gamma", "budget", "seed", "end"),
     [
         (0.25, None, 1, None),
-        (0.02, None, 2, Verdict.UNFAIR),
+        (0.02, None, 5, Verdict.UNFAIR),
         (0.25, 1500.0, 1, Verdict.INCONCLUSIVE),
     ],
     ids=["under way", "decided", "broke"],
@@ -82,11 +81,14 @@ def test_a_replay_ends_where_the_audit_is(
         assert standing(again) == standing(audit)
 
 
-def test_a_replay_weighs_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.evidence.weighing import Weighing
-
+def test_a_replay_looks_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = made(0.25, None)
-    log, looks, weigh = run(audit, 250, seed=2), [], Weighing.weigh
-    monkeypatch.setattr(Weighing, "weigh", lambda self: (looks.append(1), weigh(self))[1])
+    log, looks, advance = run(audit, 250, seed=2), [], Evidence.advance
+
+    def counted(self: Evidence, *, replan: bool = True) -> Verdict | None:
+        looks.append(1)
+        return advance(self, replan=replan)
+
+    monkeypatch.setattr(Evidence, "advance", counted)
     made(0.25, None).restore(log)
     assert len(looks) < len(log) / 5

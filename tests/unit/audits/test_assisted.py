@@ -18,6 +18,7 @@ from equipoise.simulation import run, simulate
 from equipoise.simulation.loop import InBlocks
 from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
+from tests.unit.evidence.states import weighed
 
 QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
 COSTS = Costs(feature=0.01, label=1.0)
@@ -92,8 +93,8 @@ def test_a_replay_leads_to_the_same_place() -> None:
     second.restore(log)
     assert second.cost == first.cost
     assert (second.finding is None) == (first.finding is None)
-    for a, b in zip(first._weighing.unfair_set, second._weighing.unfair_set, strict=True):  # type: ignore[union-attr]
-        assert np.array_equal(a.evidence, b.evidence)
+    for a, b in zip(weighed(first._evidence()), weighed(second._evidence()), strict=True):
+        assert np.allclose(a, b, rtol=1e-12, atol=0.0)
     copied = deepcopy(first)
     assert copied.so_far().to_dict() == first.so_far().to_dict() == second.so_far().to_dict()
 
@@ -218,16 +219,14 @@ def test_a_budget_that_cannot_hold_the_largest_price_closes_a_group_for_good() -
 def test_the_same_person_s_price_and_score_never_change_what_is_staked() -> None:
     audit = start(assist=Assist())
     told(audit, 3, most=300)
-    weighing = audit._weighing
-    assert weighing is not None
-    before = [s and (s.low, s.high, s.variance) for s in weighing.sizings]
+    before = [s and (s.low, s.high, s.variance) for s in audit._evidence().sizings]
     assert any(before)
     for score in (-1e300, 0.0, 1e300):
         other = deepcopy(audit)
         other.ask("A", 0, score=score, draw=0.999999)
         other.ask("B", 0, score=score, draw=0.0)
-        assert other._weighing is not None
-        assert [s and (s.low, s.high, s.variance) for s in other._weighing.sizings] == before
+        after = [s and (s.low, s.high, s.variance) for s in other._evidence().sizings]
+        assert after == before
 
 
 def test_somebody_who_was_not_asked_cannot_be_told_or_corrected() -> None:

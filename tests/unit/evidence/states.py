@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 from hypothesis import strategies as st
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
-from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
-from equipoise.evidence.reference import Bet
-from equipoise.evidence.staircase import OUT, Bets, Kind
+from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
+from equipoise.evidence.evidence import Looks
+from equipoise.evidence.null_cells import FINENESS
+from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.history.past import Past
-from equipoise.rates import METRICS, Bands
+from equipoise.question import Verdict
+from equipoise.rates import METRICS, RATES, Bands
+from tests.unit.evidence.reference import Bet, Pair
 
 NEVER = 1e-250  # an error level at which no cell is ever refuted
 
@@ -34,7 +38,6 @@ class Setup:
     labels: int
     seed: int
     compare: GapScale = GapScale.DIFFERENCE
-    limits: tuple[tuple[float, float], ...] | None = None
 
     @property
     def against_unfair(self) -> Bands:
@@ -44,29 +47,45 @@ class Setup:
     def against_fair(self) -> Bands:
         return bands_from_past(self.past, self.metric, 0.001)
 
-    def start(self, level: float = NEVER, *, fineness: float | None = None) -> Weighing:
-        k = len(self.r)
-        wide = {} if fineness is None else {"fineness": fineness}
-        wrong = WrongAnswers.of(
-            self.against_unfair,
-            self.against_fair,
-            self.gamma,
-            self.epsilon,
-            Levels(level, level),
-            compare=self.compare,
-            limits=(self.limits, self.limits),
-            **wide,
+    def wrong(self, level: float = NEVER, *, fineness: float = FINENESS) -> WrongAnswers:
+        unfair, fair = (
+            tuple(tuple(by_group.values()) for by_group in bands.values())
+            for bands in (self.against_unfair, self.against_fair)
         )
-        return Weighing(wrong, np.full(k, 0.1), np.linspace(1.0, 2.0, k), np.ones(k, dtype=bool))
+        cells = self.past.cells.values()
+        precision = tuple(c.approved_positive / max(c.approved, 1) for c in cells)
+        return WrongAnswers(
+            *(unfair, fair, self.gamma, self.epsilon, level, level),
+            compare=self.compare,
+            precision=precision,
+            fineness=fineness,
+        )
+
+    def start(self, level: float = NEVER, *, fineness: float = FINENESS) -> Evidence:
+        k = len(self.r)
+        costs = np.full(k, 0.1), np.linspace(1.0, 2.0, k)
+        return Evidence(self.wrong(level, fineness=fineness), *costs, np.ones(k, dtype=bool))
+
+    def pairs(self, bands: Bands) -> list[Pair]:
+        """Return every ordered pair of groups, as the reference knows it."""
+        names = list(self.past.cells)
+        return [
+            Pair(
+                *(a, b),
+                tuple((RATES[r].falls, by[names[a]], by[names[b]]) for r, by in bands.items()),
+                self.compare,
+            )
+            for a, b in permutations(range(len(names)), 2)
+        ]
 
     def stream(self, *, vanishing: float = 0.05) -> Iterator[tuple[int, int]]:
-        """Yield labels: group and outcome, OUT for somebody who vanished."""
+        """Yield labels: group and outcome, UNKNOWN for somebody who vanished."""
         rng = np.random.default_rng(self.seed)
         favour = rng.dirichlet(np.ones(len(self.r)))
         for _ in range(self.labels):
             group = int(rng.choice(len(self.r), p=favour))
             outcome = int(rng.random() < self.r[group])
-            yield group, OUT if rng.random() < vanishing else outcome
+            yield group, UNKNOWN if rng.random() < vanishing else outcome
 
 
 def exact_past(cells: Cells) -> Past:
@@ -93,14 +112,7 @@ def random_setup(seed: int, most_groups: int = 5, labels: int = 60) -> Setup:
         labels=int(rng.integers(0, labels + 1)),
         seed=seed + 1,
         compare=tuple(GapScale)[int(rng.integers(2))],
-        limits=_limits(rng, r) if rng.random() < 0.5 else None,
     )
-
-
-def _limits(rng: np.random.Generator, r: np.ndarray) -> tuple[tuple[float, float], ...]:
-    """Return ranges around the unknowns, now and then a point, now and then ending there."""
-    room = rng.random((2, len(r))) * rng.integers(0, 2, size=(2, len(r)))
-    return tuple(zip((r * room[0]).tolist(), (1.0 - (1.0 - r) * room[1]).tolist(), strict=True))
 
 
 def _counts(rng: np.random.Generator, scale: int) -> list[int]:
@@ -111,15 +123,32 @@ def _counts(rng: np.random.Generator, scale: int) -> list[int]:
     return [int(x) for x in (counts if counts.any() else counts + 1)]
 
 
-def staircases(weighing: Weighing) -> list[Staircase]:
-    return [*weighing.unfair_set, *weighing.fair_set]
+def covers(evidence: Evidence) -> list[NullCells]:
+    return [*evidence._wrong.unfair_covers(), *evidence._wrong.fair_covers()]
 
 
-def exact_bets(bets: Bets, cell: int) -> list[Bet]:
-    a_zero, a_one, b_zero, b_one = bets.factors[:, cell]
-    return [Bet(*map(Fraction, f)) for f in zip(a_one, a_zero, b_one, b_zero, strict=True)]
+def weighed(evidence: Evidence) -> list[np.ndarray]:
+    """Return the evidence against every cell of every cover, of what is known now."""
+    look = Looks(evidence._total[None], evidence._sized_by())
+    return [
+        value_of(evidence._log_wealth(against, cover, slice(None), look))[0]
+        for against in (evidence._against_unfair, evidence._against_fair)
+        for cover in range(len(against.covers))
+    ]
 
 
-def label(group: int, outcome: int) -> Kind:
-    """Return a label as evidence sees it."""
-    return (group, 0.0, 1.0) if outcome == OUT else (group, float(outcome), float(outcome))
+def count(evidence: Evidence, group: int, outcome: int) -> Verdict | None:
+    """Request a label that is told at once."""
+    evidence.record(evidence.request(group), outcome)
+    return evidence.advance()
+
+
+def groups_of(cells: NullCells, cell: int, bet: int) -> tuple[int, int]:
+    """Return the groups a and b that a bet is on."""
+    a, b = (np.broadcast_to(own, cells.log_stake.shape)[cell, bet] for own in cells.groups)
+    return int(a), int(b)
+
+
+def exact_bet(cells: NullCells, cell: int, bet: int) -> Bet:
+    (a_zero, a_one), (b_zero, b_one) = np.exp(cells.log_factor[:, :, cell, bet])
+    return Bet(*map(Fraction, (a_one, a_zero, b_one, b_zero)))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.evidence import Levels, Staircase, Weighing, WrongAnswers
-from equipoise.evidence.wrong_answers import FINENESS
+from equipoise.evidence import Evidence, WrongAnswers
+from equipoise.evidence.null_cells import FINENESS
 from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
+from tests.unit.evidence.states import count
 
 WORLDS = [
     CellWorld.from_shares({"A": a, "B": b})
@@ -28,31 +29,23 @@ GAMMA, EPSILON, LEVEL = 0.1, 0.1, 0.05
 class Audit:
     """Evidence at one fineness, and the nats that were missing for each verdict at each label."""
 
-    weighing: Weighing
+    evidence: Evidence
     missing: list[dict[Verdict, float]]
 
     def count(self, group: int, outcome: int) -> Verdict | None:
-        verdict = self.weighing.count(group, outcome)
+        verdict = count(self.evidence, group, outcome)
         if verdict is None:
-            sets = {Verdict.FAIR: self.weighing.unfair_set, Verdict.UNFAIR: self.weighing.fair_set}
-            self.missing.append(
-                {v: max(_missing(each) for each in parts) for v, parts in sets.items()}
-            )
+            unfair, (fair,) = self.evidence.standing()
+            most = {Verdict.FAIR: unfair[2], Verdict.UNFAIR: fair[2]}
+            self.missing.append({v: float(m.max(initial=0.0)) for v, m in most.items()})
         return verdict
-
-
-def _missing(staircase: Staircase) -> float:
-    if staircase.refuted:
-        return 0.0
-    return float(staircase.standing(10**6)[2].max())
 
 
 def start(world: CellWorld, fineness: float) -> Audit:
     bands = bands_from_past(world.past(), "equalized_odds", None)
-    levels = Levels(LEVEL, LEVEL)
-    wrong = WrongAnswers.of(bands, bands, GAMMA, EPSILON, levels, fineness=fineness)
-    weighing = Weighing(wrong, np.zeros(2), np.ones(2), np.ones(2, dtype=bool))
-    return Audit(weighing, [])
+    rates = tuple(tuple(by.values()) for by in bands.values())
+    wrong = WrongAnswers(rates, rates, GAMMA, EPSILON, LEVEL, LEVEL, fineness=fineness)
+    return Audit(Evidence(wrong, np.zeros(2), np.ones(2), np.ones(2, dtype=bool)), [])
 
 
 def loss(world: CellWorld, seed: int) -> float:
@@ -61,7 +54,7 @@ def loss(world: CellWorld, seed: int) -> float:
     usual, fine = start(world, FINENESS), start(world, FINENESS / 5.0)
     r = list(world.r.values())
     for _ in range(20_000):
-        group = int(rng.choice(np.flatnonzero(usual.weighing.eligible())))
+        group = int(rng.choice(np.flatnonzero(usual.evidence.eligible())))
         outcome = int(rng.random() < r[group])
         verdict = usual.count(group, outcome), fine.count(group, outcome)
         if reached := verdict[0] or verdict[1]:

@@ -1,4 +1,4 @@
-"""Observations other than coins: their bets are legal, and they count as labels do."""
+"""Observations other than labels: their bets are legal, and they count as labels do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.errors import InvalidInput
-from equipoise.evidence import Weighing, anytime_interval
-from equipoise.evidence.observation import COIN, Observation, Sized, Sizing, resized
-from equipoise.evidence.staircase import OUT
+from equipoise.assist.sampler import ScoreRecords
+from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
+from equipoise.evidence.observation import LABEL, Ends, Sized, Sizing, resized
 from tests.profiles import examples
-from tests.unit.evidence.states import NEVER, Setup, random_setup, setups, staircases
+from tests.unit.evidence.states import NEVER, Setup, covers, random_setup, setups, weighed
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,10 @@ class SamplingRule:
     most: float
     floor: float
 
-    def draw(self, rng: np.random.Generator) -> Observation:
+    def draw(self, rng: np.random.Generator) -> Ends:
         m = self.least + (self.most - self.least) * rng.integers(3) / 2.0
         pi = rng.uniform(self.floor, 1.0)
-        return Observation(m, pi, asked=bool(rng.random() < pi))
+        return ends_of(m, pi, asked=bool(rng.random() < pi))
 
     def sizing(self, rng: np.random.Generator) -> Sizing:
         mean = float(rng.uniform(0.02, 0.98))
@@ -45,9 +44,16 @@ class SamplingRule:
         )
 
 
+def ends_of(m: float, pi: float, *, asked: bool) -> Ends:
+    """Return Z for the outcomes 0 and 1."""
+    one = ScoreRecords(*(np.array([x]) for x in (0.0, 1.0, m, pi)), np.array([asked]))
+    low, high = one.ends()[0].tolist()
+    return low, high
+
+
 @dataclass
 class RandomSizer:
-    """Sizes that follow nothing, now and then coins."""
+    """Sizes that follow nothing, now and then plain labels."""
 
     groups: int
     seed: int
@@ -65,17 +71,17 @@ def random_design(rng: np.random.Generator) -> SamplingRule:
     return SamplingRule(float(least), float(most), float(rng.uniform(0.05, 0.9)))
 
 
-def started(setup: Setup, level: float) -> tuple[Weighing, RandomSizer]:
-    weighing, k = setup.start(level), len(setup.r)
+def started(setup: Setup, level: float) -> tuple[Evidence, RandomSizer]:
+    evidence, k = setup.start(level), len(setup.r)
     sizer = RandomSizer(k, setup.seed, [None] * k)
-    weighing._sizer = sizer
-    weighing._next_plan = 4
-    return weighing, sizer
+    evidence._sizer = sizer
+    evidence._next_plan = 4
+    return evidence, sizer
 
 
-def observed(sizer: RandomSizer, group: int, rng: np.random.Generator) -> Observation:
+def observed(sizer: RandomSizer, group: int, rng: np.random.Generator) -> Ends:
     design = sizer.designs[group]
-    return COIN if design is None else design.draw(rng)
+    return LABEL if design is None else design.draw(rng)
 
 
 # -- one person ---------------------------------------------------------------------------------
@@ -83,17 +89,9 @@ def observed(sizer: RandomSizer, group: int, rng: np.random.Generator) -> Observ
 
 @given(st.floats(0, 1), st.floats(0.01, 1), st.integers(0, 1))
 def test_the_mean_over_the_draw_is_the_outcome(m: float, pi: float, outcome: int) -> None:
-    mean = pi * Observation(m, pi, asked=True).at(outcome)
-    mean += 0.0 if pi == 1.0 else (1.0 - pi) * Observation(m, pi, asked=False).at(outcome)
+    mean = pi * ends_of(m, pi, asked=True)[outcome]
+    mean += (1.0 - pi) * ends_of(m, pi, asked=False)[outcome]
     assert mean == pytest.approx(outcome, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("m", "pi", "asked"), [(1.1, 0.5, True), (float("nan"), 0.5, True), (0.5, 0.0, True)]
-)
-def test_what_is_no_observation_is_refused(m: float, pi: float, asked: bool) -> None:
-    with pytest.raises(InvalidInput, match="must be in"):
-        Observation(m, pi, asked=asked)
 
 
 def largest_mean(checks: int, seed: int) -> tuple[float, float]:
@@ -132,17 +130,16 @@ def test_no_bet_gains_on_average_under_its_null_nor_loses_almost_all() -> None:
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_sized_bets_are_legal_at_every_point_of_their_cell(setup: Setup, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    sizings = [random_design(rng).sizing(rng) for _ in setup.r]
-    for staircase in staircases(setup.start()):
-        staircase.size(sizings)
-        for bets in staircase.bets:
-            for group, place in ((bets.a, 0), (bets.b, 2)):
-                zero, one = bets.sized[place : place + 2]
-                for ends in (staircase.low, staircase.high):
-                    lam = ends[:, [group]]
-                    assert (lam * one + (1.0 - lam) * zero <= 1.0 + 1e-12).all()
-                for z in (sizings[group].low, sizings[group].high):
-                    assert (z * one + (1.0 - z) * zero >= 0.1 - 1e-9).all()
+    sizing = random_design(rng).sizing(rng)
+    for cells in covers(setup.start()):
+        rows = np.arange(len(cells))[:, None]
+        for side, group in enumerate(cells.groups):
+            zero, one = cells.sized_factors(side, sizing, slice(None))
+            for ends in (cells.low, cells.high):
+                lam = ends[rows, group]
+                assert (lam * one + (1.0 - lam) * zero <= 1.0 + 1e-12).all()
+            for z in (sizing.low, sizing.high):
+                assert (z * one + (1.0 - z) * zero >= 0.1 - 1e-9).all()
 
 
 # -- many people --------------------------------------------------------------------------------
@@ -155,120 +152,111 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
     rng, r = np.random.default_rng(seed), np.array(setup.r)
     for _ in range(12):
         groups, people = [], []
-        worth = 0.0
-        while worth < at_once.labels_until_change and rng.random() < 0.95:
+        labels = 0.0
+        while labels < at_once.labels_until_plan and rng.random() < 0.95:
             groups.append(int(rng.integers(len(r))))
             people.append(observed(sizer, groups[-1], rng))
-            worth += at_once.worths[groups[-1]]
+            labels += at_once.label_equivalents[groups[-1]]
         if not groups:
             continue
         outcomes = (rng.random(len(groups)) < r[groups]).astype(np.intp)
-        outcomes[[not person.asked for person in people]] = 0
-        ends = np.array([person.ends for person in people])
-        taken = at_once.count_block(np.array(groups), outcomes, ends)
+        outcomes[[low == high for low, high in people]] = 0
+        taken = at_once.record_block(np.array(groups), outcomes, np.array(people))
         for i in range(taken):
             assert one_by_one.verdict is None
             number = one_by_one.request(groups[i], people[i])
-            if people[i].asked:
-                one_by_one.tell(number, int(outcomes[i]))
+            if people[i][0] != people[i][1]:
+                one_by_one.record(number, int(outcomes[i]))
+                one_by_one.advance()
         assert one_by_one.verdict is at_once.verdict
-        assert one_by_one.counted == at_once.counted
+        assert one_by_one.requests == at_once.requests
         assert np.allclose(one_by_one.requested, at_once.requested)
         assert np.allclose(one_by_one.ones, at_once.ones)
         if at_once.verdict is not None:
             return
-        for sequential, block in zip(staircases(one_by_one), staircases(at_once), strict=True):
-            sequential._drop_refuted()
-            block._drop_refuted()
-            assert np.allclose(sequential.evidence, block.evidence, rtol=1e-9, atol=1e-190)
+        for sequential, block in zip(weighed(one_by_one), weighed(at_once), strict=True):
+            assert np.allclose(sequential, block, rtol=1e-9, atol=1e-190)
 
 
 def story(
     setup: Setup, seed: int, level: float, *, out: float
-) -> tuple[Weighing, dict[int, int], list[int]]:
-    """Let observed people come, some of whose labels stay out; return outcomes and who is out."""
-    weighing, sizer = started(setup, level)
+) -> tuple[Evidence, dict[int, int], list[int]]:
+    """Let observed people come, some of whose labels stay pending; return outcomes, and these."""
+    evidence, sizer = started(setup, level)
     rng = np.random.default_rng(seed)
     outcomes, waiting = {}, []
     for group, outcome in setup.stream(vanishing=0.0):
         person = observed(sizer, group, rng)
-        number = weighing.request(group, person)
-        if not person.asked:
+        number = evidence.request(group, person)
+        if person[0] == person[1]:
             continue
         outcomes[number] = outcome
         if len(waiting) < 2 and rng.random() < out:
             waiting.append(number)
-        elif weighing.tell(number, outcome) is not None:
+            continue
+        evidence.record(number, outcome)
+        if evidence.advance() is not None:
             break
-    return weighing, outcomes, waiting
+    return evidence, outcomes, waiting
 
 
 @examples(5)
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_a_withdrawn_observation_counts_at_its_worst(setup: Setup, seed: int) -> None:
-    """Bet by bet: both of its outcomes, had they been told, leave at least as much."""
-    weighing, _, waiting = story(setup, seed, NEVER, out=0.2)
-    if weighing.verdict is not None or not waiting:
-        return
+    """Both of its outcomes, had they been told, leave at least as much."""
+    evidence, _, waiting = story(setup, seed, NEVER, out=0.2)
     for number in waiting:
-        weighing.tell(number, OUT)
-    lost = [bets.stake.copy() for s in staircases(weighing) for bets in s.bets]
+        evidence.record(number, UNKNOWN)
+    lost = weighed(evidence)
     for value in (0, 1):
-        told = deepcopy(weighing)
+        told = deepcopy(evidence)
         for number in waiting:
-            told.correct(number, value)
-        stakes = [bets.stake for s in staircases(told) for bets in s.bets]
-        for now, worst in zip(stakes, lost, strict=True):
-            if len(told.ones) == 2:  # with more groups stakes are divided in between
-                assert (now >= worst * (1.0 - 1e-9)).all()
-        for s, other in zip(staircases(told), staircases(weighing), strict=True):
-            assert (s.evidence >= other.evidence * (1.0 - 1e-9)).all()
+            told.record(number, value)
+        for now, worst in zip(weighed(told), lost, strict=True):
+            assert (now >= worst * (1.0 - 1e-9)).all()
 
 
 @examples(5)
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> None:
-    weighing, outcomes, _ = story(setup, seed, NEVER, out=0.0)
-    if weighing.verdict is not None or not weighing.counted:
+    """After it and back all is as before; what lies between differs in bets on its group alone."""
+    evidence, outcomes, _ = story(setup, seed, NEVER, out=0.0)
+    if not outcomes:
         return
     number = int(np.random.default_rng(seed).choice(list(outcomes)))
-    sizings = dict(weighing._sizings)
-    right = deepcopy(weighing)
-    weighing.correct(number, 1 - outcomes[number])
-    assert {at: s for at, s in weighing._sizings.items() if at in sizings} == sizings
-    right._outcomes[number] = 1 - outcomes[number]
-    right._start()
-    right._count_settled()
-    for now, then in zip(staircases(weighing), staircases(right), strict=True):
-        assert np.allclose(now.evidence, then.evidence, rtol=1e-9, atol=0.0)
+    epochs = [(epoch.start, epoch.sizings) for epoch in evidence._epochs]
+    before = weighed(evidence)
+    evidence.record(number, 1 - outcomes[number])
+    evidence.advance(replan=False)
+    evidence.record(number, outcomes[number])
+    evidence.advance(replan=False)
+    assert [(epoch.start, epoch.sizings) for epoch in evidence._epochs] == epochs
+    for now, then in zip(weighed(evidence), before, strict=True):
+        assert np.allclose(now, then, rtol=1e-9, atol=0.0)
 
 
 @examples(8)
 @given(setups(most_groups=3, labels=150), st.integers(0, 2**32))
-def test_a_look_ahead_holds_however_labels_that_are_out_turn_out(setup: Setup, seed: int) -> None:
-    weighing, _, waiting = story(setup, seed, 0.3, out=0.2)
-    if weighing.verdict is None or not [n for n in waiting if n >= weighing.counted]:
+def test_a_verdict_holds_however_pending_labels_turn_out(setup: Setup, seed: int) -> None:
+    evidence, _, waiting = story(setup, seed, 0.3, out=0.2)
+    if evidence.verdict is None or not waiting:
         return
     for values in product((0, 1), repeat=len(waiting)):
-        other = deepcopy(weighing)
-        other._start()
+        other = deepcopy(evidence)
         for number, value in zip(waiting, values, strict=True):
-            other._outcomes[number] = value
-        other._count_settled()
-        # quiet people after the last label are known but not looked at
-        if other.verdict is None:
-            other._look_ahead()
-        assert other.verdict is not None
+            other.record(number, value)
+            other.record(number, value)  # as after a correction, all is looked at again
+        assert other.advance(replan=False) is not None
 
 
 def test_an_observation_outside_its_declared_range_is_refused() -> None:
-    weighing, _ = started(random_setup(5, 2), NEVER)
+    evidence, _ = started(random_setup(5, 2), NEVER)
     with pytest.raises(ValueError, match="range that was declared"):
-        weighing.request(0, Observation(0.5, 0.5, asked=True))
-    weighing._sizings[0] = [Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2
-    weighing.request(0, Observation(0.5, 0.5, asked=True))
+        evidence.request(0, ends_of(0.5, 0.5, asked=True))
+    evidence._epochs[-1].sizings = [Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2
+    evidence.request(0, ends_of(0.5, 0.5, asked=True))
     with pytest.raises(ValueError, match="range that was declared"):
-        weighing.request(0, Observation(0.5, 0.4, asked=True))
+        evidence.request(0, ends_of(0.5, 0.4, asked=True))
 
 
 # -- where r lies -------------------------------------------------------------------------------
@@ -282,10 +270,10 @@ def test_an_interval_from_observations_covers_the_mean() -> None:
     sizing = Sizing(0.3, 0.6, 0.3, 0.4 * (1 - 5.0), 0.1 + 0.9 * 5.0, 1.0, 0.5)
     for _ in range(runs):
         people = [design.draw(rng) for _ in range(300)]
-        z = np.array([p.at(int(rng.random() < 0.3)) for p in people])
-        coins = rng.random(20) < 0.3
+        z = np.array([p[int(rng.random() < 0.3)] for p in people])
+        labels = rng.random(20) < 0.3
         ends = [
-            anytime_interval(coins.sum(), (~coins).sum(), 0, level, [Sized(sizing, z[:n], z[:n])])
+            anytime_interval(labels.sum(), (~labels).sum(), 0, level, [Sized(sizing, z[:n], z[:n])])
             for n in range(50, 301, 50)
         ]
         missed += any(not low <= 0.3 <= high for low, high in ends)
@@ -297,7 +285,7 @@ def test_unknown_observations_only_widen_an_interval() -> None:
     rng = np.random.default_rng(0)
     sizing = Sizing(0.3, 0.6, 0.3, -1.6, 4.6, 1.0, 0.5)
     people = [SamplingRule(0.1, 0.4, 0.2).draw(rng) for _ in range(400)]
-    low, high = np.array([p.ends for p in people]).T
+    low, high = np.array(people).T
     open_ends = rng.random(400) < 0.02
     known = np.where(rng.random(400) < 0.3, high, low)
     wide = anytime_interval(

@@ -146,7 +146,7 @@ def test_the_group_that_is_the_cause_is_named() -> None:
     cells = Cells(
         {
             "A": GroupCells(9_000, 3_000, 18_000),
-            "B": GroupCells(6_000, 3_000, 21_000),
+            "B": GroupCells(8_800, 3_000, 18_200),
             "C": GroupCells(2, 1, 2),
         }
     )

@@ -62,7 +62,7 @@ def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     let_come(InBlocks.of(block, world, np.random.default_rng(seed)))
     finding = block.conclude()
     single = AdaptiveAudit(past, question, costs)
-    names, labels = past.cells.groups, block.labels
+    names, labels = block.groups, block.labels
     for groups, outcomes in block.log:
         for group, outcome in zip(groups, outcomes, strict=True):
             if labels == 0:
@@ -135,6 +135,6 @@ def test_blocks_are_refused_where_they_would_break_a_promise() -> None:
 def test_a_block_beyond_the_next_plan_is_refused() -> None:
     evidence = AdaptiveAudit(WORLD.past(), QUESTION, Costs()).evidence
     assert evidence is not None
-    many = np.zeros(int(evidence.labels_until_change) + 1, dtype=np.intp)
-    with pytest.raises(ValueError, match="labels at once"):
-        evidence.count_block(many, many)
+    many = np.zeros(int(evidence.labels_until_plan) + 1, dtype=np.intp)
+    with pytest.raises(ValueError, match="at most"):
+        evidence.record_block(many, many)

@@ -2,22 +2,29 @@
 
 Written from the definitions and not for speed: which unknowns a wrong answer allows, which box a
 cell lies in, what a label does to a stake. How far a bet moves is taken as given, since it matters
-for power alone; that it is a legal bet is checked. Tests hold the staircase against this.
+for power alone; that it is a legal bet is checked. Tests hold null cells and evidence against this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from equipoise.comparison import GapScale
-from equipoise.evidence.geometry import Pair
 from equipoise.rates import Band, Curve
 
-__all__ = ["Bet", "Box", "Cell", "fair_box", "is_fair", "is_unfair", "level_side", "unfair_box"]
-
 ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups, as positions, and per rate: does it fall, the band of a, the band of b."""
+
+    a: int
+    b: int
+    rates: tuple[tuple[bool, Band, Band], ...]
+    compare: GapScale
 
 
 # -- the two wrong answers, by definition -------------------------------------------------------
@@ -25,11 +32,11 @@ ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
 
 def is_unfair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
     """Say whether, somewhere in the bands, a's falling rates exceed b's, or b's rising ones a's."""
-    for falling, a, b in _rates(pair):
+    for falling, a, b in pair.rates:
         low, high = (b.low, lam_b), (a.high, lam_a)
         if not falling:
             low, high = (a.low, lam_a), (b.high, lam_b)
-        if _rate(*high) >= _above(pair, _rate(*low), gap):
+        if _rate(*high) >= _above(pair.compare, _rate(*low), gap):
             return True
     return False
 
@@ -37,9 +44,9 @@ def is_unfair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bo
 def is_fair(pair: Pair, lam_a: Fraction, lam_b: Fraction, gap: Fraction) -> bool:
     """Say whether, somewhere in the bands, every rate of a and b is at most ``gap`` apart."""
     return all(
-        _rate(a.low, lam_a) <= _above(pair, _rate(b.high, lam_b), gap)
-        and _rate(b.low, lam_b) <= _above(pair, _rate(a.high, lam_a), gap)
-        for _, a, b in _rates(pair)
+        _rate(a.low, lam_a) <= _above(pair.compare, _rate(b.high, lam_b), gap)
+        and _rate(b.low, lam_b) <= _above(pair.compare, _rate(a.high, lam_a), gap)
+        for _, a, b in pair.rates
     )
 
 
@@ -69,27 +76,23 @@ def unfair_box(pair: Pair, start: Fraction, end: Fraction, gap: Fraction) -> Box
 
     The set only grows in ``lam_b``, so what is allowed at its end is allowed nowhere more.
     """
-    reach, least = max(_reach(pair, end, gap)), Fraction(pair.limits_a[0])
-    return None if reach < least else Box(least, _possible(reach, pair.limits_a), start, end)
+    most = reach(pair, end, gap)
+    return None if most < 0 else Box(ZERO, _possible(most), start, end)
 
 
 def fair_box(pair: Pair, start: Fraction, end: Fraction, half: int, gap: Fraction) -> Box | None:
     """Return the box around the upper (1) or lower (0) half of the FAIR points over an interval."""
-    low, high = _corridor(pair, start, gap)[0], _corridor(pair, end, gap)[1]
-    if low > high or low > pair.limits_a[1] or high < pair.limits_a[0]:
+    low, high = corridor(pair, start, gap)[0], corridor(pair, end, gap)[1]
+    if low > high or low > 1 or high < 0:
         return None
-    low, high = _possible(low, pair.limits_a), _possible(high, pair.limits_a)
+    low, high = _possible(low), _possible(high)
     if half == 1:
         return Box(max(low, _middle(pair, start, gap)), high, start, end)
     return Box(low, min(high, _middle(pair, end, gap)), start, end)
 
 
 def level_side(
-    band: Band,
-    falling: bool,
-    start: Fraction,
-    end: Fraction,
-    limits: tuple[float, float] = (0.0, 1.0),
+    band: Band, falling: bool, start: Fraction, end: Fraction
 ) -> tuple[Fraction, Fraction] | None:
     """Return the unknowns of a group at which its rate may lie in [start, end]; None if none."""
     if falling:
@@ -98,26 +101,57 @@ def level_side(
     else:
         low = _smallest(band.high, start, at_least=True)
         high = _largest(band.low, end, at_least=False)
-    if low > high or low > limits[1] or high < limits[0]:
+    if low > high or low > 1 or high < 0:
         return None
-    return _possible(low, limits), _possible(high, limits)
+    return _possible(low), _possible(high)
 
 
-def _reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Iterable[Fraction]:
-    """Yield per rate the largest ``lam_a`` at which it is unfair; -1 if none is, 2 if all are."""
-    for falling, a, b in _rates(pair):
+def tightened(
+    sides: Sequence[tuple[Fraction, Fraction]],
+    rates: Sequence[tuple[bool, Sequence[Band]]],
+    compare: GapScale,
+    gap: Fraction,
+    rounds: int,
+) -> list[tuple[Fraction, Fraction]] | None:
+    """Cut a box by "every rate of all groups is within ``gap``"; None if nothing is left."""
+    box = list(sides)
+    for falling, bands in list(rates) * rounds:
+        values = [
+            [_rate(curve, r) for r in side]
+            for curves in ([band.low for band in bands], [band.high for band in bands])
+            for curve, side in zip(curves, box, strict=True)
+        ]
+        least = max(min(ends) for ends in values[: len(box)])
+        most = min(max(ends) for ends in values[len(box) :])
+        for g, band in enumerate(bands):
+            cut = level_side(band, falling, _below(compare, least, gap), _above(compare, most, gap))
+            if cut is None:
+                return None
+            box[g] = max(box[g][0], cut[0]), min(box[g][1], cut[1])
+        if any(low > high for low, high in box):
+            return None
+    return box
+
+
+def reach(pair: Pair, lam_b: Fraction, gap: Fraction) -> Fraction:
+    """Return the largest ``lam_a`` at which some rate is unfair; -1 if none is, 2 if all are."""
+    ends = []
+    for falling, a, b in pair.rates:
         if falling:
-            yield _largest(a.high, _above(pair, _rate(b.low, lam_b), gap), at_least=True)
+            least = _above(pair.compare, _rate(b.low, lam_b), gap)
+            ends.append(_largest(a.high, least, at_least=True))
         else:
-            yield _largest(a.low, _below(pair, _rate(b.high, lam_b), gap), at_least=False)
+            most = _below(pair.compare, _rate(b.high, lam_b), gap)
+            ends.append(_largest(a.low, most, at_least=False))
+    return max(ends)
 
 
-def _corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fraction]:
+def corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fraction]:
     """Return the least and largest fair ``lam_a``; beyond [0, 1] where a rate does not bind."""
     lows, highs = [], []
-    for falling, a, b in _rates(pair):
-        most = _above(pair, _rate(b.high, lam_b), gap)
-        least = _below(pair, _rate(b.low, lam_b), gap)
+    for falling, a, b in pair.rates:
+        most = _above(pair.compare, _rate(b.high, lam_b), gap)
+        least = _below(pair.compare, _rate(b.low, lam_b), gap)
         if falling:
             lows.append(_smallest(a.low, most, at_least=False))
             highs.append(_largest(a.high, least, at_least=True))
@@ -128,8 +162,8 @@ def _corridor(pair: Pair, lam_b: Fraction, gap: Fraction) -> tuple[Fraction, Fra
 
 
 def _middle(pair: Pair, lam_b: Fraction, gap: Fraction) -> Fraction:
-    low, high = _corridor(pair, lam_b, gap)
-    return (_possible(low, pair.limits_a) + _possible(high, pair.limits_a)) * HALF
+    low, high = corridor(pair, lam_b, gap)
+    return (_possible(low) + _possible(high)) * HALF
 
 
 def _largest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
@@ -152,12 +186,12 @@ def _smallest(curve: Curve, value: Fraction, *, at_least: bool) -> Fraction:
     return Fraction(-1) if _meets(_rate(curve, ZERO), value, at_least) else _where(curve, value)
 
 
-def _above(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
-    return rate / (1 - gap) if pair.compare is GapScale.RATIO else rate + gap
+def _above(compare: GapScale, rate: Fraction, gap: Fraction) -> Fraction:
+    return rate / (1 - gap) if compare is GapScale.RATIO else rate + gap
 
 
-def _below(pair: Pair, rate: Fraction, gap: Fraction) -> Fraction:
-    return rate * (1 - gap) if pair.compare is GapScale.RATIO else rate - gap
+def _below(compare: GapScale, rate: Fraction, gap: Fraction) -> Fraction:
+    return rate * (1 - gap) if compare is GapScale.RATIO else rate - gap
 
 
 def _meets(rate: Fraction, value: Fraction, at_least: bool) -> bool:
@@ -178,12 +212,8 @@ def _coefficients(curve: Curve) -> tuple[Fraction, ...]:
     return tuple(Fraction(float(x)) for x in (curve.a, curve.b, curve.c, curve.d))
 
 
-def _possible(x: Fraction, limits: tuple[float, float]) -> Fraction:
-    return min(max(x, Fraction(limits[0])), Fraction(limits[1]))
-
-
-def _rates(pair: Pair) -> Iterable[tuple[bool, Band, Band]]:
-    return zip(pair.falling, pair.bands_a, pair.bands_b, strict=True)
+def _possible(x: Fraction) -> Fraction:
+    return min(max(x, ZERO), ONE)
 
 
 # -- evidence -----------------------------------------------------------------------------------
@@ -233,15 +263,3 @@ class Cell:
             stake * bet.factor(group_a, outcome)
             for stake, bet in zip(self.stakes, self.bets, strict=True)
         ]
-
-    def least(self, pending: Sequence[tuple[bool, int | None]]) -> Fraction:
-        """Return the least evidence after further labels, over all values of the unknown ones."""
-        if not pending:
-            return self.evidence
-        (group_a, outcome), rest = pending[0], pending[1:]
-        values: list[Fraction] = []
-        for value in (0, 1) if outcome is None else (outcome,):
-            cell = Cell(self.stakes, self.bets)
-            cell.count(group_a, value)
-            values.append(cell.least(rest))
-        return min(values)

@@ -1,0 +1,530 @@
+"""Both wrong answers as sets of what the groups' unknowns may be: cut into cells, bet against.
+
+Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. FAIR is wrong
+in the UNFAIR set, a union of pieces ``lam_a <= u(lam_b)``, one per ordered pair of groups. UNFAIR
+is wrong in the FAIR set: for two groups a corridor ``L(lam_b) <= lam_a <= U(lam_b)``, for more the
+unknowns at which a rate of every group lies within gamma above some level, for each rate. u, L and
+U do not fall, so what lies above an interval of ``lam_b``, or belongs to an interval of levels, is
+inside a box that is read off the interval's ends: a null cell.
+
+A cover is a set of null cells that holds a whole wrong answer. Cells and bets follow from the past
+data and the question alone; no label ever changes them. So the evidence against a cell is a
+function of counts, ``sum over bets of stake * exp(sum over kinds of count * log factor)``: that of
+a label, of a file of labels, of outcomes that are unknown and of a correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, permutations
+from math import inf
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.comparison import GapScale, box_between
+from equipoise.evidence.bets import (
+    Corners,
+    alternatives,
+    bet_shares,
+    changed,
+    fair_sizes,
+    log_factors,
+    unfair_sizes,
+)
+from equipoise.evidence.observation import Sized, Sizing, resized
+from equipoise.rates import Band, Curve
+
+__all__ = ["Cells", "NullCells", "WrongAnswers", "evidence"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Cells = Ints | slice
+"""Some of the cells, by their places."""
+
+Rates = tuple[tuple[Band, ...], ...]
+"""Per rate, the band of every group."""
+
+FINENESS = 0.04  # width of a cell: how far a rate moves over it, in epsilons
+_FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
+FADE = 2.0  # how fast the stake on leaving through the far side falls with its distance in epsilons
+UNIFORM = 0.3  # of the stake against level boxes is spread evenly over the pairs
+JITTER = 0.35  # by how much, in log odds, groups are thought to differ beyond what the past shows
+_DRAWS = 2000
+_ROUNDS = 2  # of tightening level boxes by all rates
+_ROUNDING = 1e-12
+_AT_ONCE = 200_000  # numbers to work on at a time
+_MOST = 600.0  # log wealth is cut off there, far above any bar
+
+
+@dataclass(frozen=True, eq=False)
+class NullCells:
+    """Boxes that cover a wrong answer, and the bets against each; shapes are (cells, bets).
+
+    Parameters
+    ----------
+    low, high
+        In cell i group g's unknown lies in ``[low[i, g], high[i, g]]``.
+    groups
+        The groups a and b that each bet is on: of shape (cells, 1) or (1, bets) each.
+    log_stake
+        How a cell's stake of 1 is divided among its bets.
+    log_factor
+        What a label of a (first axis 0) or of b (1) that is 0 or 1 (second axis) does to a bet.
+    at
+        The corners that bets start at, shape (2, cells, corners): bets belong to corners in turn.
+    """
+
+    low: Array
+    high: Array
+    groups: tuple[Ints, Ints]
+    log_stake: Array
+    log_factor: Array
+    at: Array
+
+    @classmethod
+    def made(
+        cls, low: Array, high: Array, groups: tuple[Ints, Ints], corners: Corners, sizes: Array
+    ) -> NullCells:
+        """Return cells with bets at their corners that move the gap by these sizes."""
+        shares = bet_shares(len(sizes))
+        n, c = corners.side.shape
+        width = c * len(shares)
+        log_factor = np.empty((2, 2, n, width))
+        step = max(1, _AT_ONCE // width)
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            aim_a, aim_b = (changed(curve, itemgetter(rows)) for curve in corners.aim)
+            some = Corners(
+                corners.at[:, rows],
+                (aim_a, aim_b),
+                *(x[rows] for x in (corners.side, corners.weight, corners.unit, corners.extra)),
+            )
+            rho = alternatives(some, sizes)
+            own = log_factors(rho, some.at[..., None])  # (outcome, side, cells, corners, bets)
+            log_factor[:, :, rows] = own.swapaxes(0, 1).reshape(2, 2, -1, width)
+        with np.errstate(divide="ignore"):
+            stake = np.log((corners.weight[..., None] * shares).reshape(n, width))
+        if groups[0].shape[1] > 1:  # one pair per corner
+            groups = (np.repeat(groups[0], len(shares), 1), np.repeat(groups[1], len(shares), 1))
+        return cls(low, high, groups, stake, log_factor, corners.at)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __deepcopy__(self, memo: object) -> NullCells:
+        return self
+
+    def log_wealth(self, counts: Array, cells: Cells) -> Array:
+        """Return the log of what bets have become, shape (…, cells, bets).
+
+        Parameters
+        ----------
+        counts
+            Labels per group that are 0, that are 1, and that are unknown, shape (…, groups, 3). An
+            unknown one counts with the smaller of its two factors, per bet.
+        cells
+            The cells that are asked about.
+        """
+        wealth = self.log_stake[cells]
+        unknown = counts[..., 2].any()
+        for (zero, one), group in zip(self.log_factor, self._groups_of(cells), strict=True):
+            n, zero, one = counts[..., group, :], zero[cells], one[cells]
+            wealth = wealth + n[..., 0] * zero + n[..., 1] * one
+            if unknown:
+                wealth += n[..., 2] * np.minimum(zero, one)
+        return wealth
+
+    def sized_gain(self, group: int, people: Sized, by: Ints, cells: Cells) -> Array:
+        """Return the log gain from observations of a group, shape (looks, cells, bets).
+
+        ``by`` says how many of them there are by each look. Bets are sized for them; one whose
+        outcome is not known counts with the smaller of its factors.
+        """
+        z, times = np.stack([people.low, people.high]), np.ones(len(people.low))
+        if len(by) == 1:  # only how many there are of each kind matters
+            z, counts = np.unique(z[:, : by[0]], axis=1, return_counts=True)
+            times, by = counts.astype(float), np.array([len(counts)])
+        total = np.zeros((len(by), *self.log_stake[cells].shape))
+        carry, step = 0.0, max(1, _AT_ONCE // max(total[0].size, 1))
+        owners = [owner == group for owner in self._groups_of(cells)]
+        sides = [
+            (s, self.sized_factors(s, people.sizing, cells)) for s in (0, 1) if owners[s].any()
+        ]
+        for start in range(0, int(by.max(initial=0)) if sides else 0, step):
+            some = slice(start, start + step)
+            ends = z[:, some, None, None]
+            logs = np.zeros((len(ends[0]), *total.shape[1:]))
+            for side, (zero, one) in sides:
+                factor = np.minimum(*(end * one + (1.0 - end) * zero for end in ends))
+                logs += np.where(owners[side], np.log(factor), 0.0)
+            logs = carry + np.cumsum(logs * times[some, None, None], axis=0)
+            here = (by > start) & (by <= start + len(logs))
+            total[here], carry = logs[by[here] - start - 1], logs[-1]
+        return total
+
+    def sized_factors(self, side: int, sizing: Sizing, cells: Cells) -> tuple[Array, Array]:
+        """Return the factors of Z = 0 and Z = 1 of bets on a (0) or b (1) of such a size."""
+        zero, one = np.exp(self.log_factor[side][:, cells])
+        corner = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
+        return resized(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), sizing)
+
+    def _groups_of(self, cells: Cells) -> tuple[Ints, Ints]:
+        a, b = self.groups
+        return (a[cells], b[cells]) if a.shape[1] == 1 else (a, b)
+
+
+def evidence(log_wealth: Array) -> Array:
+    """Return the evidence against each cell: the sum over its bets."""
+    return np.asarray(np.exp(np.minimum(log_wealth, _MOST)).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class WrongAnswers:
+    """The UNFAIR set, which FAIR has to refute, and the FAIR set, which UNFAIR has to refute.
+
+    Parameters
+    ----------
+    against_unfair, against_fair
+        The bands that each set rests on: where the past is finite their levels differ.
+    gamma, epsilon, compare
+        The question.
+    level_fair, level_unfair
+        The error probability that evidence may use for a wrong FAIR, and for a wrong UNFAIR.
+    precision
+        Per group, the share of good outcomes among the approved: pairs that are likely to be
+        extreme get a larger part of the stake.
+    fineness
+        Width of a cell in epsilons.
+    """
+
+    against_unfair: Rates
+    against_fair: Rates
+    gamma: float
+    epsilon: float
+    level_fair: float
+    level_unfair: float
+    compare: GapScale = GapScale.DIFFERENCE
+    precision: tuple[float, ...] = ()
+    fineness: float = FINENESS
+
+    @property
+    def step(self) -> float:
+        """How far a rate moves over a cell."""
+        return max(self.fineness * self.epsilon, _FINEST)
+
+    def unfair_covers(self) -> tuple[NullCells, ...]:
+        """Return the cover of the UNFAIR set: the cells of all ordered pairs of groups."""
+        return _unfair_covers(self)
+
+    def fair_covers(self) -> tuple[NullCells, ...]:
+        """Return covers of the FAIR set: one for two groups, one per rate for more.
+
+        The corridor of two groups is cut along one of them. Where the past tells them apart, their
+        order follows from it; where it does not, there is a cover for either order.
+        """
+        return _fair_covers(self)
+
+    def both_allowed(self, low: Array, high: Array) -> bool:
+        """Say whether all unknowns in a box allow both; a cell reaches beyond its set by a step."""
+        groups = range(len(low))
+        gap, compare = self.gamma + self.epsilon - self.step, self.compare
+        if not any(
+            _reach(self.against_unfair, a, b, low[[b]], gap, compare)[0][0] >= high[a]
+            for a, b in permutations(groups, 2)
+        ):
+            return False
+        gap = self.gamma + self.step
+        return all(
+            _corridor(self.against_fair, a, b, high[[b]], gap, compare)[0].max() <= low[a]
+            and _corridor(self.against_fair, a, b, low[[b]], gap, compare)[1].min() >= high[a]
+            for a, b in combinations(groups, 2)
+        )
+
+
+@lru_cache(maxsize=2)  # trial runs of one audit begin alike
+def _unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+    gap = wrong.gamma + wrong.epsilon
+    sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
+    groups = range(len(wrong.against_unfair[0]))
+    parts = [
+        _unfair_cells(wrong.against_unfair, a, b, gap, wrong.step, wrong.compare, sizes)
+        for a, b in permutations(groups, 2)
+    ]
+    return (
+        NullCells(
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            (
+                np.concatenate([part.groups[0] for part in parts]),
+                np.concatenate([part.groups[1] for part in parts]),
+            ),
+            np.concatenate([part.log_stake for part in parts]),
+            np.concatenate([part.log_factor for part in parts], axis=2),
+            np.concatenate([part.at for part in parts], axis=1),
+        ),
+    )
+
+
+@lru_cache(maxsize=2)
+def _fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+    rates, epsilon = wrong.against_fair, wrong.epsilon
+    sizes = epsilon * np.asarray(unfair_sizes(epsilon))
+    if len(rates[0]) > 2:
+        return tuple(_level_cells(wrong, bands, sizes) for bands in rates)
+    alike = all(bands[0] == bands[1] for bands in rates)
+    return tuple(_corridor_cells(wrong, a, b, sizes) for a, b in [(0, 1), (1, 0)][: 1 + alike])
+
+
+# -- two groups -----------------------------------------------------------------------------------
+
+
+def _reach(
+    rates: Rates, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
+) -> tuple[Array, Ints]:
+    """Return u(lam_b) and the rate that sets it: a falling rate of a is ``gap`` above b's, or so.
+
+    For a rising rate it is b's that is ``gap`` above a's.
+    """
+    bounds = []
+    for bands in rates:
+        if _falls(bands):
+            ends = compare.above(bands[b].low.value(lam_b), gap), np.array(inf)
+        else:
+            ends = np.array(-inf), compare.below(bands[b].high.value(lam_b), gap)
+        bounds.append(box_between([bands[a]], *ends)[1][..., 0])
+    stacked = np.stack(bounds)
+    return stacked.max(axis=0), stacked.argmax(axis=0)
+
+
+def _corridor(
+    rates: Rates, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
+) -> tuple[Array, Array]:
+    """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n)."""
+    ends = [
+        box_between(
+            [bands[a]],
+            compare.below(bands[b].low.value(lam_b), gap),
+            compare.above(bands[b].high.value(lam_b), gap),
+        )
+        for bands in rates
+    ]
+    return np.stack([low[..., 0] for low, _ in ends]), np.stack([high[..., 0] for _, high in ends])
+
+
+def _unfair_cells(
+    rates: Rates, a: int, b: int, gap: float, step: float, compare: GapScale, sizes: Array
+) -> NullCells:
+    """Return the cells where a's rates may differ from b's by ``gap`` or more, a's unknown lower.
+
+    Such a point has ``lam_a <= u(lam_b)``, so above [start, end] it lies in
+    ``[0, u(end)] x [start, end]``. Bets leave the box by a rising and b falling.
+    """
+    ends = _grid([bands[b] for bands in rates], step, compare)
+    start, end = ends[:-1], ends[1:]
+    reach, active = _reach(rates, a, b, end, gap, compare)
+    full = reach >= 0.0
+    start, end, reach = start[full], end[full], np.minimum(reach[full], 1.0)
+    at = np.stack([reach, start])[..., None]
+    aim = _aim(rates, a, b, active[full][:, None])
+    one = np.ones((len(start), 1))
+    corners = Corners(at, aim, one, one, _unit(compare, aim, at), 0.0 * one)
+    low, high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
+    high[:, a], low[:, b], high[:, b] = reach, start, end
+    return NullCells.made(low, high, _pair(a, b, len(start)), corners, sizes)
+
+
+def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCells:
+    """Return the cells where the rates of two groups differ by at most gamma.
+
+    Above [start, end] the corridor is split at its middle line m. The upper half lies in
+    ``[m(start), U(end)]``, the lower in ``[L(start), m(end)]``. The upper half bets mostly that the
+    truth lies above the corridor, and a little that it lies below: the less, the further that side
+    is. The lower half mirrors it. Where the corridor narrows to nothing both sides are as near.
+    """
+    rates, gamma, compare, step = wrong.against_fair, wrong.gamma, wrong.compare, wrong.step
+    ends = np.tile(_grid([bands[b] for bands in rates], step, compare), (2, 1))
+    start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
+    upper = np.repeat([False, True], ends.shape[1] - 1)
+    from_start, to_start = _corridor(rates, a, b, start, gamma, compare)
+    from_end, to_end = _corridor(rates, a, b, end, gamma, compare)
+    low, high = from_start.max(axis=0), to_end.min(axis=0)
+    full = (low <= high) & (low <= 1.0) & (high >= 0.0)
+    start, end, upper = start[full], end[full], upper[full]
+    edges = np.stack([to_end[:, full], from_start[:, full]], axis=2)
+    active = np.stack([to_end.argmin(axis=0), from_start.argmax(axis=0)], axis=1)[full]
+    low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
+    middle_start = (low + np.clip(to_start.min(axis=0)[full], 0.0, 1.0)) / 2.0
+    middle_end = (np.clip(from_end.max(axis=0)[full], 0.0, 1.0) + high) / 2.0
+    up_a = np.where(upper, high, np.minimum(middle_end, high))
+    down_a = np.where(upper, np.maximum(middle_start, low), low)
+    at = np.stack([np.stack([up_a, down_a], axis=1), np.stack([start, end], axis=1)])
+    aim = _aim(rates, a, b, _steepest(wrong, a, b, at, edges, active))
+    unit = _unit(compare, aim, at)
+    extra = np.abs(aim[0].value(np.stack([high, low], axis=1)) - aim[0].value(at[0]))
+    far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / wrong.epsilon)
+    up_share = np.where(upper, 1.0 - far, far)
+    corners = Corners(
+        at,
+        aim,
+        side=np.tile([1.0, -1.0], (len(start), 1)),
+        weight=np.stack([up_share, 1.0 - up_share], axis=1),
+        unit=unit,
+        extra=extra,
+    )
+    box_low, box_high = np.empty((len(start), 2)), np.empty((len(start), 2))
+    box_low[:, a], box_high[:, a], box_low[:, b], box_high[:, b] = down_a, up_a, start, end
+    return NullCells.made(box_low, box_high, _pair(a, b, len(start)), corners, sizes)
+
+
+def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, active: Ints) -> Ints:
+    """Return the rate to bet by: the active one, or one with the same edge whose gap widens sooner.
+
+    With gamma = 0 and groups alike all rates have the same edges, and a gap of epsilon in a rate
+    that hardly moves would be a bet on the impossible. Edges, shape (rates, cells, 2), are where
+    lam_a leaves the corridor by each rate; they are the same if the rate moves by less than a step
+    from one to the other.
+    """
+    edges = np.clip(edges, 0.0, 1.0)
+    edge = np.take_along_axis(edges, active[None], axis=0)
+    aim = _aim(wrong.against_fair, a, b, np.arange(len(edges))[:, None, None] + 0 * active)
+    same = np.abs(aim[0].value(edges) - aim[0].value(edge)) <= wrong.step
+    pace = sum(x * (1.0 - x) * curve.slope(x) ** 2 for x, curve in zip(at, aim, strict=True))
+    pace = pace / _unit(wrong.compare, aim, at)
+    return np.asarray(np.where(same, pace, -1.0).argmax(axis=0))
+
+
+def _grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
+    """Return the ends of intervals of r over which no rate of a group moves more than ``step``."""
+    fine = np.linspace(0.0, 1.0, 4097)
+    scaled = [compare.scale(band.low.value(fine)) for band in bands]
+    moves = np.max([np.abs(np.diff(rate)) for rate in scaled], axis=0)
+    moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / 4096)])  # constants move nowhere
+    count = max(1, int(np.ceil(moved[-1] / step)))
+    ends = np.interp(np.linspace(0.0, moved[-1], count + 1), moved, fine)
+    ends[0], ends[-1] = 0.0, 1.0
+    return ends
+
+
+# -- three groups and more ------------------------------------------------------------------------
+
+
+def _level_cells(wrong: WrongAnswers, bands: tuple[Band, ...], sizes: Array) -> NullCells:
+    """Return the cells where one rate of all groups lies within gamma, by the lowest of them.
+
+    If the rates are at most gamma apart, the lowest is a level such that each lies in
+    [level, level + gamma] (ratios: [level, level/(1-gamma)]); for a level in [start, end] each lies
+    between start and what is gamma above end. The other rates cut the boxes further. Bets are on
+    every ordered pair of groups: a leaves its side of the box upwards, b downwards.
+    """
+    compare = wrong.compare
+    ends = _level_grid(bands, wrong.step, compare)
+    low, high = box_between(bands, ends[:-1], compare.above(ends[1:], wrong.gamma))
+    low, high = _tightened(wrong, low, high)
+    pairs = list(permutations(range(len(bands)), 2))
+    a, b = np.array(pairs, dtype=np.intp).T
+    shape = (len(low), len(pairs))
+    at = np.stack([high[:, a], low[:, b]])
+    table = _table([band.low for band in bands])
+    aim_a, aim_b = (Curve(*np.broadcast_to(table[:, None, own], (4, *shape))) for own in (a, b))
+    one = np.ones(shape)
+    weight = np.broadcast_to(_pair_weights(wrong, bands), shape)
+    unit = _unit(compare, (aim_a, aim_b), at)
+    corners = Corners(at, (aim_a, aim_b), one, weight, unit, 0.0 * one)
+    return NullCells.made(low, high, (a[None], b[None]), corners, sizes)
+
+
+def _tightened(wrong: WrongAnswers, low: Array, high: Array) -> tuple[Array, Array]:
+    """Cut boxes by "all rates of all groups are within gamma"; those that become empty go.
+
+    In a box no group's rate can be gamma above the largest value that another's can have, nor
+    gamma below the least.
+    """
+    compare, gamma = wrong.compare, wrong.gamma
+    full = ((low <= high) & (low <= 1.0) & (high >= 0.0)).all(axis=1)
+    low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
+    for bands in wrong.against_fair * _ROUNDS:
+        most = np.min([_extreme(b, low[:, g], high[:, g], 1) for g, b in enumerate(bands)], axis=0)
+        least = np.max([_extreme(b, low[:, g], high[:, g], 0) for g, b in enumerate(bands)], axis=0)
+        cut_low, cut_high = box_between(
+            bands, compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
+        )
+        low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
+        full = (low <= high).all(axis=1)
+        low, high = low[full], high[full]
+    return low, high
+
+
+def _extreme(band: Band, low: Array, high: Array, top: int) -> Array:
+    """Return the largest (1) or least (0) value of a rate over a side of each box."""
+    curve = band.high if top else band.low
+    return np.asarray((np.maximum if top else np.minimum)(curve.value(low), curve.value(high)))
+
+
+def _pair_weights(wrong: WrongAnswers, bands: tuple[Band, ...]) -> Array:
+    """Return how the stake is divided among ordered pairs, from past data alone.
+
+    Part of it is spread evenly. The rest follows how often group a's unknown would be the highest
+    by its rate and b's the lowest if the denied succeeded a common multiple of the approved's rate,
+    jittered. Groups that the past does not tell apart are treated alike.
+    """
+    k = len(bands)
+    often = np.zeros((k, k))
+    if wrong.precision:
+        rng = np.random.default_rng(1)
+        mean = np.clip(rng.uniform(0.1, 1.0, (_DRAWS, 1)) * np.array(wrong.precision), 0.01, 0.99)
+        odds = np.log(mean / (1.0 - mean)) + JITTER * rng.normal(size=mean.shape)
+        r = 1.0 / (1.0 + np.exp(-odds))
+        rate = np.stack([band.low.value(r[:, g]) for g, band in enumerate(bands)], axis=1)
+        rate = -rate if _falls(bands) else rate
+        np.add.at(often, (rate.argmax(axis=1), rate.argmin(axis=1)), 1.0 / _DRAWS)
+    pasts = [(wrong.precision[g : g + 1], *(b[g] for b in wrong.against_fair)) for g in range(k)]
+    kind = np.array([pasts.index(past) for past in pasts])
+    pairs = list(permutations(range(k), 2))
+    alike = [
+        (kind == kind[a])[:, None] & (kind == kind[b]) & ~np.eye(k, dtype=bool) for a, b in pairs
+    ]
+    share = np.array([often[same].mean() for same in alike])
+    share = share / share.sum() if share.sum() else np.full(len(pairs), 1.0 / len(pairs))
+    return np.asarray(UNIFORM / len(pairs) + (1.0 - UNIFORM) * share)
+
+
+def _level_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
+    """Return the ends of intervals of at most ``step`` over all values that a rate may take."""
+    values = [curve.value([0.0, 1.0]) for band in bands for curve in (band.low, band.high)]
+    ends = np.array([np.min(values), np.max(values)])
+    first, last = compare.scale(ends)
+    scaled = np.linspace(first, last, 2 + int((last - first) / step))
+    grid = scaled if compare is GapScale.DIFFERENCE else np.exp(scaled)
+    grid[0], grid[-1] = ends
+    return np.asarray(grid)
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+def _falls(bands: Sequence[Band]) -> bool:
+    """Say whether a rate falls in r."""
+    return any(curve.trend < 0 for band in bands for curve in (band.low, band.high))
+
+
+def _aim(rates: Rates, a: int, b: int, rate: Ints) -> tuple[Curve, Curve]:
+    """Return the curves of a and of b that bets aim by, of the given rate at each place."""
+    tables = [_table([bands[g].low for bands in rates]) for g in (a, b)]
+    aim_a, aim_b = (Curve(*table[:, rate]) for table in tables)
+    return aim_a, aim_b
+
+
+def _table(curves: Sequence[Curve]) -> Array:
+    return np.array([(c.a, c.b, c.c, c.d) for c in curves]).T
+
+
+def _unit(compare: GapScale, aim: Sequence[Curve], at: Array) -> Array:
+    return compare.unit(np.maximum(*(c.value(x) for c, x in zip(aim, at, strict=True))))
+
+
+def _pair(a: int, b: int, cells: int) -> tuple[Ints, Ints]:
+    return np.full((cells, 1), a), np.full((cells, 1), b)

@@ -1,0 +1,264 @@
+"""What a label may and may not change: bets fixed at the request, unknown labels, corrections."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.evidence import UNKNOWN, Evidence
+from tests.profiles import examples
+from tests.unit.evidence.states import NEVER, Setup, count, random_setup, setups, weighed
+
+
+def same(one: Evidence, other: Evidence, rel: float = 1e-9) -> bool:
+    pairs = zip(weighed(one), weighed(other), strict=True)
+    return all(np.allclose(x, y, rtol=rel, atol=0.0) for x, y in pairs)
+
+
+def history(setup: Setup, rng: np.random.Generator) -> list[tuple[str, int, int]]:
+    """Return a random order of asks, tells, withdrawals and corrections: kind, number, value."""
+    events: list[tuple[str, int, int]] = []
+    outcomes: dict[int, int] = {}
+    told: list[int] = []
+    for number, (group, outcome) in enumerate(setup.stream(vanishing=0.0)):
+        events.append(("ask", number, group))
+        outcomes[number] = outcome
+        for late in [n for n in outcomes if rng.random() < 0.3]:
+            events.append(("tell", late, UNKNOWN if rng.random() < 0.2 else outcomes.pop(late)))
+            outcomes.pop(late, None)
+            told.append(late)
+        if told and rng.random() < 0.1:
+            events.append(("correct", int(rng.choice(told)), int(rng.integers(2))))
+    return events
+
+
+def replay(evidence: Evidence, events: list[tuple[str, int, int]]) -> Evidence:
+    for kind, number, value in events:
+        if kind == "ask":
+            assert evidence.request(value) == number
+        else:
+            evidence.record(number, value)
+            evidence.advance(replan=kind == "tell")
+    return evidence
+
+
+# -- a function of counts -------------------------------------------------------------------------
+
+
+@examples(5)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_a_state_is_rebuilt_from_asks_and_tells(setup: Setup, seed: int) -> None:
+    events = history(setup, np.random.default_rng(seed))
+    first, second = (replay(setup.start(NEVER), events) for _ in range(2))
+    assert np.array_equal(first.shares, second.shares)
+    assert same(first, second, 0.0)
+
+
+@examples(8)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_the_order_of_answers_does_not_matter(setup: Setup, seed: int) -> None:
+    """The same requests in the same epochs, told in any order and corrected or not: one state."""
+    events = history(setup, np.random.default_rng(seed))
+    evidence = replay(setup.start(0.2), events)
+    other = deepcopy(evidence)
+    for number in np.random.default_rng(seed).permutation(other.requests).tolist():
+        outcome = other.outcome(number)
+        if outcome is not None:
+            other.record(number, UNKNOWN)
+            other.record(number, outcome)
+    assert same(evidence, other)
+    other.advance(replan=False)
+    evidence.record(0, outcome_of(evidence, 0)) if evidence.requests else None
+    assert evidence.advance(replan=False) is other.verdict
+
+
+def outcome_of(evidence: Evidence, number: int) -> int:
+    outcome = evidence.outcome(number)
+    return UNKNOWN if outcome is None else outcome
+
+
+@examples(5)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, seed: int) -> None:
+    """Answers told after the last request, whatever they are, leave epochs and sizes alone."""
+    rng = np.random.default_rng(seed)
+    events = history(setup, rng)
+    last = max((i for i, e in enumerate(events) if e[0] == "ask"), default=-1) + 1
+    evidence = replay(setup.start(NEVER), events[:last])
+    asked = evidence.requests
+    epochs = [(e.start, e.sizings) for e in evidence._epochs if e.start < asked]
+    for number in rng.permutation(asked).tolist():
+        if evidence.outcome(number) is None:
+            evidence.record(number, int(rng.integers(-1, 2)))
+            evidence.advance()
+    assert [(e.start, e.sizings) for e in evidence._epochs if e.start < asked] == epochs
+
+
+@examples(5)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> None:
+    evidence, rng = setup.start(NEVER), np.random.default_rng(seed)
+    for group, outcome in setup.stream(vanishing=0.3):
+        count(evidence, group, outcome)
+    lost = [n for n in range(evidence.requests) if evidence.outcome(n) == UNKNOWN]
+    before = weighed(evidence)
+    for number in lost:
+        evidence.record(number, int(rng.integers(2)))
+        after = weighed(evidence)
+        for now, was in zip(after, before, strict=True):
+            assert (now >= was * (1.0 - 1e-9)).all()
+        before = after
+
+
+def test_copies_go_on_where_they_were() -> None:
+    for seed in range(4):
+        setup = random_setup(seed, 3)
+        evidence = setup.start(1e-6)
+        for group, outcome in setup.stream():
+            count(evidence, group, outcome)
+        assert len(pickle.dumps(evidence)) < 100_000  # what follows from the rest is left out
+        for copy in (deepcopy(evidence), pickle.loads(pickle.dumps(evidence))):
+            original = deepcopy(evidence)
+            for each in (original, copy):
+                for group, outcome in random_setup(seed, 3, 90).stream():
+                    count(each, group, outcome)
+            assert original.verdict is copy.verdict
+            assert np.array_equal(original.shares, copy.shares)
+
+
+# -- pending labels -----------------------------------------------------------------------------
+
+
+@examples(5)
+@given(setups(most_groups=3, labels=30), st.integers(0, 2**32))
+def test_a_verdict_holds_however_pending_labels_turn_out(setup: Setup, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    evidence = setup.start(0.3)
+    pending: list[int] = []
+    for group, outcome in setup.stream(vanishing=0.0):
+        number = evidence.request(group)
+        if len(pending) < 4 and rng.random() < 0.3:
+            pending.append(number)
+            continue
+        evidence.record(number, outcome)
+        if evidence.advance() is not None:
+            break
+    if evidence.verdict is None or not pending:
+        return
+    for values in product((0, 1), repeat=len(pending)):
+        other = deepcopy(evidence)
+        for number, value in zip(pending, values, strict=True):
+            other.record(number, value)
+        other.record(0, outcome_of(other, 0))  # as after a correction, all is looked at again
+        assert other.advance(replan=False) is not None
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])  # whose question such labels can decide
+def test_one_pending_label_does_not_hold_up_the_verdict(seed: int) -> None:
+    waiting, told = (random_setup(seed, 2).start(0.05) for _ in range(2))
+    for evidence in (waiting, told):
+        evidence.request(0)
+    told.record(0, UNKNOWN)
+    for n in range(1, 3_000):
+        group = n % 2
+        verdicts = [count(evidence, group, group) for evidence in (waiting, told)]
+        if any(verdicts):
+            break
+    assert waiting.verdict is told.verdict is not None
+
+
+# -- blocks -------------------------------------------------------------------------------------
+
+
+@examples(7)
+@given(setups(most_groups=4), st.integers(0, 2**32))
+def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: int) -> None:
+    one_by_one, at_once = setup.start(0.05), setup.start(0.05)
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        size = int(rng.integers(1, int(at_once.labels_until_plan) + 1))
+        groups = rng.integers(0, len(setup.r), size)
+        outcomes = (rng.random(size) < np.array(setup.r)[groups]).astype(np.intp)
+        taken = at_once.record_block(groups, outcomes)
+        for group, outcome in zip(groups[:taken], outcomes[:taken], strict=True):
+            assert one_by_one.verdict is None
+            count(one_by_one, int(group), int(outcome))
+        assert one_by_one.verdict is at_once.verdict
+        assert np.array_equal(one_by_one.requested, at_once.requested)
+        assert np.array_equal(one_by_one.shares, at_once.shares)
+        assert same(one_by_one, at_once, 0.0)
+        if at_once.verdict is not None:
+            break
+
+
+def test_too_many_labels_at_once_are_refused() -> None:
+    evidence = random_setup(5, 4).start(0.05)
+    many = np.zeros(int(evidence.labels_until_plan) + 1, dtype=np.intp)
+    with pytest.raises(ValueError, match="at most"):
+        evidence.record_block(many, many)
+
+
+# -- looks ----------------------------------------------------------------------------------------
+
+
+@examples(10)
+@given(setups(most_groups=4, labels=150), st.integers(0, 2**32))
+def test_a_verdict_is_found_when_all_cells_are_looked_at(setup: Setup, seed: int) -> None:
+    """By definition: now, or at the end of an earlier epoch, of what is known now."""
+    rng, evidence = np.random.default_rng(seed), setup.start(0.2)
+    events = history(setup, rng)
+    for kind, number, value in events:
+        if kind == "ask":
+            evidence.request(value)
+            continue
+        evidence.record(number, value)
+        evidence.advance(replan=kind == "tell")
+        if kind == "tell" and evidence.verdict is None:
+            assert not any(refuted_by_definition(evidence))
+        elif kind == "correct":
+            assert any(refuted_by_definition(evidence)) == (evidence.verdict is not None)
+
+
+def refuted_by_definition(evidence: Evidence) -> list[bool]:
+    """Say of either wrong answer whether it is refuted, from the definition alone."""
+    counts = np.cumsum([epoch.counts for epoch in evidence._epochs], axis=0)
+    found = []
+    for against in (evidence._against_unfair, evidence._against_fair):
+        least = 0.0
+        for cells in against.covers:
+            looks = np.array(
+                [
+                    np.exp(np.minimum(cells.log_wealth(c, slice(None)), 600.0)).sum(axis=1)
+                    for c in counts
+                ]
+            )
+            standing = (looks < against.bar).all(axis=0)
+            least += looks[-1][standing].min(initial=np.inf)
+        found.append(bool(least >= against.bar))
+    return found
+
+
+def test_covers_of_the_fair_set_share_the_level() -> None:
+    """With three groups and more every rate has its own cover, any of which may be refuted."""
+    for seed in range(12):
+        evidence = random_setup(seed, 6).start(0.04)
+        assert evidence._against_unfair.bar == 1.0 / 0.04
+        against = evidence._against_fair
+        assert against.bar == pytest.approx(len(against.covers) / 0.04, rel=1e-12)
+
+
+def test_the_wanted_group_is_the_one_behind_its_share() -> None:
+    evidence = random_setup(5, 4).start(0.05)
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        eligible = evidence.eligible()
+        assert eligible.any(), "some group is always welcome"
+        evidence.requested[rng.choice(np.flatnonzero(eligible))] += 1
+    requested = evidence.requested
+    assert requested / requested.sum() == pytest.approx(evidence.shares, abs=0.15)
