@@ -119,7 +119,9 @@ def run_mixture(epsilon: float, repeats: int, seed: int) -> list[Priced]:
     world = MixtureWorld.synthetic(14.0)
     cells = CellWorld(world.cells, world.r)
     question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
-    exp = simulate("exp", world, question, MIXTURE_COSTS, repeats=repeats, seed=seed, weights="map")
+    exp = simulate(
+        "exp", world, question, MIXTURE_COSTS, repeats=repeats, seed=seed, weights="published"
+    )
     rs = simulate("rs", cells, question, MIXTURE_COSTS, repeats=repeats, seed=seed)
     most, most_rs = (bound(cells, question, MIXTURE_COSTS).cost for bound in (exp_bound, rs_bound))
     return [Priced.of("mixture", "exp", exp, most), Priced.of("mixture", "rs", rs, most_rs)]

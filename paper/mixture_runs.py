@@ -132,7 +132,7 @@ def run_published(
             options = {} if regime == "without caps" else constants.options()
             if not options or constants not in capped:
                 capped[constants] = run_exp(
-                    run, regime, world, question, model, seed, weights="map", **options
+                    run, regime, world, question, model, seed, weights="published", **options
                 )
             found = replace(capped[constants], regime=regime, gamma=asked[2], epsilon=asked[3])
             made.append(replace(found, verdict=decide(found.estimate, question)))
@@ -151,7 +151,7 @@ def run_exp(
     """Run Exp-Audit once."""
     sim = simulate(
         "exp", world, question, Costs(0.0, 1.0), repeats=1, seed=seed,
-        **{"model": model, "trust_model": True, **options},  # type: ignore[arg-type]
+        **{"model": model, **options},  # type: ignore[arg-type]
     )  # fmt: skip
     return AuditRun(
         run,

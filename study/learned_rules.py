@@ -12,7 +12,6 @@ from scipy.special import ndtri
 
 import equipoise as eq
 from equipoise.mixture import Gaussian, HalfSpace
-from equipoise.mixture.model import learned_model
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 from study import _resumed
 from study._resumed import Run, mean
@@ -59,7 +58,7 @@ def one_run(point: str, number: int) -> Run:
     world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], rules)
     past = world.with_feature_rows(size).past(seed=[number, 1])
     made: Run = {}
-    for how, model in (("learnt", learned_model(past, rules)), ("known", past.model)):
+    for how, model in (("learnt", past.features.learned_model(rules)), ("known", past.model)):
         sim = eq.simulate("exp", world, QUESTION, COSTS, repeats=1, seed=number, model=model)
         made[f"wrong, {how}"] = float(sim.wrong[0])
         made[f"by labels, {how}"] = float(sim.labels[0] > COARSE_LABELS)

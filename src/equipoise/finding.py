@@ -108,6 +108,9 @@ class Finding(JsonValue, Shown):
         What the answer rests on, one line each.
     warnings
         Assumptions that the data speak against, one line each.
+    p_hat, q_hat
+        The paper's estimates of P[f=1, Y=y | A=a] and P[Y=y | A=a], by outcome ("0", "1") and
+        group, of the audits that compare rates; empty for the others.
     currency, decimals
         How ``cost`` is written: in units of ``10**decimals`` of this currency.
 
@@ -141,6 +144,8 @@ class Finding(JsonValue, Shown):
     missing: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    p_hat: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    q_hat: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     currency: str = ""
     decimals: int = 0
 
@@ -149,8 +154,8 @@ class Finding(JsonValue, Shown):
             object.__setattr__(self, "guaranteed", False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; scores, and how money is written, are there where there is any."""
-        unsaid = {"score_only": 0, "currency": "", "decimals": 0}
+        """Return plain data; scores, estimates, and how money is written, where there are any."""
+        unsaid = {"score_only": 0, "p_hat": {}, "q_hat": {}, "currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
     def __str__(self) -> str:

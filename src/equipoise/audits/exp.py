@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from equipoise.audits.tau_audits import (
     ApprovalShares,
     Online,
     RSAudit,
+    by_outcome,
     checked_tau,
     finding_from_rates,
     inconclusive,
@@ -24,18 +25,19 @@ from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
-from equipoise.history.past import Past
+from equipoise.history.past import Goal, Past
 from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
-from equipoise.mixture.model import MixtureModel, learned_model
+from equipoise.mixture.model import MixtureModel, PastFeatures
+from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.mixture.weights import FeatureCounts, Weight
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.worlds import CellWorld
 
 __all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 
-PHASES = ("learning", "coarse", "features", "fallback")
-WEIGHTS = ("auto", "map", "likelihood")
+PHASES = ("coarse", "features", "fallback")
+WEIGHTS = ("auto", "map", "likelihood", "published")
 FALLBACKS = ("rs", "adaptive")
 ACCEPTS = ("known", "learn")
 
@@ -47,34 +49,35 @@ class ExpAudit(Audit):
     laws that a model of past approved people's features gives. UNFAIR if the largest estimated
     difference is above ``gamma + epsilon/2``, else FAIR.
 
+    A verdict by features holds *if the model holds*, so it is never guaranteed: self-checks can
+    contradict a model, and a passed check would prove it to within epsilon only with as many labels
+    as a label audit takes. A verdict by labels is guaranteed. The finding gives the cost of both.
+
     Parameters
     ----------
     history, question, costs, budget
         As for every audit. Metrics: equalized odds, equal opportunity, predictive equality, and
-        demographic parity, which is answered by the free check.
+        demographic parity, which is answered by the free check. Features that the history holds
+        of past people whom its fit did not see (:class:`~equipoise.mixture.PastFeatures`) are
+        read first and free; only what is missing is bought.
     model
         The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
         offers one.
     accepts, rules
         "learn": the decision-maker cannot be asked; the history's model is that of what its past
-        decisions show, if they follow a "threshold" or "half_space" rule in every
-        group (:func:`equipoise.mixture.learn_model`). The features of denied people that this
-        takes are paid for.
+        decisions show, if they follow a "threshold" or "half_space" rule in every group
+        (:func:`equipoise.mixture.learn_model`).
     weights
-        "map": Algorithm 2 as published, constants of the proof; since separation is not tested
-        the verdict has no proven error probability. "likelihood": maximum likelihood weights, or
-        labels (``fallback``) where these cannot be precise enough. "auto": the cheapest of what
-        tests of separation and of the model support, labels included. With both, the error
-        probability is split evenly between the two ways of ending.
-    trust_model
-        With "map" or "likelihood", decide even if the model fails its self-checks, which the
-        finding then says first. Otherwise such a model gives INCONCLUSIVE.
+        "auto": the cheapest way that tests of separation and of the model support, labels
+        included. "map" (MAP counts) and "likelihood": that way where the tests support it, else
+        what they do support. The error probability is split evenly between the two ways of
+        ending, features and labels. "published": Algorithm 2 to the letter, nothing tested, see
+        :meth:`published`.
     fallback
-        "rs" (the paper's) or "adaptive".
+        Who takes over by labels: "rs" (the paper's) or "adaptive".
     tau, coarse_tau, features
         Other thresholds than the proof's: for the past (and a fall-back to RS-Audit), for the
-        coarse weights, and a cap on feature vectors per group. The verdict then has no proven
-        error probability.
+        coarse weights, and a cap on feature vectors per group.
     seed
         Seed of the simulations inside the tests.
 
@@ -103,7 +106,6 @@ class ExpAudit(Audit):
         rules: str = "threshold",
         weights: str = "auto",
         fallback: str = "rs",
-        trust_model: bool = False,
         tau: int | None = None,
         coarse_tau: int | None = None,
         features: int | None = None,
@@ -119,9 +121,11 @@ class ExpAudit(Audit):
         self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history, accepts, rules)
+        unseen = history.features if model is None and weights != "published" else None
+        self._unseen: PastFeatures | None = unseen
         self.weights = weights
         self.seed = seed
-        level = question.strictest if weights == "map" else exp_level(question)
+        level = question.strictest if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
@@ -131,7 +135,6 @@ class ExpAudit(Audit):
         self.feature_cap = None if features is None else checked_tau(features)
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
-        self.trust_model = trust_model
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self.books = {phase: {g: Spending() for g in self.cells} for phase in PHASES}
         self._approvals = ApprovalShares(history)
@@ -143,14 +146,52 @@ class ExpAudit(Audit):
         self._counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
-        for group, size in self.model.denied_features.items():
-            self.book("learning", group, labels=0, failures=0, features=size)
-        if self.overrun > 0.0:
-            raise InvalidInput(
-                f"'budget' must cover the {self.cost:,.10g} that the features of denied people "
-                f"cost who taught the decision-maker's rule; got {budget!r}"
-            )
+        self.free_features = dict.fromkeys(self.cells, 0)  # read off past people
         self._finding = self._before_start()
+
+    @classmethod
+    def published(
+        cls,
+        history: Past,
+        question: Question,
+        costs: Costs,
+        *,
+        constants: StructuralConstants | None = None,
+        n: int | None = None,
+        m: int | None = None,
+        eta: float | None = None,
+        **options: Any,
+    ) -> ExpAudit:
+        """Return Algorithm 2 to the letter: TruncEst as printed, nothing tested, nothing clipped.
+
+        ``TruncEst(D_ya, f, epsilon/(2 beta), delta/(14K), c, Theta)`` gives the laws, with the
+        theorem's ``n``, ``m`` and ``eta`` or your own; ``model=`` in their place takes laws that
+        are there already. R has ``log(12K/delta)``. Features are bought as they come.
+
+        Parameters
+        ----------
+        constants
+            ``c = (L, beta, kappa, alpha)`` and lambda; see
+            :func:`equipoise.mixture.check_assumptions` for what a fit supports.
+        options
+            ``model``, ``tau``, ``coarse_tau``, ``features``, ``budget``, ``seed``.
+        """
+        if "model" not in options:
+            if constants is None or history.features is None:
+                raise InvalidInput(
+                    "ExpAudit.published needs 'constants' and a history with features "
+                    "(equipoise.mixture.PastFeatures) for TruncEst, or a 'model'"
+                )
+            everybody = replace(history.features, held_out=0.0)
+            options["model"] = everybody.published_model(
+                question.epsilon / (2.0 * constants.beta),
+                question.strictest / (14.0 * len(history.cells)),
+                constants,
+                n=n,
+                m=m,
+                eta=eta,
+            )
+        return cls(history, question, costs, weights="published", **options)
 
     # -- where it stands -------------------------------------------------------------------------
 
@@ -257,8 +298,7 @@ class ExpAudit(Audit):
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
         self._counts[group].add(answer.features)
-        complete = all(self._counts[g].size >= self.branches[g].features for g in self.cells)
-        return self._weigh() if complete else None
+        return self._weigh() if self._complete() else None
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
@@ -306,26 +346,16 @@ class ExpAudit(Audit):
         self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
         dry = len(self.rows) < len(goals)
         problem = self.checks.missing
-        if problem is not None and self.weights != "auto":
+        if problem is not None and self.weights == "published":
             raise BadData(problem)
         if problem is None:
             self.checks.check_for_free()
             problem = self.checks.broken
-        if self.weights == "auto":
+        if self.weights != "published":
             problem = "the past data run dry" if dry else problem
             return None if problem is None else self._fall_back(problem)
-        if not dry:
-            return self._refused()
         missing = rows_missing(self.history, goals, self.tau, within_group=True)
-        return inconclusive(self, "the past data run dry", missing)
-
-    def _refused(self) -> Finding | None:
-        """Return the finding where the model must be believed, and is not to be."""
-        problem = self.checks.broken
-        if problem is None or self.trust_model:
-            return None
-        remedy = "a model that fits these people, or labels: weights='auto' goes over to them"
-        return inconclusive(self, problem, (remedy,))
+        return inconclusive(self, "the past data run dry", missing) if dry else None
 
     def _choose(self) -> Finding | None:
         for group in self.cells:
@@ -340,14 +370,23 @@ class ExpAudit(Audit):
             self._counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
-        if self.weights == "auto":
-            by_features, by_labels = self._price_of_features(), self._price_of_labels()
-            if by_labels < by_features:
-                return self._fall_back(
-                    "labels are cheaper than the features that the weights would take"
-                )
+            self._read_past(group)
+        if self.weights == "auto" and self._price_of_labels() < self._price_of_features():
+            return self._fall_back(
+                "labels are cheaper than the features that the weights would take"
+            )
         self._begin("features")
-        return None
+        return self._weigh() if self._complete() else None
+
+    def _read_past(self, group: str) -> None:
+        """Count past people whom the fit did not see: their features are free."""
+        if self._unseen is not None:
+            rows = self._unseen.unseen(group)[: self.branches[group].features]
+            self._counts[group].add_many(rows)
+            self.free_features[group] = self._asked[group] = len(rows)
+
+    def _complete(self) -> bool:
+        return all(self._counts[g].size >= self.branches[g].features for g in self.cells)
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
         lengths = self._coarse[group].lengths
@@ -356,12 +395,15 @@ class ExpAudit(Audit):
 
     def _price_of_features(self) -> float:
         return sum(
-            branch.features * self.cells[g].shares[2] * self.costs.of(g).feature
+            max(branch.features - self.free_features[g], 0)
+            * self.cells[g].shares[2]
+            * self.costs.of(g).feature
             for g, branch in self.branches.items()
         )
 
-    def _price_of_labels(self) -> float:
+    def _price_of_labels(self, question: Question | None = None) -> float:
         """Return what the fall-back would cost if the coarse weights are right."""
+        question = self.fallback_question if question is None else question
         r = {}
         for group, coarse in self._coarse.items():
             p1, _, s = self.cells[group].shares
@@ -369,8 +411,8 @@ class ExpAudit(Audit):
             r[group] = float(np.clip(ahead / s, 0.0, 1.0)) if s > 0.0 else 0.0
         world = CellWorld(self.cells, r)
         if self._fallback_kind == "adaptive":  # twice its bound is what it costs on average
-            return 2.0 * float(lower_bound(world, self.fallback_question, self.costs))
-        return rs_expectation(world, self.fallback_question, self.costs, tau=self._own_tau).cost
+            return 2.0 * float(lower_bound(world, question, self.costs))
+        return rs_expectation(world, question, self.costs, tau=self._own_tau).cost
 
     def _weigh(self) -> Finding | None:
         if (why := self._approvals.contradiction()) is not None:
@@ -392,10 +434,9 @@ class ExpAudit(Audit):
                     f"{allowed:.2g} is needed"
                 )
         problem = self.checks.broken
-        if self.weights == "auto" and problem is not None:
+        if problem is not None and self.weights != "published":
             return self._fall_back(problem)
-        refused = self._refused()
-        return refused or self._booked(_finding_from_weights(self, found, problem))
+        return self._booked(_finding_from_weights(self, found, problem))
 
     def _fall_back(self, why: str) -> Finding | None:
         self._begin("fallback")
@@ -429,12 +470,14 @@ class ExpAudit(Audit):
 
 
 def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
-    if history.model is not None:
-        known = cast(MixtureModel, history.model)
-        return known if accepts == "known" else learned_model(history, rules)
+    if accepts == "learn" and history.features is not None:
+        return cast(MixtureModel, history.features.learned_model(rules))
+    if accepts == "known" and history.model is not None:
+        return cast(MixtureModel, history.model)
     raise InvalidInput(
-        "'model' is needed: this history has no features; fit one with "
-        f"equipoise.mixture.{'fit_model' if accepts == 'known' else 'learn_model'}"
+        "'model' is needed: this history has no features; fit one with equipoise.mixture."
+        f"{'fit_model' if accepts == 'known' else 'learn_model'}, or give the history features "
+        "(equipoise.mixture.PastFeatures)"
     )
 
 
@@ -444,27 +487,35 @@ def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
 def _finding_from_weights(
     audit: ExpAudit, weights: Mapping[str, Weight], problem: str | None
 ) -> Finding:
-    """Return the verdict; ``problem`` is why the model should not have been believed."""
+    """Return the verdict; ``problem`` is why the model should not have been believed.
+
+    A rate above 1 is an error of estimation, and is taken for 1 except in Algorithm 2 as printed.
+    """
     shape = len(audit.outcomes), len(audit.cells)
     ratios, low, high = np.empty(shape), np.empty(shape), np.empty(shape)
+    most = np.inf if audit.weights == "published" else 1.0
+    q_hat: dict[Goal, float] = {}
     past = audit.question.epsilon / 12.0 * np.sqrt(audit.constants.tau / audit.tau)
     for j, (group, weight) in enumerate(weights.items()):
         for i, y in enumerate(audit.outcomes):
             q = max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
+            p = audit.tau / audit.rows[y, group]
+            q_hat[y, group] = q
             online = _weight_error(audit, group, weight, q)
-            ratio = audit.tau / audit.rows[y, group] / q
-            ratios[i, j] = min(ratio, 1.0)
-            low[i, j] = min(ratio * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
-            high[i, j] = min(ratio * (1.0 + past) / (1.0 - online), 1.0) if online < 1 else 1.0
+            ratios[i, j] = min(p / q, most)
+            low[i, j] = min(p / q * max(1.0 - past, 0.0) / (1.0 + online), most)
+            high[i, j] = min(p / q * (1.0 + past) / max(1.0 - online, 1e-300), max(most, 1.0))
     finding = finding_from_rates(audit.question, audit.cells.groups, ratios, low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
-    headline = "" if problem is None else f"the model was believed although {problem}: "
+    headline = "if the model holds, " if problem is None else f"although {problem}: "
     return replace(
         finding,
         reason=f"{headline}{finding.reason} (weights from features, {ways})",
-        guaranteed=problem is None and audit.weights != "map" and _thresholds_proven(audit),
+        guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),
+        p_hat=by_outcome({goal: audit.tau / n for goal, n in audit.rows.items()}),
+        q_hat=by_outcome(q_hat),
     )
 
 
@@ -506,7 +557,14 @@ def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
     estimated = any(fit.theta_covariance.any() for fit in fits)
     if estimated or any(b.way == "likelihood" for b in audit.branches.values()):
         lines.append("normal approximation of the error of estimated laws and weights")
-    if audit.weights == "map":
+    if free := sum(audit.free_features.values()):
+        lines.append(f"the features of {free:,} past people whom the fit did not see were free")
+    by_labels = audit._price_of_labels(audit.question)
+    lines.append(
+        "the verdict holds if the model does, and is not guaranteed: it cost "
+        f"{audit.cost:,.10g}; a guaranteed one by labels would cost about {by_labels:,.4g}"
+    )
+    if audit.weights == "published":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")
     lines += [f"self-check: {check}" for check in audit.checks.made]
     if not _thresholds_proven(audit):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -41,6 +41,7 @@ __all__ = [
     "Online",
     "RSAudit",
     "TauAudit",
+    "by_outcome",
     "can_answer",
     "checked_tau",
     "compare_rates",
@@ -174,6 +175,8 @@ class TauAudit(Audit):
             labels=self.labels,
             guaranteed=self._is_proven(),
             assumptions=self._assumptions(),
+            p_hat=by_outcome({goal: self.tau / n for goal, n in self._rows.items()}),
+            q_hat=by_outcome({goal: self.tau / n for goal, n in lengths.items()}),
         )
 
     def _finding_before_start(self) -> Finding | None:
@@ -528,6 +531,14 @@ def finding_from_rates(
             for i, y in enumerate(outcomes_of(question))
         },
     )
+
+
+def by_outcome(values: Mapping[Goal, float]) -> dict[str, dict[str, float]]:
+    """Return values per (outcome, group) as a finding holds them: outcome -> group -> value."""
+    found: dict[str, dict[str, float]] = {}
+    for (outcome, group), value in values.items():
+        found.setdefault(str(outcome), {})[group] = value
+    return found
 
 
 def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:

@@ -48,8 +48,10 @@ class Past:
         audit, so it is named in the finding; None is the seed of these counts.
     model
         A mixture model of approved people's features, where they are given.
-    people, family
-        The past people with their features, and the family that is fitted to them.
+    people
+        The past people themselves, where a world has drawn them.
+    features
+        The past people's features (:class:`equipoise.mixture.PastFeatures`), where they are given.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class Past:
     seed: int | None = None
     model: Any = field(default=None, repr=False, compare=False, kw_only=True)
     people: Any = field(default=None, repr=False, compare=False, kw_only=True)
-    family: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    features: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
     def rows_until(
         self,

@@ -13,7 +13,14 @@ from equipoise.mixture.families import (
     Weibull,
 )
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.model import MixtureModel, fit_model, learn_model
+from equipoise.mixture.model import (
+    AssumptionCheck,
+    MixtureModel,
+    PastFeatures,
+    check_assumptions,
+    fit_model,
+    learn_model,
+)
 from equipoise.mixture.rules import HalfSpace, LearnedRule, learn_classifier
 from equipoise.mixture.trunc_est import (
     StructuralConstants,
@@ -33,6 +40,7 @@ from equipoise.mixture.truncated import (
 from equipoise.mixture.weights import Weight, likelihood_weight, log_ratio, map_weight
 
 __all__ = [
+    "AssumptionCheck",
     "BayesClassifier",
     "Binomial",
     "ContinuousBernoulli",
@@ -45,6 +53,7 @@ __all__ = [
     "HalfSpace",
     "LearnedRule",
     "MixtureModel",
+    "PastFeatures",
     "Poisson",
     "SelfCheck",
     "StructuralConstants",
@@ -55,6 +64,7 @@ __all__ = [
     "Weibull",
     "Weight",
     "acceptance",
+    "check_assumptions",
     "fit_model",
     "fit_truncated",
     "known_law",

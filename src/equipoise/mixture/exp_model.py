@@ -13,7 +13,7 @@ outcomes are not what their features say; the labels behind the coarse weights a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -74,6 +74,14 @@ class ExpConstants:
         """``R = 3430 log(14K/delta) / (q_m epsilon^2)``, q_m the smaller coarse weight."""
         return math.ceil(3430.0 * self.log_term / (smaller * self.epsilon**2))
 
+    def printed_features(self, smaller: float) -> int:
+        """R as Algorithm 2 prints it, with ``log(12K/delta)``.
+
+        3430 is nearly three times what the Chernoff step needs, so this too errs within delta.
+        """
+        log_term = math.log(12.0 * self.groups / self.delta)
+        return math.ceil(3430.0 * log_term / (smaller * self.epsilon**2))
+
     @property
     def level(self) -> float:
         """The share ``delta/(14 K)`` that one event of the proof may fail with."""
@@ -102,11 +110,43 @@ def choose_branch(
     weights: str = "auto",
     seed: int = 0,
 ) -> Branch:
-    """Choose for one group from the laws and the coarse weights of outcome 0 and 1."""
-    smaller = min(coarse)
-    paper = constants.map_features(smaller)
-    if weights == "map":
-        return Branch("map", "MAP counts were asked for; separation was not tested", paper)
+    """Choose for one group from the laws and the coarse weights of outcome 0 and 1.
+
+    "auto": of the valid ways the one with fewer features. "map" and "likelihood": that way where
+    it is valid, else the other. Where neither is, labels. "published": MAP counts, untested.
+    """
+    if weights == "published":
+        features = constants.printed_features(min(coarse))
+        return Branch("map", "as published: separation was not tested", features)
+    paper = constants.map_features(min(coarse))
+    likelihood = _likelihood_branch(fits, coarse, constants, seed)
+    valid = likelihood.way == "likelihood"
+    if valid and (weights == "likelihood" or (weights == "auto" and likelihood.features <= paper)):
+        return likelihood
+    bound = map_error_bound(fits, coarse[1] / coarse[0], level=constants.level, seed=seed)
+    limit = constants.epsilon * _least(coarse) / 36.0
+    if bound <= limit:
+        why = f"the MAP oracle errs at most {bound:.2g}, within epsilon q_m/36 = {limit:.2g}"
+        return Branch("map", why, paper)
+    doubt = f"the MAP oracle may err {bound:.2g}, above epsilon q_m/36 = {limit:.2g}"
+    joint = ", so likelihood weights: " if valid else ", and "
+    why = f"{doubt}{joint}{likelihood.why}"
+    return replace(likelihood, why=why)
+
+
+def _least(coarse: tuple[float, float]) -> float:
+    """Return the true smaller weight, as far as the coarse look knows."""
+    return min(coarse) * (1.0 - COARSE)
+
+
+def _likelihood_branch(
+    fits: Pair, coarse: tuple[float, float], constants: ExpConstants, seed: int
+) -> Branch:
+    """Return likelihood weights with the features they take, or why they cannot be had.
+
+    They need laws whose errors are normal ones, so acceptances that are not vague; MAP counts do
+    not use acceptances.
+    """
     vague = max(fit.acceptance_error / max(fit.acceptance, 1e-300) for fit in fits)
     if vague > VAGUE:
         return Branch(
@@ -114,36 +154,19 @@ def choose_branch(
             f"the share of an outcome that is approved is known to within {vague:.0%} of itself "
             f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
         )
-    least = smaller * (1.0 - COARSE)  # the true smaller weight, as far as the coarse look knows
-    target = constants.epsilon * least / (12.0 * constants.z)
+    target = constants.epsilon * _least(coarse) / (12.0 * constants.z)
     ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
-    enough = ahead.theta_error <= ROOM * target
-    needed = 1.1 * ahead.features_needed(target) if enough else math.inf
-    if math.isfinite(needed) and (needed <= paper or weights == "likelihood"):
-        why = f"the weight's standard error will be within {target:.2g}"
-        return Branch("likelihood", why, max(math.ceil(needed), FEWEST))
-    if math.isfinite(needed):
-        many = f"a likelihood weight would take {needed:,.0f} feature vectors"
-    else:
-        most = ROOM * target
-        many = (
+    most = ROOM * target
+    needed = 1.1 * ahead.features_needed(target) if ahead.theta_error <= most else math.inf
+    if math.isinf(needed):
+        return Branch(
+            "fallback",
             f"the laws' uncertainty alone puts a standard error of {ahead.theta_error:.2g} on the "
             f"weight, where {most:.2g} is the most allowed (about "
-            f"{(ahead.theta_error / most) ** 2:.2g} times as many past approved people would do)"
+            f"{(ahead.theta_error / most) ** 2:.2g} times as many past approved people would do)",
         )
-    if weights == "likelihood":
-        return Branch("fallback", many)
-    bound = map_error_bound(fits, coarse[1] / coarse[0], level=constants.level, seed=seed)
-    limit = constants.epsilon * least / 36.0
-    if bound <= limit:
-        why = f"the MAP oracle errs at most {bound:.2g}, within epsilon q_m/36 = {limit:.2g}"
-        return Branch("map", why, paper)
-    if math.isfinite(needed):
-        return Branch("likelihood", many, math.ceil(needed))
-    return Branch(
-        "fallback",
-        f"{many}, and the MAP oracle may err {bound:.2g}, above epsilon q_m/36 = {limit:.2g}",
-    )
+    why = f"the weight's standard error will be within {target:.2g}"
+    return Branch("likelihood", why, max(math.ceil(needed), FEWEST))
 
 
 @dataclass(frozen=True)
@@ -179,20 +202,23 @@ class SelfCheck:
 def laws_add_up(
     model: MixtureModel, group: str, cells: GroupCells, *, exact: bool, level: float, slack: float
 ) -> SelfCheck:
-    """Check the first equation on a group's past counts, ``exact`` if they are the population."""
+    """Check the first equation on a group's past counts, ``exact`` if they are the population.
+
+    On the log scale, since an estimated acceptance errs by a factor.
+    """
     fits = model.of(group)
     p = np.array([cells.shares[1], cells.shares[0]])
     alpha = np.array([max(fit.acceptance, 1e-9) for fit in fits])
     errors = np.array([fit.acceptance_error for fit in fits])
-    terms = p / alpha
+    terms = np.maximum(p, 1e-300) / alpha
     variance = float(((terms * errors / alpha) ** 2).sum())
     if not exact:  # the two counts are one multinomial sample
         spread = float((terms**2 / np.maximum(p, 1e-300)).sum() - terms.sum() ** 2)
         variance += spread / cells.total
     return SelfCheck(
         f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1",
-        float(terms.sum() - 1.0),
-        float(np.sqrt(max(variance, 0.0))),
+        float(np.log(terms.sum())),
+        float(np.sqrt(max(variance, 0.0)) / terms.sum()),
         slack,
         level,
     )

@@ -100,6 +100,11 @@ class Family(ABC):
     discrete: ClassVar[bool] = False
     """Whether the support are whole numbers; integrals are sums then."""
 
+    @property
+    def degree(self) -> int:
+        """Largest degree of the polynomials in T."""
+        return 1
+
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
         try:
@@ -437,6 +442,11 @@ class Weibull(Exponential):
     def log_base(self, X: Array) -> Array:
         """Return ``log k + (k-1) log x``."""
         return np.asarray(np.log(self.k) + (self.k - 1.0) * np.log(X[:, 0]))
+
+    @property
+    def degree(self) -> int:
+        """K, if it is a whole number: else T is no polynomial, and this is the next one."""
+        return int(np.ceil(self.k))
 
     def statistics(self, X: Array) -> Array:
         """Return ``x^k``."""

@@ -69,6 +69,11 @@ class Gaussian(Family):
         """One of "full", "diagonal", "spherical", "known"."""
         return self.covariance if isinstance(self.covariance, str) else "known"
 
+    @property
+    def degree(self) -> int:
+        """2, or 1 where the covariance is known."""
+        return 1 if self._known is not None else 2
+
     # -- between the flat parameter and the usual ones -------------------------------------------
 
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
@@ -148,10 +153,11 @@ class Gaussian(Family):
         if self._known is not None:
             return np.asarray(0.5 * np.einsum("...i,ij,...j->...", theta, self._known, theta))
         eta, precision = self.natural(theta)
-        sign, log_det = np.linalg.slogdet(precision)
-        solved = np.linalg.solve(precision, eta[..., None])[..., 0]
-        value = 0.5 * np.einsum("...i,...i->...", eta, solved) - 0.5 * log_det
-        return np.asarray(np.where(sign > 0, value, np.inf))
+        definite = np.linalg.eigvalsh(precision)[..., 0] > 0.0
+        safe = np.where(definite[..., None, None], precision, np.eye(precision.shape[-1]))
+        solved = np.linalg.solve(safe, eta[..., None])[..., 0]
+        value = 0.5 * np.einsum("...i,...i->...", eta, solved) - 0.5 * np.linalg.slogdet(safe)[1]
+        return np.asarray(np.where(definite, value, np.inf))
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return the mean and ``-(Sigma + mu mu')/2`` in the order of the statistics."""

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Family
-from equipoise.mixture.rules import Accepts, LearnedRule, Oracle, learn_classifier
-from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated
-from equipoise.mixture.weights import Pair
+from equipoise.mixture.rules import Accepts, Bits, LearnedRule, Oracle, apart, learn_classifier
+from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
+from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
+from equipoise.mixture.weights import Pair, same_base
 
 __all__ = [
+    "AssumptionCheck",
     "GroupAccepts",
     "MixtureModel",
+    "PastFeatures",
     "accepts_of",
+    "check_assumptions",
     "fit_model",
     "learn_model",
-    "learned_model",
 ]
 
-GroupAccepts: TypeAlias = Mapping[str, Accepts] | Callable[[Array, str], ArrayLike]
+GroupAccepts: TypeAlias = Mapping[Any, Accepts] | Callable[[Array, Any], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
 
 
@@ -42,8 +45,6 @@ class MixtureModel:
         Group -> why there is no model of it.
     rules
         Group -> what was learnt of a decision-maker that could not be asked, in words.
-    denied_features
-        Group -> past denied people whose features taught this; each costs ``c_feat``.
 
     Examples
     --------
@@ -57,7 +58,6 @@ class MixtureModel:
     fits: Mapping[str, Pair]
     problems: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
-    denied_features: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, group: str) -> Pair:
         """Return a group's two laws."""
@@ -101,7 +101,7 @@ def fit_model(
         Features, group and outcome of the people who were approved, one row each.
     accepts
         The decision-maker: a mapping from group to a vectorised classifier, or a function of
-        ``(X, group)``.
+        ``(X, group)``, which is given the group as it stands in ``group`` (a number stays one).
     family, method, seed
         As for :func:`fit_truncated`.
 
@@ -127,19 +127,14 @@ def fit_model(
     fits: dict[str, Pair] = {}
     problems: dict[str, str] = {}
     for label in dict.fromkeys(names.tolist()):
-        who = str(label)
-        classifier = accepts_of(accepts, who)
+        classifier = accepts_of(accepts, label)
+        here = [points[(names == label) & (outcomes == y)] for y in (0, 1)]
         try:
-            zero, one = (
-                fit_truncated(
-                    points[(names == label) & (outcomes == y)], classifier, family, method, seed
-                )
-                for y in (0, 1)
-            )
+            zero, one = (fit_truncated(x, classifier, family, method, seed) for x in here)
         except BadData as error:
-            problems[who] = str(error)
+            problems[str(label)] = str(error)
         else:
-            fits[who] = (zero, one)
+            fits[str(label)] = (zero, one)
     return MixtureModel(fits, problems)
 
 
@@ -151,7 +146,6 @@ def learn_model(
     rules: str,
     family: Family,
     *,
-    most_denied: int = 2_000,
     seed: int = 0,
 ) -> MixtureModel:
     """Fit both laws of every group where the decision-maker cannot be asked.
@@ -166,8 +160,6 @@ def learn_model(
         Past people, denied ones included; ``outcome`` is read for approved people only.
     rules
         The class: "threshold" or "half_space".
-    most_denied
-        The most denied people per group whose features are used; each costs ``c_feat``.
 
     Examples
     --------
@@ -177,8 +169,8 @@ def learn_model(
     >>> X = rng.normal(np.where(outcome, 2.0, 0.0))[:, None]
     >>> decisions, groups = (X[:, 0] >= 0.5).astype(int), np.full(len(X), "A")
     >>> model = learn_model(X, groups, decisions, outcome, "threshold", Gaussian("spherical"))
-    >>> model.problems, model.denied_features["A"] > 0
-    ({}, True)
+    >>> model.problems, sorted(model.fits)
+    ({}, ['A'])
     """
     points, (names, outcomes, decided) = _columns(
         family, X, group=group, outcome=outcome, decisions=decisions
@@ -194,12 +186,9 @@ def learn_model(
     fits: dict[str, Pair] = {}
     problems: dict[str, str] = {}
     words: dict[str, str] = {}
-    denied_features: dict[str, int] = {}
     for label in dict.fromkeys(names.tolist()):
         who = str(label)
-        denied = np.flatnonzero((names == label) & ~approved)
-        denied = np.random.default_rng(seed).permutation(denied)[:most_denied]
-        rows = np.concatenate([np.flatnonzero((names == label) & approved), denied])
+        rows = np.flatnonzero(names == label)
         try:
             rule = learn_classifier(points[rows], approved[rows], rules, seed=seed)
             if rule.contradictions:
@@ -212,20 +201,7 @@ def learn_model(
             problems[who] = str(error)
         else:
             fits[who], words[who] = (zero, one), str(rule)
-        denied_features[who] = len(denied)
-    return MixtureModel(fits, problems, words, denied_features)
-
-
-def learned_model(past: Past, rules: str) -> MixtureModel:
-    """Return the model of one who may not ask the decision-maker of a past but knows its class."""
-    people = past.people
-    if people is None or people.features is None:
-        raise InvalidInput(
-            "accepts='learn' needs past people with features: a 'history_size', or a world with "
-            "'feature_rows'"
-        )
-    names = np.array(people.groups)[people.group]
-    return learn_model(people.features, names, people.decision, people.outcome, rules, past.family)
+    return MixtureModel(fits, problems, words)
 
 
 def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:
@@ -249,21 +225,32 @@ def _columns(
     family: Family, X: ArrayLike, **columns: ArrayLike
 ) -> tuple[Array, list[NDArray[np.generic]]]:
     points = family.points(X)
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
-    for name, column in arrays.items():
-        if column.shape != (len(points),):
+    arrays = []
+    for name, column in columns.items():
+        try:
+            array = np.asarray(column)
+        except ValueError:  # lists of different lengths
+            array = np.empty(0, dtype=object)
+        nested = array.dtype == object and any(np.ndim(v) for v in array.ravel()[:1000])
+        if array.ndim > 1 or nested or (array.dtype == object and not array.size):
             raise InvalidInput(
-                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {column.shape}"
+                f"{name!r} must hold one value per person, and holds lists; take one entry of each"
             )
-    return points, list(arrays.values())
+        if array.shape != (len(points),):
+            raise InvalidInput(
+                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {array.shape}"
+            )
+        arrays.append(array)
+    return points, arrays
 
 
-def accepts_of(accepts: GroupAccepts, group: str) -> Accepts:
+def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
     """Return the classifier as it decides on one group."""
     if isinstance(accepts, Mapping):
-        if group not in accepts:
-            raise UnknownName("group in 'accepts'", group, accepts)
-        return accepts[group]
+        found = accepts.get(group, accepts.get(str(group)))
+        if found is None:
+            raise UnknownName("group in 'accepts'", str(group), [str(g) for g in accepts])
+        return found
     if not callable(accepts):
         raise InvalidInput(
             "'accepts' must map groups to classifiers or be a function of (X, group); got "
@@ -280,3 +267,235 @@ def accepts_of(accepts: GroupAccepts, group: str) -> Accepts:
         pass
     function = accepts
     return lambda X: function(X, group)
+
+
+# -- a past with features ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PastFeatures:
+    """Features of past people, denied ones too: free to read (paper, section 2).
+
+    A random half teaches the laws. The other half, which the fit did not see, holds approved and
+    denied people in their natural proportion, so Exp-Audit can weigh outcomes by it at no cost; it
+    buys features only beyond. Give it to a past: ``replace(history, model=past_features.model,
+    features=past_features)``.
+
+    Parameters
+    ----------
+    X, group, decision, outcome
+        Past people of one period, one row each; ``outcome`` is read for approved people only.
+    accepts, family
+        As for :func:`fit_model`.
+    held_out
+        The share of rows that the fit does not see; 0 if all features are to be bought.
+    seed
+        Seed of the split and the fits.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace
+    >>> rng = np.random.default_rng(0)
+    >>> outcome = np.repeat([0, 1], 4_000)
+    >>> X = rng.normal(np.where(outcome, 3.0, 0.0))[:, None]
+    >>> approves = HalfSpace([1.0], offset=0.5)
+    >>> group, family = np.full(len(X), "A"), Gaussian("spherical")
+    >>> past = PastFeatures(X, group, approves(X), outcome, {"A": approves}, family)
+    >>> past.unseen("A").shape, past.model.of("A")[1].size
+    ((4038, 1), 1963)
+    """
+
+    X: ArrayLike
+    group: ArrayLike
+    decision: ArrayLike
+    outcome: ArrayLike
+    accepts: GroupAccepts
+    family: Family
+    held_out: float = 0.5
+    seed: int = 0
+
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The laws, fitted to approved people of the half that teaches."""
+        return fit_model(*self.approved, accepts=self.accepts, family=self.family, seed=self.seed)
+
+    def unseen(self, group: str) -> Array:
+        """Return the features of a group's people whom the fit did not see, in random order."""
+        points, (names, _, _), taught = self._rows
+        here = np.array([str(name) == group for name in names.tolist()]) & ~taught
+        return apart(self.seed, 2).permutation(points[here])
+
+    def learned_model(self, rules: str) -> MixtureModel:
+        """Return the model if the decision-maker cannot be asked but follows a class of rules."""
+        points, columns, taught = self._rows
+        names, decided, outcomes = (column[taught] for column in columns)
+        return learn_model(points[taught], names, decided, outcomes, rules, self.family)
+
+    def published_model(
+        self,
+        epsilon: float,
+        delta: float,
+        constants: StructuralConstants,
+        **steps: Any,
+    ) -> MixtureModel:
+        """Return the laws by TruncEst as printed, one run for each group and outcome.
+
+        ``epsilon`` and ``delta`` are those of one run; ``steps`` are ``n``, ``m`` and ``eta``.
+        """
+        points, names, outcomes = self.approved
+        fits: dict[str, Pair] = {}
+        for label in dict.fromkeys(names.tolist()):
+            classifier = accepts_of(self.accepts, label)
+            pair = []
+            for y in (0, 1):
+                x = points[(names == label) & (outcomes == y)]
+                found = trunc_est(
+                    *(x, classifier, self.family, epsilon, delta, constants),
+                    **{"seed": self.seed, **steps},
+                )
+                if not found.settled:
+                    raise BadData(
+                        f"TruncEst has no answer for group {str(label)!r}, outcome {y}: no "
+                        "candidate is within 2 epsilon of half of them; take more or smaller "
+                        "steps ('m', 'eta')"
+                    )
+                pair.append(known_law(self.family, found.theta, classifier))
+            fits[str(label)] = (pair[0], pair[1])
+        return MixtureModel(fits)
+
+    @cached_property
+    def _rows(self) -> tuple[Array, list[NDArray[np.generic]], Bits]:
+        """Return features, (group, decision, outcome), and who teaches the fit."""
+        if not 0.0 <= self.held_out < 1.0:
+            raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
+        points, columns = _columns(
+            *(self.family, self.X),
+            group=self.group,
+            decision=self.decision,
+            outcome=self.outcome,
+        )
+        if not np.isin(columns[1], (0, 1)).all():
+            raise InvalidInput("'decision' must be 0 or 1; leave out people not decided on")
+        taught = apart(self.seed).random(len(points)) >= self.held_out
+        return points, columns, taught
+
+    @property
+    def approved(self) -> tuple[Array, NDArray[np.generic], NDArray[np.generic]]:
+        """Features, group and outcome of the approved people who teach the fit."""
+        points, (names, decided, outcomes), taught = self._rows
+        rows = taught & (decided == 1)
+        return points[rows], names[rows], outcomes[rows]
+
+
+# -- Assumption 1 --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AssumptionCheck:
+    """Which constants of Assumptions 1 and 2 a group's fits support, and what they do not.
+
+    Attributes
+    ----------
+    constants
+        ``alpha``, the smaller acceptance less two standard errors; ``beta``; and the curvature on
+        a Theta that holds balls of radius ``1/beta`` around both thetas.
+    distance, needed
+        ``|theta_1 - theta_0|`` and what the separation condition asks for.
+    problems
+        What is not met or not proved, one line each; empty if both assumptions are.
+
+    Examples
+    --------
+    >>> constants = StructuralConstants(1.0, 4.0, 5.0, alpha=0.3, beta=5.0)
+    >>> print(AssumptionCheck("A", constants, distance=6.0, needed=5.7))
+    group A: alpha 0.3, beta 5, kappa 1, lambda 4, L 5; |theta_1 - theta_0| 6 of 5.7 needed
+    """
+
+    group: str
+    constants: StructuralConstants
+    distance: float
+    needed: float
+    problems: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against the assumptions."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        c = self.constants
+        line = (
+            f"group {self.group}: alpha {c.alpha:.3g}, beta {c.beta:.3g}, kappa {c.kappa:.3g}, "
+            f"lambda {c.lam:.3g}, L {c.lipschitz:.3g}; |theta_1 - theta_0| {self.distance:.3g} of "
+            f"{self.needed:.3g} needed"
+        )
+        return "\n".join([line, *(f"  not met: {problem}" for problem in self.problems)])
+
+
+def check_assumptions(
+    model: MixtureModel,
+    group: str,
+    *,
+    epsilon: float,
+    q: float,
+    beta: float | None = None,
+) -> AssumptionCheck:
+    """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
+
+    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
+    is convex around them. The constants are those of the fits; that the family is right they
+    cannot show.
+
+    Parameters
+    ----------
+    epsilon, q
+        The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
+    beta
+        At least 1. Left out, L of the Theta for ``beta = 1`` or more where such balls leave the
+        family: what the separation condition is mildest with.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
+    >>> print(check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3))
+    group A: alpha 0.5, beta 8, kappa 1, lambda 1, L 7.12; |theta_1 - theta_0| 7 of 5.72 needed
+    """
+    zero, one = fits = model.of(group)
+    family = zero.family
+    if not same_base(zero, one):
+        raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
+    d = family.dimension(zero.theta)
+    radius, around = 1.0 if beta is None else 1.0 / beta, None
+    while around is None:
+        try:
+            around = family.around([fit.theta for fit in fits], radius).curvature(d)
+        except InvalidInput:
+            if beta is not None:
+                raise
+            radius /= 2.0
+    if beta is None:
+        beta = max(1.0 / radius, around.lipschitz)
+        around = family.around([fit.theta for fit in fits], 1.0 / beta).curvature(d)
+    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
+    constants = StructuralConstants(
+        min(around.kappa, 1.0),
+        around.lam,
+        max(around.lipschitz, 1.0),
+        alpha=max(alpha, 0.0),
+        beta=beta,
+        degree=family.degree,
+    )
+    distance = float(np.linalg.norm(one.theta - zero.theta))
+    needed = separation_needed(constants, epsilon=epsilon, q=q, beta=beta)
+    problems = []
+    if alpha <= 0.0:
+        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
+    if family.discrete:
+        problems.append(
+            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
+        )
+    if distance < needed:
+        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
+    return AssumptionCheck(group, constants, distance, needed, tuple(problems))

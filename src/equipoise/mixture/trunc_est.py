@@ -325,12 +325,15 @@ def trunc_est_constants(
 
 
 def separation_needed(
-    curvature: Curvature, *, epsilon: float, q: float, beta: float = 1.0
+    curvature: Curvature, *, epsilon: float, q: float, beta: float | None = None
 ) -> float:
     """Return the least ``|theta_1 - theta_0|`` of the paper's separation condition.
 
     ``sqrt((48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) log(10 q_M/(q_m epsilon)))`` with
-    q_m <= q_M the shares of the two outcomes, as printed. What the proof puts into its last
+    q_m <= q_M the shares of the two outcomes, as printed. ``beta`` is any number with balls of
+    radius ``1/beta`` inside Theta; a larger one makes the condition milder and asks TruncEst for
+    more, a precision of ``epsilon/(2 beta)``. Left out it is L, from where on the condition
+    hardly gets milder: about ``sqrt(6/kappa log(...))``. What the proof puts into its last
     exponent is twice this square, and with the right factor in its Taylor lemma (kappa/8 in the
     exponent in place of kappa/4) four times.
 
@@ -341,6 +344,7 @@ def separation_needed(
     """
     require_in_open_unit("epsilon", epsilon)
     require_in_open_unit("q", q)
+    beta = max(curvature.lipschitz, 1.0) if beta is None else beta
     small, large = min(q, 1.0 - q), max(q, 1.0 - q)
     factor = (48.0 * max(curvature.lipschitz, beta) * beta + 3.0 * curvature.lam) / (
         8.0 * curvature.kappa * beta**2

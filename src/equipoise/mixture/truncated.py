@@ -139,12 +139,13 @@ class TruncatedFit:
         return self.family.log_density(self.theta, X)
 
     def draw_thetas(self, size: int, rng: np.random.Generator) -> Array:
-        """Return parameters from the normal approximation of the estimate's uncertainty."""
+        """Return parameters from the normal approximation of the estimate's uncertainty.
+
+        Where the uncertainty is large some may be of no law: their ``log_partition`` is infinite.
+        """
         root = _root(self.theta_covariance)
-        thetas = self.theta + rng.standard_normal((size, len(self.theta))) @ root.T
-        for i in np.flatnonzero(~np.isfinite(self.family.log_partition(thetas))):
-            thetas[i] = self.family.project(thetas[i])
-        return np.asarray(thetas)
+        noise = rng.standard_normal((size, len(self.theta)))
+        return np.asarray(self.theta + noise @ root.T)
 
     def __str__(self) -> str:
         d = self.diagnostics

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, logsumexp, ndtri
 
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.families import Array
@@ -29,6 +29,7 @@ __all__ = [
     "log_ratio",
     "map_error_bound",
     "map_weight",
+    "same_base",
     "slopes_in_theta",
     "solve_weight",
     "theta_error",
@@ -36,6 +37,7 @@ __all__ = [
 
 SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
 PILOT, POINTS = 2**12, 2**17  # simulated people behind a bound on the MAP oracle's error
+SPREAD = 512  # drawn laws that these people come from
 HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
 MOST = 1e10  # feature vectors: there are no more people
 
@@ -226,20 +228,32 @@ def map_error_bound(fits: Pair, odds: float, *, level: float, seed: int = 0) -> 
     draws = int(min(np.ceil(4.0 / level), 4000))
     worst = 0.0
     for outcome, fit in enumerate(fits):
-        for size in (PILOT, POINTS):
-            people = fit.family.sample(fit.theta, size, rng)
-            says_one = log_ratio(fits, people) > -np.log(odds)
-            wrong = people[says_one != bool(outcome)]
-            if len(wrong) > HOPELESS * size * (2.0 if size == PILOT else 1.0):
-                return len(wrong) / size
-        # Reweighted to a drawn theta, only those who are misjudged matter.
+
+        def misjudged(people: Array, outcome: int = outcome) -> Array:
+            return np.asarray(people[(log_ratio(fits, people) > -np.log(odds)) != bool(outcome)])
+
+        family = fit.family
+        if len(wrong := misjudged(family.sample(fit.theta, PILOT, rng))) > 2.0 * HOPELESS * PILOT:
+            return len(wrong) / PILOT
+        # People of many drawn laws, so that laws far from the fit are covered too; reweighted to
+        # one law, only those who are misjudged matter.
         thetas = fit.draw_thetas(draws if fit.theta_covariance.any() else 1, rng)
-        shift = thetas - fit.theta
-        change = fit.family.log_partition(thetas) - fit.family.log_partition(fit.theta)
-        weights = np.exp(np.clip(fit.family.statistics(wrong) @ shift.T - change, -700.0, 700.0))
-        error = weights.sum(axis=0) / POINTS
-        noise = np.sqrt((weights**2).sum(axis=0)) / POINTS
-        slack = -np.log(level) / POINTS  # what zero misjudged people would still allow
+        partition = family.log_partition(thetas)
+        exists = np.isfinite(partition)  # a draw that is no law may err as it likes
+        if not exists.any():
+            return 1.0
+        some = np.flatnonzero(exists)[:SPREAD]
+        each = POINTS // len(some)
+        size = each * len(some)
+        wrong = misjudged(np.concatenate([family.sample(thetas[i], each, rng) for i in some]))
+        if len(wrong) > HOPELESS * size:
+            return len(wrong) / size
+        value = family.statistics(wrong) @ thetas.T - np.where(exists, partition, 0.0)
+        mixed = logsumexp(value[:, some], axis=1, keepdims=True) - np.log(len(some))
+        weights = np.exp(np.clip(value - mixed, -700.0, 700.0))
+        error = np.where(exists, weights.sum(axis=0) / size, 1.0)
+        noise = np.sqrt((weights**2).sum(axis=0)) / size
+        slack = -np.log(level) / size  # what zero misjudged people would still allow
         worst = max(worst, float(np.quantile(error + 3.0 * noise, 1.0 - level) + slack))
     return min(worst, 1.0)
 

@@ -1,14 +1,15 @@
-"""Exp-Audit drawn at once: stopping times and MAP counts from their exact distributions.
+"""Exp-Audit drawn at once: stopping times and MAP counts from their distributions.
 
 What needs no people is drawn (the coarse counts, and how often the MAP oracle says 1 among R
 people); what needs features gets them (likelihood weights, self-checks). How many of the R people
 were denied is drawn apart from what the oracle said of them: the verdict and the cost each have
-their own exact distribution.
+their own distribution. How often the oracle says 1 is measured on points that fill each law evenly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
 from equipoise.history.past import endless_counts
-from equipoise.mixture.map_share import map_share
+from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, log_ratio
 from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Run
@@ -29,6 +30,7 @@ from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 __all__ = ["draw"]
 
 _CHUNK = 1_000_000
+_POINTS = 2**17  # of each law, on which the MAP oracle is measured
 
 Points = NDArray[np.float64]
 
@@ -67,12 +69,22 @@ class _Crowd(Protocol):
 
     def draw(self, size: int, rng: np.random.Generator) -> Points: ...
 
-    def map_share(self, counts: FeatureCounts) -> float | None: ...
+    def map_share(self, counts: FeatureCounts) -> float: ...
 
 
 @dataclass(frozen=True)
 class _Mixture:
     mixture: GroupMixture
+
+    @cached_property
+    def points(self) -> list[Points]:
+        """Points that fill the law of outcome 0 and that of outcome 1."""
+        return [
+            law.family.from_uniforms(
+                law.theta, sobol(law.family.dimension(law.theta), seed=0).random(_POINTS)
+            )
+            for law in self.mixture.laws
+        ]
 
     @property
     def q(self) -> float:
@@ -93,9 +105,9 @@ class _Mixture:
             ]
         )
 
-    def map_share(self, counts: FeatureCounts) -> float | None:
-        zero, one = (map_share(law, counts.fits, counts.odds) for law in self.mixture.laws)
-        return None if zero is None or one is None else self.q * one + (1.0 - self.q) * zero
+    def map_share(self, counts: FeatureCounts) -> float:
+        zero, one = (_map_share(counts, points) for points in self.points)
+        return self.q * one + (1.0 - self.q) * zero
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,12 @@ class _Rows:
         return self.features[rng.integers(len(self.features), size=size)]
 
     def map_share(self, counts: FeatureCounts) -> float:
-        return float(np.mean(log_ratio(counts.fits, self.features) > -np.log(counts.odds)))
+        return _map_share(counts, self.features)
+
+
+def _map_share(counts: FeatureCounts, points: Points) -> float:
+    """Return the share of these people of whom the MAP oracle says 1."""
+    return float(np.mean(log_ratio(counts.fits, points) > -np.log(counts.odds)))
 
 
 def _run(
@@ -154,18 +171,19 @@ def _features(
     audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
 ) -> FeatureCounts:
     branch, counts = audit.branches[group], audit.counts(group)
-    left = branch.features
+    left = branch.features - counts.size  # past people's features were free
+    if left <= 0:
+        return counts
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
     counts.add_many(crowd.draw(some, rng))
-    share = crowd.map_share(counts) if branch.way == "map" else None
-    if share is not None:
+    if branch.way == "map":
+        share = crowd.map_share(counts)
         counts.add_counts(left - some, int(rng.binomial(left - some, share)))
     else:
         for start in range(some, left, _CHUNK):
             counts.add_many(crowd.draw(min(left - start, _CHUNK), rng))
     s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
-    denied = int(rng.binomial(branch.features, s))
-    audit.book("features", group, labels=0, failures=0, features=denied)
+    audit.book("features", group, labels=0, failures=0, features=int(rng.binomial(left, s)))
     return counts
 
 

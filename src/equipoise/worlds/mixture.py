@@ -14,7 +14,7 @@ from equipoise.errors import BadData, InvalidInput, require_in_open_unit
 from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.model import MixtureModel, fit_model
+from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.rules import Accepts, HalfSpace
 from equipoise.mixture.trunc_est import separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
@@ -237,14 +237,17 @@ class MixtureWorld:
         return replace(self, feature_rows=rows)
 
     def _with_people(self, counts: Past, people: People) -> Past:
-        approved = people.decision == 1
         assert people.features is not None
         family = self.family or next(iter(self.mixtures.values())).laws[0].family
-        names = np.array(self.groups)[people.group[approved]]
-        accepts = {g: m.accepts for g, m in self.mixtures.items()}
-        outcomes = people.outcome[approved]
-        model = fit_model(people.features[approved], names, outcomes, accepts, family)
-        return replace(counts, model=model, people=people, family=family)
+        features = PastFeatures(
+            people.features,
+            np.array(self.groups)[people.group],
+            people.decision,
+            people.outcome,
+            {g: m.accepts for g, m in self.mixtures.items()},
+            family,
+        )
+        return replace(counts, model=features.model, people=people, features=features)
 
 
 def _unit(vector: Array) -> Array:

@@ -10,7 +10,11 @@ from equipoise.mixture import (
     Gaussian,
     HalfSpace,
     MixtureModel,
+    PastFeatures,
+    Poisson,
+    check_assumptions,
     fit_model,
+    known_law,
     separation_needed,
     trade_off,
     trunc_est_constants,
@@ -216,13 +220,81 @@ def test_the_theorems_constants_stay_finite_where_the_numbers_do_not() -> None:
 
 
 def test_the_separation_condition_asks_for_far_more_than_the_map_oracle_needs() -> None:
+    """11 standard deviations with beta = L, which the paper leaves free; 241 with beta = 1."""
     world = MixtureWorld.synthetic(epsilon=0.1)
     zero, one = world.mixtures["1"].laws
     apart = float(np.linalg.norm(zero.mean - one.mean)) / 2.0  # in standard deviations
-    assert apart > 50.0
+    assert apart == pytest.approx(11.4, abs=0.2)
+    bounds = Curvature(1.0, 4.0, 482.0)
+    tight = 4.0 / 2.0 * separation_needed(bounds, epsilon=0.1, q=0.7, beta=1.0)
+    assert tight == pytest.approx(241.0, rel=0.05)
     assert separation_needed(Curvature(1.0, 1.0, 1.0), epsilon=0.01, q=0.3) > separation_needed(
         Curvature(1.0, 1.0, 1.0), epsilon=0.1, q=0.3
     )
+
+
+def test_assumption_1_is_checked_for_the_constants_that_fits_support() -> None:
+    known = Gaussian(4.0 * np.eye(2))
+    cut = HalfSpace([0.0, 1.0])
+    for apart, holds in ((30.0, True), (4.0, False)):
+        laws = tuple(known_law(known, known.pack([m, 0.0]), cut) for m in (0.0, apart))
+        check = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+        assert check.holds is holds
+        assert check.constants.alpha == pytest.approx(0.5)
+        assert (check.constants.kappa, check.constants.lam) == pytest.approx((1.0, 4.0))
+        assert check.constants.lipschitz == pytest.approx(apart + 4.0 / check.constants.beta)
+    assert "separation" in str(check)
+    # the curvature bounds hold on the balls that beta promises
+    family = Gaussian("full")
+    full = tuple(known_law(family, family.pack([m, 0.0], 0.5 * np.eye(2)), cut) for m in (0.0, 3.0))
+    c = check_assumptions(MixtureModel({"A": full}), "A", epsilon=0.1, q=0.3, beta=4.0).constants
+    rng = np.random.default_rng(0)
+    for law in full:
+        step = rng.normal(size=len(law.theta))
+        theta = law.theta + step / np.linalg.norm(step) / 4.0
+        t = family.statistics(family.sample(theta, 40_000, rng))
+        values = np.linalg.eigvalsh(np.cov(t.T))
+        assert c.kappa <= values[0] * 1.1
+        assert values[-1] <= c.lam * 1.1
+    counts = Poisson()
+    laws = tuple(known_law(counts, np.array([t]), lambda X: X[:, 0] >= 1) for t in (0.0, 2.0))
+    check = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+    assert any("log-concavity is about densities" in line for line in check.problems)
+
+
+def test_groups_may_be_numbers_and_lists_are_refused_by_name() -> None:
+    X, group, outcome = approved(4_000)
+    numbers = np.array([int(g) for g in group.tolist()])
+
+    def accepts(Z: Array, a: int) -> Array:
+        return np.asarray(CUTS[str(a + 0)](Z))  # a is a number: text could not be added to
+
+    by_number = fit_model(X, numbers, outcome, accepts, Gaussian("spherical"))
+    by_name = fit_model(X, group, outcome, CUTS, Gaussian("spherical"))
+    assert set(by_number.fits) == set(by_name.fits) == {"0", "1"}
+    assert by_number.of("1")[0].theta == pytest.approx(by_name.of("1")[0].theta, rel=1e-4)
+    lists = [[y] * (1 + i % 2) for i, y in enumerate(outcome.tolist())]
+    with pytest.raises(InvalidInput, match="'outcome' must hold one value per person"):
+        fit_model(X, group, lists, CUTS, Gaussian())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="'group' must hold one value per person"):
+        fit_model(X, [[g] for g in group], outcome, CUTS, Gaussian())
+
+
+def test_the_fit_does_not_see_what_the_weights_read() -> None:
+    people = WORLD.draw(6_000, 5)
+    names = np.array(people.groups)[people.group]
+    past = PastFeatures(
+        people.features, names, people.decision, people.outcome, CUTS, Gaussian("spherical")
+    )
+    taught, _, _ = past.approved
+    for group in WORLD.groups:
+        unseen = past.unseen(group)
+        assert not set(map(tuple, taught)) & set(map(tuple, unseen))
+        share = np.mean(names == group)
+        assert len(unseen) == pytest.approx(3_000 * share, rel=0.1)
+        denied = 1.0 - np.mean(np.asarray(CUTS[group](unseen)))
+        truth = WORLD.cells[group].shares[2]
+        assert denied == pytest.approx(truth, abs=5.0 * np.sqrt(0.25 / len(unseen)))
 
 
 def test_half_spaces_are_checked() -> None:

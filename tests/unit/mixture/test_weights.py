@@ -20,7 +20,6 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.exp_model import ExpConstants, choose_branch
 from equipoise.mixture.families import Array
-from equipoise.mixture.map_share import map_share, positive_share
 from equipoise.mixture.weights import foresee_weight, map_error_bound, solve_weight
 
 FAMILY = Gaussian("full")
@@ -132,40 +131,6 @@ def test_foresight_agrees_with_what_comes() -> None:
     assert needed == pytest.approx(1.0 / (ahead.information * 1e-4))
 
 
-# -- exact shares --------------------------------------------------------------------------------
-
-
-def test_shares_of_quadratic_forms_against_simulation() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        square, linear = rng.normal(size=4), 2.0 * rng.normal(size=4)
-        constant = float(rng.normal())
-        z = rng.standard_normal((200_000, 4))
-        share = float(((z**2) @ square + z @ linear + constant > 0.0).mean())
-        assert positive_share(square, linear, constant) == pytest.approx(
-            share, abs=5.0 * np.sqrt(0.25 / len(z))
-        )
-
-
-def test_map_shares_against_simulation() -> None:
-    rng = np.random.default_rng(1)
-    plane = Gaussian("full")
-    a, b, truth = (
-        known_law(plane, plane.pack(rng.normal(size=2), np.diag([1.0, v])), HalfSpace([1.0, 0.0]))
-        for v in (1.0, 3.0, 2.0)
-    )
-    x = plane.sample(truth.theta, 200_000, rng)
-    share = float((log_ratio((a, b), x) > -np.log(0.7)).mean())
-    assert map_share(truth, (a, b), 0.7) == pytest.approx(share, abs=0.006)
-    exponential = Exponential()
-    zero, one = (
-        known_law(exponential, np.array([t]), lambda X: X[:, 0] > 0.5) for t in (-2.0, -0.5)
-    )
-    x = exponential.sample(one.theta, 200_000, rng)
-    share = float((log_ratio((zero, one), x) > 0.0).mean())
-    assert map_share(one, (zero, one), 1.0) == pytest.approx(share, abs=0.006)
-
-
 def test_acceptance_of_a_black_box() -> None:
     plane = Gaussian("spherical")
     theta = plane.pack([0.5, 0.0], np.eye(2))
@@ -176,12 +141,10 @@ def test_acceptance_of_a_black_box() -> None:
 
 
 def test_the_oracle_of_two_families_changes_its_mind_twice() -> None:
-    """A share by bisection would be 0 or 1 here; it has to be counted instead."""
     narrow = known_law(Weibull(k=3.0), np.array([-1.0]), ANYBODY)
     wide = known_law(Exponential(), np.array([-1.0]), ANYBODY)
     x = wide.family.sample(wide.theta, 2_000, np.random.default_rng(0))
     assert 0.3 < float((log_ratio((wide, narrow), x) > 0.0).mean()) < 0.5
-    assert map_share(wide, (wide, narrow), 1.0) is None
 
 
 def test_laws_that_are_alike_tell_nothing() -> None:

@@ -53,7 +53,8 @@ def test_the_past_brings_a_model() -> None:
     assert finite.cells.total == 20_000
     assert finite.rows_until(10, Question())[1, "1"] >= 10
     sizes = sum(fit.size for pair in finite.model.fits.values() for fit in pair)
-    assert sizes == finite.cells["1"].approved + finite.cells["0"].approved
+    approved = finite.cells["1"].approved + finite.cells["0"].approved
+    assert sizes == pytest.approx(0.5 * approved, rel=0.1)  # the other half is for the weights
 
 
 def test_other_families_and_fitted_models_make_worlds() -> None:
