@@ -164,17 +164,20 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     cells, scale = history.cells, question.comparison
-    labels = any(counts.random_accepts for counts in cells.values())
+    labels = _has_labels(cells)
     precisions = assume is not None and assume.denied_no_better
     budget = ErrorBudget.of_check(question, len(cells), labels=labels, precisions=precisions)
-    known = _known_from(history, question, budget.past_intervals, labels, assume)
+    metric, exact = question.metric, history.exact
+    known = _known(cells, metric, exact, budget.past_intervals, labels, assume)
     lower, upper = difference_bounds(known.bands, known.boxes, compare=scale)
-    unlimited = _known(cells, question.metric, None, None, assume)
-    verdict = free_verdict(history, question, budget, labels=labels, assume=assume)
+    unlimited = _known(cells, metric, True, 0.0, False, assume)
+    verdict = Verdict.INCONCLUSIVE
+    if not known.against:
+        verdict = free_verdict(history, question, budget, labels=labels, assume=assume)
     rates = rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
-        verdict=Verdict.INCONCLUSIVE if known.against else verdict,
+        verdict=verdict,
         lower=lower,
         upper=upper,
         reason=known.against or _reason(verdict, lower, upper, question, assume, labels),
@@ -202,10 +205,15 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
 
 
 def free_interval(history: Past, question: Question) -> tuple[float, float]:
-    """Return the interval for the gap that :func:`check` reports, random accepts left aside."""
-    budget = ErrorBudget.of_check(question, len(history.cells))
-    known = _known_from(history, question, budget.past_intervals)
+    """Return the interval for the gap that :func:`check` reports if nothing is assumed."""
+    cells, labels = history.cells, _has_labels(history.cells)
+    alpha = ErrorBudget.of_check(question, len(cells), labels=labels).past_intervals
+    known = _known(cells, question.metric, history.exact, alpha, labels)
     return difference_bounds(known.bands, known.boxes, compare=question.comparison)
+
+
+def _has_labels(cells: Cells) -> bool:
+    return any(counts.random_accepts for counts in cells.values())
 
 
 def assumptions_of(history: Past) -> tuple[str, ...]:
@@ -214,7 +222,7 @@ def assumptions_of(history: Past) -> tuple[str, ...]:
     return (
         ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
         *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
-        *([ASSUMES_RANDOM_ACCEPTS] if any(c.random_accepts for c in cells) else []),
+        *([ASSUMES_RANDOM_ACCEPTS] if _has_labels(history.cells) else []),
     )
 
 
@@ -248,7 +256,7 @@ def _free_verdict(
 ) -> Verdict:
     scale = question.comparison
     behind_fair, behind_unfair = (
-        _known(cells, question.metric, None if exact else alpha, alpha if labels else None, assume)
+        _known(cells, question.metric, exact, alpha, labels, assume)
         for alpha in (budget.past_fair, budget.past_unfair)
     )
     if behind_fair.against or behind_unfair.against:
@@ -276,33 +284,24 @@ class _Known:
     against: str | None
 
 
-def _known_from(
-    history: Past,
-    question: Question,
-    alpha: float,
-    labels: bool = False,
-    assume: Assume | None = None,
-) -> _Known:
-    past = None if history.exact else alpha
-    return _known(history.cells, question.metric, past, alpha if labels else None, assume)
-
-
 @lru_cache(maxsize=8)  # verdict and interval mostly work at the same level
 def _known(
     cells: Cells,
     metric: str,
-    past: float | None,
-    labels: float | None,
-    assume: Assume | None,
+    exact: bool,
+    alpha: float,
+    labels: bool = False,
+    assume: Assume | None = None,
 ) -> _Known:
-    """Return what past data say if each bound may fail with the given probabilities.
+    """Return what past data say if each bound may fail with probability ``alpha``.
 
-    ``past`` is None if the counts are the population, ``labels`` if no r is bounded by outcomes of
-    random accepts.
+    The counts are the population if ``exact``; with ``labels`` the outcomes of random accepts bound
+    every r.
     """
     boxes: Box = dict.fromkeys(cells, (0.0, 1.0))
-    if labels is not None:
-        boxes = {group: label_box(counts, labels) for group, counts in cells.items()}
+    if labels:
+        boxes = {group: label_box(counts, alpha) for group, counts in cells.items()}
+    past = None if exact else alpha
     limits = None if assume is None else assume.limits(cells, past)
     return _Known(bands_from_cells(cells, metric, past), *narrowed(boxes, limits))
 

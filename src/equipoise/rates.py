@@ -57,7 +57,7 @@ class Curve:
     Examples
     --------
     >>> tpr = Curve(1.0, 0.0, 1.0, 2.0)  # 1 / (1 + 2 r)
-    >>> tpr.at(0.5), float(tpr.cut(0.5)), tpr.trend
+    >>> tpr.at(0.5), float(tpr.until(0.5, falling=True)), tpr.trend
     (0.5, 0.5, -1)
     """
 
@@ -100,16 +100,11 @@ class Curve:
 
         return np.asarray(self._slope / (self.c + self.d * np.asarray(r, dtype=float)) ** 2)
 
-    def cut(self, value: ArrayLike) -> Array:
-        """Return the r at which the curve passes ``value``, -inf or +inf where it never does.
-
-        For a falling curve ``rate(r) >= v`` exactly when ``r <= cut(v)``, for a rising one exactly
-        when ``r >= cut(v)``; a constant counts as falling.
-        """
-        return self.until(value, falling=True)
-
     def until(self, value: ArrayLike, *, falling: bool) -> Array:
-        """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate)."""
+        """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate).
+
+        It is -inf where no r is, and inf where all are and the curve does not reach the value.
+        """
         return self._crossing(value, falling, 1.0)
 
     def since(self, value: ArrayLike, *, falling: bool) -> Array:

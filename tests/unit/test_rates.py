@@ -170,7 +170,8 @@ def test_curves_of_arrays_are_the_curves_one_by_one() -> None:
         values = rng.random((7, 1))
         stacked, whole = Curve.stack(curves), Band.stack(bands)
         assert np.array_equal(
-            stacked.cut(values), np.stack([c.cut(values[:, 0]) for c in curves], axis=-1)
+            stacked.until(values, falling=rate.falls),
+            np.stack([c.until(values[:, 0], falling=rate.falls) for c in curves], axis=-1),
         )
         for side in (0, 1):
             assert np.array_equal(
