@@ -65,7 +65,7 @@ def test_a_cut_by_date_keeps_the_unknown_that_are_inside() -> None:
         eq.History.read(book, **COLUMNS, date="date")
     gap = book.assign(date=book.date.where(book.index != 3))
     british = book.assign(date=book.date.dt.strftime("%d/%m/%Y"))
-    with pytest.raises(BadData, match=r"year first, .* found '01/07/20\d\d' in [\d,]+ rows"):
+    with pytest.raises(BadData, match="may have the day first or the month"):
         eq.History.read(british, **COLUMNS, date="date", until="2021-01-01")
     with pytest.raises(BadData, match="1 rows have none"):
         eq.History.read(gap, **COLUMNS, date="date", since="2020-01-01")

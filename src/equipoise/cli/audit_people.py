@@ -104,8 +104,8 @@ class People:
 
 def live_values(live: LiveAudit) -> LiveValues:
     """Return how an audit reads what is said of people."""
-    from equipoise.history.coding import Coding
     from equipoise.history.live_values import LiveValues
+    from equipoise.history.values import Coding
 
     coding = live.settings.coding
     return LiveValues(live.settings.groups, Coding.from_dict(coding) if coding else None)

@@ -93,6 +93,14 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
+    id: Annotated[  # noqa: A002
+        str | None,
+        _option("--id", what="Column that tells people apart.", panel=VALUES, metavar="COLUMN"),
+    ] = None,
+    repeated: Annotated[
+        Literal["refuse", "count_once"],
+        _option("--repeated", what="People who are there more than once.", panel=VALUES),
+    ] = "refuse",
     table: Annotated[
         str | None,
         _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
@@ -125,8 +133,8 @@ def past_decisions(
                 group=list(group),
                 decision=decision,
                 outcome=outcome,
-                positive=read_meaning("--positive", positive),
-                negative=read_meaning("--negative", negative),
+                positive=read_meaning("--positive", positive, decision, outcome),
+                negative=read_meaning("--negative", negative, decision, outcome),
                 missing_values=missing_value or (),
                 missing_group=missing_group,
                 min_group=min_group,
@@ -137,6 +145,8 @@ def past_decisions(
                 cohort=cohort,
                 random_accepts=random_accepts,
                 random_accepts_against=random_accepts_against or (),
+                id=id,
+                repeated=repeated,
                 score=score,
                 table=table,
                 query=query,
@@ -150,14 +160,20 @@ def past_decisions(
 
 
 def read_meaning(
-    option: Literal["--positive", "--negative"], values: Sequence[str] | None
+    option: Literal["--positive", "--negative"],
+    values: Sequence[str] | None,
+    decision: str = "decision",
+    outcome: str = "outcome",
 ) -> str | list[str] | dict[str, list[str]] | None:
-    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it."""
+    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it.
+
+    ``COLUMN=VALUE`` names a column or its role.
+    """
     values = values or []
     by_role: dict[str, list[str]] = {}
     for text in values:
         role, mark, value = text.partition("=")
-        if mark and role in ("decision", "outcome"):
+        if mark and role in ("decision", "outcome", decision, outcome):
             by_role.setdefault(role, []).append(value)
     said = sum(len(of_role) for of_role in by_role.values())
     if said and said == len(values):

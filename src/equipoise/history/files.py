@@ -1,117 +1,102 @@
-"""Files and folders of past decisions, local or remote."""
+"""Files and folders of past decisions, local or remote: CSV, Parquet, Excel, Delta.
+
+DuckDB scans CSV and Parquet where they are; cells of CSV are text, so that no type is guessed.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import glob
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
-from equipoise.history.database import DatabaseSource, engine_of, require_table
-from equipoise.history.duck import DuckSource, connect, identifier
-from equipoise.history.paths import CSV_ENDINGS, PARQUET_ENDINGS, all_end, find_files
-from equipoise.history.source import Reading, Source, require_columns
+from equipoise.history.options import Problem, ReadOptions
+from equipoise.history.tables import Relation, require_once, translated
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-    from sqlalchemy import Engine
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-__all__ = ["open_connection", "open_delta", "open_files", "require_no_lake"]
+__all__ = ["connect", "open_files", "relation", "require_no_lake"]
 
-EXCEL_ENDINGS = (".xlsx", ".xlsm")
-REMOTE = (
-    "http://",
-    "https://",
-    "s3://",
-    "gs://",
-    "gcs://",
-    "az://",
-    "abfss://",
-    "hdfs://",
-    "r2://",
-)
+CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+PARQUET = (".parquet", ".pq")
+EXCEL = (".xlsx", ".xlsm")
 LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 
 
-def open_files(
-    patterns: Sequence[str],
-    columns: Sequence[str],
-    *,
-    table: str | None = None,
-    query: str | None = None,
-    encoding: str | None = None,
-) -> Source:
-    """Open paths, globs, folders, database files or addresses."""
-    if len(patterns) == 1:
-        single = _open_single(patterns[0], columns, table, query)
-        if single is not None:
-            return single
-    if table is not None or query is not None:
+def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
+    """Open paths, globs, folders and addresses of files."""
+    first = patterns[0]
+    if len(patterns) == 1 and os.path.isdir(first) and (kind := _lake(Path(first))):
+        return _open_lake(first, kind, options)
+    if len(patterns) == 1 and first.lower().endswith(".xls"):
+        raise InvalidInput(f"'source' {first!r} is an old Excel file; save it as .xlsx")
+    if len(patterns) == 1 and first.lower().endswith(EXCEL):
+        return _open_excel(_matches(first)[0], options)
+    if options.table is not None or options.query is not None:
         raise InvalidInput(
-            f"'table' and 'query' belong to databases and Excel files; {patterns[0]!r} is neither"
+            f"'table' and 'query' belong to databases and Excel files; {first!r} is neither"
         )
+    if "://" in first and not first.startswith("file://"):
+        return _open_remote(first, options)
+    files = _find(patterns)
+    require_no_lake(files.paths)
+    name = repr(files.paths[0])
+    if len(files.paths) > 1:
+        name = f"{len(files.paths)} files from {name} on"
+    connection = connect()
+    if _all_end(files.paths, PARQUET):
+        scan, more = "read_parquet", ""
+    elif _all_end(files.paths, CSV):
+        with _sniffing(name):
+            scan, more = "read_csv", _csv_options(connection, files.paths, options)
+    else:
+        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in files.paths}))
+        raise InvalidInput(
+            f"'source' must be CSV ({', '.join(CSV[:3])}) or Parquet files ({', '.join(PARQUET)}), "
+            "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
+            f"{endings}"
+        )
+    paths = ", ".join(map(_quoted, files.paths))
+    many = f"[{paths}], union_by_name = {len(files.paths) > 1}, hive_types_autocast = false"
+
+    def rows(hive: bool) -> DuckDBPyRelation:
+        return connection.from_query(f"FROM {scan}({many}{more}, hive_partitioning = {hive})")
+
+    with _sniffing(name):
+        own = rows(hive=False).columns
+        hive = files.partitioned(own, options.used)
+        if scan == "read_csv":
+            _require_shape(connection, name, files.paths, more, own, options, hive=hive)
+        return relation(name, rows(hive), options, files.notes)
+
+
+def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConnection:
+    """Return a quiet connection that fetches nothing from the network and counts days in UTC."""
     import duckdb
 
-    files = find_files(patterns)
-    paths = files.paths
-    require_no_lake(paths)
-    name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
-    connection = connect()
-    if all_end(paths, PARQUET_ENDINGS):
-        reader, options = "read_parquet", ""
-    elif all_end(paths, CSV_ENDINGS):
-        with _Sniffing(name, duckdb.Error):
-            reader, options = "read_csv", _csv_options(connection, paths, encoding)
-    else:
-        raise _neither(paths)
-
-    def rows(hive: bool) -> str:
-        return (
-            f"FROM {reader}({_listed(paths)}, union_by_name = {len(paths) > 1}, "
-            f"hive_partitioning = {hive}, hive_types_autocast = false{options})"
-        )
-
-    with _Sniffing(name, duckdb.Error):
-        own = connection.from_query(rows(hive=False)).columns
-    hive = files.partitioned(own, columns)
-    if reader == "read_csv":
-        if len(own) == 1 and len(columns) > 1 and not hive:
-            raise BadData(
-                f"cannot read {name}: it seems to have the single column {own[0]!r}; every line "
-                "must have as many cells as the first, with the same separator"
-            )
-        _require_one_of_each(connection, paths, own, columns, options)
-    return DuckSource(name, lambda: connection.from_query(rows(hive)), columns, notes=files.notes)
+    connection = duckdb.connect(path, read_only=read_only)
+    # A bar would stand among our answers; a notebook without ipywidgets has none to switch off.
+    with suppress(duckdb.Error):
+        connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET pandas_analyze_sample = 0")  # objects are text: no type is guessed
+    with suppress(duckdb.Error):
+        connection.execute("SET TimeZone = 'UTC'")
+    return connection
 
 
-def open_connection(
-    connection: DuckDBPyConnection,
-    name: str,
-    columns: Sequence[str],
-    *,
-    table: str | None,
-    query: str | None,
-) -> Source:
-    """Open a table or a query of a DuckDB connection; no order of rows is taken for granted."""
-    known = [
-        row[0]
-        for row in connection.execute(
-            "SELECT table_name FROM information_schema.tables ORDER BY 1"
-        ).fetchall()
-    ]
-    require_table(table, query, known)
-    if query is not None:
-        said = query
-    else:
-        assert table is not None
-        parts = [table] if table in known else table.split(".")
-        if parts[-1] not in known:
-            raise UnknownName("table", table, known)
-        said = f"FROM {'.'.join(identifier(part) for part in parts)}"
-    return DuckSource(name, lambda: connection.from_query(said), columns, ordered=False)
+def relation(
+    name: str, rows: DuckDBPyRelation, options: ReadOptions, notes: Sequence[str] = ()
+) -> Relation:
+    """Return a table that DuckDB counts."""
+    require_once(options.used, rows.columns)
+    return Relation(name, rows, tuple(notes))
 
 
 def require_no_lake(paths: Sequence[str]) -> None:
@@ -122,61 +107,213 @@ def require_no_lake(paths: Sequence[str]) -> None:
             if folder in seen:
                 break
             seen.add(folder)
-            kind = _lake(folder)
-            if kind is not None:
+            if kind := _lake(folder):
                 raise InvalidInput(
                     f"'source' {path!r} is a file of the {kind} table {str(folder)!r}; read alone "
-                    f"it may hold deleted rows; name the table's folder instead"
+                    "it may hold deleted rows; name the table's folder instead"
                 )
 
 
-def _open_single(
-    place: str, columns: Sequence[str], table: str | None, query: str | None
-) -> Source | None:
-    """Open what is not a set of CSV or Parquet files; None if it is one."""
-    if place.startswith(REMOTE):
-        return _open_remote(place, columns)
-    if "://" in place and not place.startswith("file://"):
-        return DatabaseSource(engine_of(place), columns, table=table, query=query)
-    if os.path.isdir(place):
-        return _open_lake(place, columns)
-    if not os.path.isfile(place):
-        return None
-    start = _first_bytes(place)
-    if start.startswith(b"SQLite format 3\0"):
-        return DatabaseSource(_sqlite_engine(place), columns, table=table, query=query)
-    if start[8:12] == b"DUCK":
-        connection = connect(place, read_only=True)
-        return open_connection(connection, repr(place), columns, table=table, query=query)
-    if place.lower().endswith(EXCEL_ENDINGS):
-        return _open_excel(place, columns, table)
-    if place.lower().endswith(".xls"):
-        raise InvalidInput(f"'source' {place!r} is an old Excel file; save it as .xlsx")
-    return None
+# -- which files a path, a glob or a folder means --------------------------------------------------
 
 
-def _sqlite_engine(path: str) -> Engine:
-    import sqlalchemy
+@dataclass(frozen=True)
+class _Found:
+    """Files; names of folders ``name=value`` below what was given (inner) and above (outer)."""
 
-    # SQLite takes the name for a URI, in which % ? and # have a meaning.
-    name = f"file:{quote(os.path.abspath(path))}"
-    url = sqlalchemy.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
-    return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    paths: Sequence[str]
+    inner: set[str]
+    outer: set[str]
+    notes: Sequence[str]
+
+    def partitioned(self, own: Sequence[str], wanted: Sequence[str]) -> bool:
+        """Return whether folders ``name=value`` are columns, beside the files' own ones.
+
+        Those below what was given are, as Hive and Spark write them; those above only if a column
+        is wanted that the files do not have.
+        """
+        names = {column.lower() for column in own}
+        missing = {column for column in wanted if column.lower() not in names}
+        if not self.inner and not self.outer & missing:
+            return False
+        for name in sorted(self.inner | self.outer):
+            if name.lower() in names:
+                raise InvalidInput(
+                    f"'source': {name!r} is a column of the files and also the name of a folder "
+                    f"'{name}=…'; rename the folders to read the column, or take the column out of "
+                    "the files to read the folders' names"
+                )
+        return True
 
 
-def _first_bytes(path: str) -> bytes:
-    if not os.access(path, os.R_OK):
-        return b""
+def _find(patterns: Sequence[str]) -> _Found:
+    paths: list[str] = []
+    inner: set[str] = set()
+    notes: list[str] = []
+    for pattern in (pattern.removeprefix("file://") for pattern in patterns):
+        own = _inside(pattern, notes) if os.path.isdir(pattern) else _matches(pattern)
+        paths += own
+        inner |= _partitions(Path(path).relative_to(_root(pattern)) for path in own)
+    seen: dict[str, str] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            again = "" if seen[real] == path else f", once as {path!r}"
+            raise InvalidInput(
+                f"'source' holds the file {seen[real]!r} twice{again}; its people would count "
+                "twice: name every file once"
+            )
+        seen[real] = path
+    return _Found(paths, inner, _partitions(map(Path, paths)) - inner, notes)
+
+
+def _matches(pattern: str) -> list[str]:
+    paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        raise InvalidInput(f"'source': no file {pattern!r}")
+    for path in paths:
+        if os.path.isdir(path):
+            raise InvalidInput(f"'source' {pattern!r} matches the folder {path!r}; name files")
+        if not os.access(path, os.R_OK):
+            raise InvalidInput(f"'source' {path!r} may not be read: permission denied")
+        if os.path.getsize(path) == 0:
+            raise BadData(f"'source' {path!r} is an empty file")
+    return paths
+
+
+def _inside(folder: str, notes: list[str]) -> list[str]:
+    """Return the data files of a folder and of those in it by name; note the others."""
+    files = [
+        str(path)
+        for path in sorted(Path(folder).rglob("*"), key=str)
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+    ]
+    paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
+    if not paths:
+        raise InvalidInput(f"'source' {folder!r} is a folder without CSV or Parquet files")
+    rest = [path for path in files if path not in set(paths)]
+    others = Counter(Path(path).suffix or "no ending" for path in rest)
+    if others:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common(5))
+        notes.append(
+            f"Folder {folder!r}: {others.total():,} of {len(files):,} files were left out, as "
+            f"neither CSV nor Parquet: {kinds}{', …' if len(others) > 5 else ''}."
+        )
+    return paths
+
+
+def _root(pattern: str) -> Path:
+    """Return the folder that was given: above a file, or above the first star of a glob."""
+    path = Path(pattern)
+    if path.exists():
+        return path if path.is_dir() else path.parent
+    parts = path.parts
+    first = next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    return Path(*parts[:first])
+
+
+def _partitions(paths: Iterable[Path]) -> set[str]:
+    folders = (part for path in paths for part in path.parent.parts)
+    return {name for name, sign, _ in (part.partition("=") for part in folders) if sign and name}
+
+
+def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
+    return all(path.lower().endswith(endings) for path in paths)
+
+
+# -- CSV -------------------------------------------------------------------------------------------
+
+
+class _sniffing(translated):  # noqa: N801 - used like a function
+    """Say what a CSV file must be like where DuckDB says that it cannot tell."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and "Error when sniffing" in str(error):
+            raise BadData(
+                f"cannot read {self.name}: it must have one separator and one kind of line end, "
+                'and a cell that begins with a quote must end with one, those within it doubled: "'
+                '""so-called"" bank"'
+            ) from None
+        super().__exit__(kind, error, trace)
+
+
+def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: ReadOptions) -> str:
+    """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
+    said = ", header = true, all_varchar = true"
+    if options.encoding is not None:
+        said += f", encoding = {_literal(options.encoding)}"
+    else:
+        for path in paths:
+            _require_utf8(path)
+    # DuckDB looks at the first rows alone: where these have no quotes it would take those of later
+    # rows for a part of their values.
+    for path in paths:
+        sniffed = f"SELECT Quote FROM sniff_csv({_quoted(path)}{said})"
+        if connection.execute(sniffed).fetchall() == [("'",)]:
+            return f"{said}, skip = 0"
+    return f"{said}, skip = 0, quote = '\"'"
+
+
+def _require_shape(
+    connection: DuckDBPyConnection,
+    name: str,
+    paths: Sequence[str],
+    said: str,
+    own: Sequence[str],
+    options: ReadOptions,
+    *,
+    hive: bool,
+) -> None:
+    """Raise if there is one column only, or a wanted one twice: DuckDB calls the second ``_1``."""
+    if len(own) == 1 and not hive:
+        raise BadData(
+            f"cannot read {name}: it seems to have the single column {own[0]!r}; every line must "
+            "have as many cells as the first, with the same separator"
+        )
+    if any(f"{column}_1" in own for column in options.used):
+        first = said.replace("header = true", "header = false")
+        for path in paths:
+            query = f"FROM read_csv({_quoted(path)}{first}) LIMIT 1"
+            require_once(options.used, connection.execute(query).fetchall()[0])
+
+
+def _require_utf8(path: str) -> None:
+    """Raise if the file's beginning is in another encoding, and say which."""
+    if path.lower().endswith((".gz", ".zst")):
+        return
     with open(path, "rb") as file:
-        return file.read(16)
+        head = file.read(1 << 16)
+    way = "write it as UTF-8 first: iconv -f {} -t UTF-8 FILE > NEW (or save it so)"
+    if head.startswith(b"\xfe\xff") or head[::2].count(0) > len(head) // 4:
+        way = way.format("UTF-16BE")
+        raise BadData(f"cannot read {path!r}: it is UTF-16 (big-endian); {way}")
+    if head.startswith(b"\xff\xfe") or head[1::2].count(0) > len(head) // 4:
+        raise Problem(f"cannot read {path!r}: it is UTF-16; say so", encoding="utf-16")
+    try:
+        head[: head.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError:
+        said = f"cannot read {path!r}: it is not UTF-8, most likely"
+        if any(0x80 <= byte < 0xA0 for byte in head):
+            raise BadData(f"{said} Windows-1252; {way.format('WINDOWS-1252')}") from None
+        raise Problem(f"{said} Latin-1; say so", encoding="latin-1") from None
 
 
-def _open_remote(place: str, columns: Sequence[str]) -> Source:
+def _quoted(path: str) -> str:
+    """Return a file's name as SQL: DuckDB would take a star in it for a pattern."""
+    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+# -- files of other kinds --------------------------------------------------------------------------
+
+
+def _open_remote(place: str, options: ReadOptions) -> Relation:
     import duckdb
 
     connection = connect()
-    file = place.partition("?")[0]
-    reader = "read_parquet" if all_end([file], PARQUET_ENDINGS) else "read_csv"
     try:
         connection.execute("LOAD httpfs")
     except duckdb.Error:
@@ -185,35 +322,12 @@ def _open_remote(place: str, columns: Sequence[str]) -> Source:
             "not installed; where the network may be used, duckdb.sql('INSTALL httpfs') fetches "
             "it once; or copy the file here"
         ) from None
-    more = "" if reader == "read_parquet" else ", header = true, all_varchar = true, quote = '\"'"
-    said = f"FROM {reader}({_literal(place)}{more})"
-    return DuckSource(repr(place), lambda: connection.from_query(said), columns)
-
-
-def _open_lake(folder: str, columns: Sequence[str]) -> Source | None:
-    kind = _lake(Path(folder))
-    if kind is None:
-        return None
-    if kind != "Delta":
-        raise InvalidInput(
-            f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
-            "may hold deleted rows; read it with Spark or its own library and give the frame or "
-            "the record batches, for example pyiceberg's table.scan().to_arrow_batch_reader()"
-        )
-    if importlib.util.find_spec("deltalake") is None:
-        raise MissingExtra("deltalake", extra="lake", purpose="Delta tables")
-    import deltalake
-
-    try:
-        return open_delta(deltalake.DeltaTable(folder), repr(folder), columns)
-    except deltalake.exceptions.DeltaError as error:
-        raise BadData(f"cannot read the Delta table {folder!r}: {error}") from None
-
-
-def open_delta(table: Any, name: str, columns: Sequence[str]) -> Source:
-    """Open a Delta table as its own library reads it: without the rows that were deleted."""
-    dataset, connection = table.to_pyarrow_dataset(), connect()
-    return DuckSource(name, lambda: connection.from_arrow(dataset), columns)
+    scan, more = "read_csv", ", header = true, all_varchar = true, quote = '\"'"
+    if _all_end([place.partition("?")[0]], PARQUET):
+        scan, more = "read_parquet", ""
+    with translated(repr(place)):
+        rows = connection.from_query(f"FROM {scan}({_literal(place)}{more})")
+        return relation(repr(place), rows, options)
 
 
 def _lake(folder: Path) -> str | None:
@@ -225,150 +339,64 @@ def _lake(folder: Path) -> str | None:
     return None
 
 
-def _open_excel(path: str, columns: Sequence[str], sheet: str | None) -> Source:
-    if importlib.util.find_spec("openpyxl") is None:
-        raise MissingExtra("openpyxl", extra="excel", purpose="Excel files")
+def _open_lake(folder: str, kind: str, options: ReadOptions) -> Relation:
+    if kind != "Delta":
+        raise InvalidInput(
+            f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
+            "may hold deleted rows; read it with Spark or its own library and give the frame or "
+            "the record batches, for example pyiceberg's table.scan().to_arrow_batch_reader()"
+        )
+    try:
+        import deltalake
+    except ModuleNotFoundError:
+        raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
+    with translated(f"the Delta table {folder!r}"):
+        dataset = deltalake.DeltaTable(folder).to_pyarrow_dataset()
+    return relation(repr(folder), connect().from_arrow(dataset), options)
+
+
+def _open_excel(path: str, options: ReadOptions) -> Relation:
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise MissingExtra("openpyxl", extra="excel", purpose="Excel files") from None
     import numpy as np
 
     try:
-        header, rows = _excel_rows(path, columns, sheet)
+        with open(path, "rb") as file:  # a damaged book would leave it open
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            header, rows = _sheet(book, path, options)
     except EquipoiseError:
         raise
     except Exception as error:  # whatever a broken file does to the library that reads it
         raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
+    connection = connect()
     arrays = {
         name: np.array([row[at] for row in rows], dtype=object) for at, name in enumerate(header)
     }
-    connection = connect()
     connection.register("arrays", arrays)
-    return DuckSource(repr(path), lambda: connection.table("arrays"), columns)
+    return relation(repr(path), connection.table("arrays"), options)
 
 
-def _excel_rows(
-    path: str, columns: Sequence[str], sheet: str | None
+def _sheet(
+    book: Any, path: str, options: ReadOptions
 ) -> tuple[list[str], list[tuple[str | None, ...]]]:
-    """Return the wanted columns' names and rows; a sheet may be wider than memory can hold."""
-    import openpyxl
-
-    with open(path, "rb") as file:  # a damaged book would leave it open
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        if sheet is None and len(book.sheetnames) > 1:
-            raise InvalidInput(
-                f"'source' {path!r} has several sheets; name one with 'table' (--table): "
-                f"{', '.join(book.sheetnames)}"
-            )
-        if sheet is not None and sheet not in book.sheetnames:
-            raise UnknownName("sheet", sheet, book.sheetnames)
-        rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
-        header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
-        require_columns(columns, header)
-        places = {name: at for at, name in enumerate(header) if name in columns}
-        kept = [
-            tuple(_cell(row, at) for at in places.values())
-            for row in rows
-            if any(cell is not None for cell in row)
-        ]
-        return list(places), kept
-
-
-def _cell(row: Sequence[Any], at: int) -> str | None:
-    value = row[at] if at < len(row) else None
-    return None if value is None else str(value)
-
-
-def _listed(paths: Sequence[str]) -> str:
-    # Names are taken as they are: a bracket in one would be read as a pattern.
-    return "[" + ", ".join(_quoted(path) for path in paths) + "]"
-
-
-def _quoted(path: str) -> str:
-    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-class _Sniffing(Reading):
-    """Say what a CSV file must be like where DuckDB says that it cannot tell."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, self.kind) and "Error when sniffing" in str(error):
-            raise BadData(
-                f"cannot read {self.name}: it must have one separator and one kind of line end, "
-                'and a cell that begins with a quote must end with one, those within it doubled: "'
-                '""so-called"" bank"'
-            ) from None
-        super().__exit__(kind, error, trace)
-
-
-def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], encoding: str | None) -> str:
-    """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
-    # A guessed type would fail on the first row that breaks the guess.
-    options = ", header = true, all_varchar = true"
-    if encoding is not None:
-        options += f", encoding = {_literal(encoding)}"
-    else:
-        for path in paths:
-            _require_utf8(path)
-    # DuckDB looks at the first rows alone: where these have no quotes it would take those of later
-    # rows for a part of their values.
-    for path in paths:
-        sniffed = f"SELECT Quote FROM sniff_csv({_quoted(path)}{options})"
-        if connection.execute(sniffed).fetchall() == [("'",)]:
-            return f"{options}, skip = 0"
-    return f"{options}, skip = 0, quote = '\"'"
-
-
-def _require_one_of_each(
-    connection: DuckDBPyConnection,
-    paths: Sequence[str],
-    own: Sequence[str],
-    columns: Sequence[str],
-    options: str,
-) -> None:
-    """Raise if a header names a wanted column twice; DuckDB would call the second one ``_1``."""
-    if not any(f"{column}_1" in own for column in columns):
-        return
-    options = options.replace("header = true", "header = false")
-    for path in paths:
-        first = f"FROM read_csv({_listed([path])}{options}) LIMIT 1"
-        (header,) = connection.execute(first).fetchall()
-        require_columns([column for column in columns if column in header], header)
-
-
-def _neither(paths: Sequence[str]) -> InvalidInput:
-    endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
-    return InvalidInput(
-        f"'source' must be CSV ({', '.join(CSV_ENDINGS[:3])}) or Parquet files "
-        f"({', '.join(PARQUET_ENDINGS)}), one kind at a time, an Excel file (.xlsx), or a database "
-        f"file (.sqlite, .duckdb); got {endings}"
-    )
-
-
-def _require_utf8(path: str) -> None:
-    """Raise if the file's beginning is in another encoding, and say which."""
-    if path.lower().endswith((".gz", ".zst")):
-        return
-    with open(path, "rb") as file:
-        head = file.read(1 << 16)
-    text = head[: head.rfind(b"\n") + 1]
-    if head.startswith(b"\xfe\xff") or head[::2].count(0) > len(head) // 4:
-        said, way = "UTF-16 (big-endian)", _converted("UTF-16BE")
-    elif head.startswith(b"\xff\xfe") or head[1::2].count(0) > len(head) // 4:
-        said, way = "UTF-16", "encoding='utf-16' (--encoding utf-16) reads it"
-    else:
-        try:
-            text.decode()
-            return
-        except UnicodeDecodeError:
-            if any(0x80 <= byte < 0xA0 for byte in head):
-                said, way = "not UTF-8, most likely Windows-1252", _converted("WINDOWS-1252")
-            else:
-                said = "not UTF-8, most likely Latin-1"
-                way = "encoding='latin-1' (--encoding latin-1) reads it"
-    raise BadData(f"cannot read {path!r}: it is {said}; {way}")
-
-
-def _converted(code: str) -> str:
-    return f"write it as UTF-8 first: iconv -f {code} -t UTF-8 FILE > NEW (or save it so)"
+    """Return the columns' names and rows of a sheet, all of them text."""
+    sheet = options.table
+    if sheet is None and len(book.sheetnames) > 1:
+        raise InvalidInput(
+            f"'source' {path!r} has several sheets; name one with 'table' (--table): "
+            f"{', '.join(book.sheetnames)}"
+        )
+    if sheet is not None and sheet not in book.sheetnames:
+        raise UnknownName("sheet", sheet, book.sheetnames)
+    rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+    header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
+    require_once(options.used, header)
+    named = {name: at for at, name in enumerate(header) if name}
+    kept = [
+        tuple(None if at >= len(row) or row[at] is None else str(row[at]) for at in named.values())
+        for row in rows
+        if any(cell is not None for cell in row)
+    ]
+    return list(named), kept

@@ -9,26 +9,83 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
 from equipoise.display import Row, Shown
-from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.history.coding import MOST_VALUES_OF_A_GROUP, Coding, Columns
-from equipoise.history.counting import count_rows
-from equipoise.history.opening import open_source
+from equipoise.errors import InvalidInput, few_of, require_kind
+from equipoise.history.options import Meaning, Moment, ReadOptions
 from equipoise.history.past import Past
-from equipoise.history.random_accepts import require_random
-from equipoise.history.row_kinds import Said, Unknown
-from equipoise.history.scores import Scores, read_scores
-from equipoise.history.source import Moment, Source
-from equipoise.history.summary import Summary, summary_of
-from equipoise.history.values import Meaning, is_missing
+from equipoise.history.values import Coding, is_missing, with_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["History"]
+    from equipoise.history.counting import CountedTable
+    from equipoise.history.scores import Scores
+
+__all__ = ["History", "Summary"]
 
 FEW = 30  # people in a group that is called small
+
+
+@dataclass(frozen=True)
+class Summary(JsonValue):
+    """What a table held and how it was understood, so that a person can see whether it was.
+
+    Attributes
+    ----------
+    source, engine
+        What was read, and where it was counted.
+    rows
+        How many rows were counted.
+    columns
+        Role -> column.
+    decision, outcome
+        ``1``, ``0`` and ``none`` -> the values that mean it, with their numbers of rows.
+    period
+        The cut by date, in words; empty if there is none.
+    """
+
+    source: str
+    engine: str
+    rows: int
+    columns: Mapping[str, str]
+    decision: Mapping[str, Mapping[str, int]]
+    outcome: Mapping[str, Mapping[str, int]]
+    period: str = ""
+
+    @classmethod
+    def of(cls, counted: CountedTable) -> Summary:
+        """Return what was read of a table."""
+        options, texts = counted.options, counted.texts
+        ends = (("since", options.since), ("before", options.until))
+        words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
+        roles = ("decision", "outcome", "random_accepts", "cohort", "id")
+        named = {role: getattr(options, role) for role in roles}
+        return cls(
+            counted.table.name,
+            counted.table.engine,
+            sum(kind.count for kind in counted.kinds),
+            {"group": " & ".join(options.groups)} | {r: c for r, c in named.items() if c},
+            {
+                "1": texts("decision", lambda kind: kind.approved),
+                "0": texts("decision", lambda kind: not kind.approved),
+            },
+            {
+                "1": texts("outcome", lambda kind: kind.good == 1),
+                "0": texts("outcome", lambda kind: kind.good == 0),
+                "none": texts("outcome", lambda kind: kind.good is None),
+            },
+            f"{options.date} {words}" if words else "",
+        )
+
+    def __str__(self) -> str:
+        coded = {"decision": self.decision, "outcome": self.outcome}
+        lines = [f"  source    {self.source}, {self.rows:,} rows counted by {self.engine}"]
+        for role, column in self.columns.items():
+            parts = [f"{bit} = {with_counts(v)}" for bit, v in coded.get(role, {}).items() if v]
+            lines.append(f"  {role:<9} {column}" + (f": {'; '.join(parts)}" if parts else ""))
+        return "\n".join([*lines, *([f"  period    {self.period}"] if self.period else [])])
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,13 +133,15 @@ class History(Past, Shown):
         missing_values: str | Sequence[str] = (),
         missing_group: str = "refuse",
         min_group: int = 0,
-        max_groups: int = MOST_VALUES_OF_A_GROUP,
+        max_groups: int = 50,
         denied_outcomes: Literal["error", "ignore"] = "error",
         undecided: Literal["refuse", "leave_out"] = "refuse",
-        unknown: Unknown = "refuse",
+        unknown: Literal["refuse", "bounds", "like_known"] = "refuse",
         cohort: str | None = None,
         random_accepts: str | None = None,
         random_accepts_against: str | Sequence[str] = (),
+        id: str | None = None,  # noqa: A002
+        repeated: Literal["refuse", "count_once"] = "refuse",
         score: str | None = None,
         date: str | None = None,
         since: Moment | None = None,
@@ -111,11 +170,11 @@ class History(Past, Shown):
             outcome must be there for every approved person (or see ``unknown``), for nobody else.
         positive, negative
             The value or values that mean 1, and those that mean 0: for both columns, or for each
-            as in ``{"decision": "approved", "outcome": ["repaid", "settled"]}``. One of the two is
-            enough where one other value is left.
+            by role or by the column's name, as in ``{"decision": "approved", "outcome": ["repaid",
+            "settled"]}``. One of the two is enough where one other value is left.
         missing_values
             Further values that mean that a decision or an outcome is not known, beside the usual
-            ``NA``, ``N/A``, ``null`` and the like.
+            ``NA``, ``N/A``, ``null`` and the like. Each must be in one of the two columns.
         missing_group
             What to call people without a group; ``"refuse"`` refuses them.
         min_group
@@ -143,12 +202,19 @@ class History(Past, Shown):
         random_accepts_against
             Columns, such as a score or a date, by which the accepted are compared with the other
             denied of their group, beside ``date``: a programme that was not random is refused.
+        id
+            The column that tells people apart. Somebody who is there more than once would count as
+            often, and the guarantee would be lost.
+        repeated
+            What to do with people who are there more than once: ``"refuse"`` them, or count rows
+            that say the same of a person once (``"count_once"``; rows that differ are refused).
         score
             The column of what a model says about people, for plans of audits that look before they
             ask.
         date, since, until
-            Read only people with ``since <= date < until``. The rule must be fixed beforehand, by
-            how long outcomes take, never by what is known of them.
+            Read only people with ``since <= date < until``; dates that are text are cut by day.
+            The rule must be fixed beforehand, by how long outcomes take, never by what is known of
+            them.
         seed
             Another seed for RS-Audit and Baseline, which read past people in an order that is drawn
             from the counts. The finding names it; it makes another audit.
@@ -159,70 +225,59 @@ class History(Past, Shown):
 
         Raises
         ------
-        UnknownName
-            If a column, or the value of ``positive``, does not exist.
+        InvalidInput
+            If an argument is not what it must be.
         BadData
-            If a row breaks a rule; the message says which rows.
+            If the table cannot be read so: all that is to be said of it, and the call that says
+            it, which was tried. What only a person can know is left open in it.
         """
-        if denied_outcomes not in ("error", "ignore"):
-            raise UnknownName("value of 'denied_outcomes'", denied_outcomes, ("error", "ignore"))
-        said = Said(
-            positive,
-            negative,
-            (missing_values,) if isinstance(missing_values, str) else tuple(missing_values),
-            None if missing_group == "refuse" else missing_group,
-            min_group,
-            max_groups,
-            undecided == "leave_out",
-        )
-        if undecided not in ("refuse", "leave_out"):
-            raise UnknownName("value of 'undecided'", undecided, ("refuse", "leave_out"))
-        modes = ("refuse", "bounds", "like_known")
-        if unknown not in modes:
-            raise UnknownName("value of 'unknown'", unknown, modes)
-        if cohort is not None and unknown != "like_known":
-            raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
-        require_kind("group", group, (str, Sequence), "a column, or several in a list")
-        require_kind("decision", decision, str, "a column's name")
-        require_kind("outcome", outcome, str, "a column's name")
-        groups = (group,) if isinstance(group, str) else tuple(group)
-        columns = Columns(groups, decision, outcome, random_accepts=random_accepts, cohort=cohort)
-        against = (
-            (random_accepts_against,)
-            if isinstance(random_accepts_against, str)
-            else random_accepts_against
-        )
-        if against and random_accepts is None:
-            raise InvalidInput(
-                "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
-            )
-        more = (*against, *(name for name in (score, date) if name is not None))
-        opened = open_source(
-            source, (*columns.all, *more), table=table, query=query, encoding=encoding
-        )
-        opened, period = _cut(opened, date, since, until)
-        counted = count_rows(
-            opened,
-            columns,
-            said,
-            ignore_denied_outcomes=denied_outcomes == "ignore",
+        from equipoise.history.counting import count_table
+
+        options = ReadOptions(
+            group=group,
+            decision=decision,
+            outcome=outcome,
+            positive=positive,
+            negative=negative,
+            missing_values=missing_values,
+            missing_group=missing_group,
+            min_group=min_group,
+            max_groups=max_groups,
+            denied_outcomes=denied_outcomes,
+            undecided=undecided,
             unknown=unknown,
-        )
-        notes = (*opened.notes, *counted.notes)
-        if random_accepts is not None:
-            against = (*against, *(() if date is None or date in against else (date,)))
-            if against and opened.once:
-                raise InvalidInput(f"'random_accepts_against': {opened.name} can be read once only")
-            notes = (*notes, require_random(opened, counted, tuple(against)))
-        if score is not None and opened.once:
-            raise InvalidInput(f"'score': {opened.name} can be read once only")
-        return cls(
-            counted.cells,
+            cohort=cohort,
+            random_accepts=random_accepts,
+            random_accepts_against=random_accepts_against,
+            id=id,
+            repeated=repeated,
+            score=score,
+            date=date,
+            since=since,
+            until=until,
             seed=seed,
-            notes=(*_remarks(counted.cells), *notes),
+            table=table,
+            query=query,
+            encoding=encoding,
+        )
+        return cls._of(count_table(source, options))
+
+    @classmethod
+    def _of(cls, counted: CountedTable) -> History:
+        from equipoise.history.random_accepts import require_random
+        from equipoise.history.scores import read_scores
+
+        options, cells = counted.options, counted.cells
+        notes = [*_remarks(cells), *counted.table.notes, *counted.notes]
+        if options.random_accepts is not None:
+            notes.append(require_random(counted))
+        return cls(
+            cells,
+            seed=options.seed,
+            notes=tuple(notes),
             coding=counted.coding,
-            summary=summary_of(opened, counted, period),
-            scores=None if score is None else read_scores(opened, counted, score),
+            summary=Summary.of(counted),
+            scores=None if options.score is None else read_scores(counted, options.score),
         )
 
     @classmethod
@@ -316,19 +371,6 @@ class History(Past, Shown):
         read = [] if self.summary is None else [str(self.summary)]
         notes = [f"- {note}" for note in self.notes]
         return "\n".join([repr(self)[1:-1], *read, str(self.cells), *notes])
-
-
-def _cut(
-    source: Source, date: str | None, since: Moment | None, until: Moment | None
-) -> tuple[Source, str]:
-    """Keep the rows of a period; return what was done in words."""
-    if date is None and since is None and until is None:
-        return source, ""
-    if date is None or (since is None and until is None):
-        raise InvalidInput("'date' (--date) needs 'since' or 'until', and these need 'date'")
-    words = [f"since {since}"] if since is not None else []
-    words += [f"before {until}"] if until is not None else []
-    return source.between(date, since, until), f"{date} {' and '.join(words)}"
 
 
 def _feature_columns(features: Any) -> dict[str, Any]:

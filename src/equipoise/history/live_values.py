@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from equipoise.errors import InvalidInput
-from equipoise.history.coding import Coding
-from equipoise.history.values import STANDARD, is_missing, key_of
+from equipoise.history.values import STANDARD, Coding, is_missing, key_of
 
 __all__ = ["LiveValues"]
 

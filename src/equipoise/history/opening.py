@@ -1,40 +1,45 @@
-"""Open whatever a person has: one function, one line per kind of thing."""
+"""Open whatever a person has: one line per kind of thing."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from equipoise.errors import InvalidInput
-from equipoise.history.database import DatabaseSource
-from equipoise.history.duck import DuckSource, connect
-from equipoise.history.files import open_connection, open_delta, open_files, require_no_lake
-from equipoise.history.lazy import LazySource
-from equipoise.history.source import Source, require_columns
+from equipoise.errors import InvalidInput, MissingExtra, UnknownName
+from equipoise.history.files import connect, open_files, relation, require_no_lake
+from equipoise.history.options import ReadOptions
+from equipoise.history.tables import (
+    Database,
+    Frame,
+    Relation,
+    Table,
+    identifier,
+    require_once,
+    translated,
+)
 
 if TYPE_CHECKING:
+    import narwhals as nw
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from sqlalchemy import Engine
 
-__all__ = ["open_source"]
+__all__ = ["open_table"]
+
+LAZY = ("ibis", "pyspark", "dask", "dask_expr", "sqlframe")
+ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "dask": "Dask", "sqlframe": "SQLFrame"}
+REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 
 
-def open_source(
-    source: object,
-    columns: Sequence[str],
-    *,
-    table: str | None = None,
-    query: str | None = None,
-    encoding: str | None = None,
-) -> Source:
-    """Open a source that has the columns.
+def open_table(source: Any, options: ReadOptions) -> Table:
+    """Open a source of any kind.
 
     Raises
     ------
     InvalidInput
         If the source is of an unknown kind or cannot be opened.
-    UnknownName
-        If a column is missing.
     """
     if isinstance(source, str | os.PathLike):
         source = [source]
@@ -45,24 +50,115 @@ def open_source(
                 f"got {type(source).__name__} of length {len(source)}"
             )
         paths = [os.fspath(part) for part in source]
-        return open_files(paths, columns, table=table, query=query, encoding=encoding)
+        database = _open_database_at(paths[0], options) if len(paths) == 1 else None
+        return database or open_files(paths, options)
     package, kind = type(source).__module__.partition(".")[0], type(source).__name__
     if package == "sqlalchemy":
-        engine = _engine(source, kind)
-        return DatabaseSource(engine, columns, table=table, query=query)
+        return _open_database(_engine(source, kind), options)
     if kind == "DuckDBPyConnection":
-        connection: Any = source
-        return open_connection(
-            connection, "the DuckDB connection", columns, table=table, query=query
-        )
-    if table is not None or query is not None:
+        return _open_duckdb("the DuckDB connection", source, options)
+    if options.table is not None or options.query is not None:
         raise InvalidInput("'table' and 'query' belong to databases and Excel files")
     if kind == "DuckDBPyRelation":
-        relation: Any = source
-        return DuckSource("the DuckDB relation", lambda: relation, columns, ordered=False)
-    if package in ("ibis", "pyspark", "dask", "dask_expr", "sqlframe") or kind == "LazyFrame":
-        return LazySource(source, columns)
-    return _open_frame(source, package, kind, columns)
+        return relation("the DuckDB relation", source, options)
+    if package in LAZY or kind == "LazyFrame":
+        return _open_lazy(source, package)
+    name = {"builtins": "the arrays", "pandas": "the pandas frame", "deltalake": "the Delta table"}
+    name["pyarrow"] = "the record batches" if kind == "RecordBatchReader" else "the pyarrow table"
+    scanned = _scan(source, package, kind, options)
+    return relation(name.get(package, f"the {package} table"), scanned, options)
+
+
+def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBPyRelation:
+    """Let DuckDB scan what is in memory, or what comes as record batches."""
+    connection = connect()
+    if isinstance(source, Mapping):
+        connection.register("arrays", source)
+        return connection.table("arrays")
+    if package == "pandas" and kind == "DataFrame":
+        require_once(options.used, [str(name) for name in source.columns])
+        return connection.from_df(source)
+    if package == "deltalake":
+        source = source.to_pyarrow_dataset()  # without the rows that were deleted
+    elif package == "pyarrow" and hasattr(source, "schema"):
+        require_once(options.used, source.schema.names)
+        require_no_lake(getattr(source, "files", []) or [])
+    elif not hasattr(source, "__arrow_c_stream__"):
+        raise InvalidInput(
+            "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
+            "pyarrow, Spark or ibis table, a mapping of arrays, a DuckDB connection or relation, a "
+            f"SQLAlchemy engine or a DeltaTable; got {type(source).__module__}.{kind}"
+        )
+    if kind == "RecordBatchReader":  # can be read once: DuckDB keeps the columns that are used
+        once = connection.from_arrow(source)
+        kept = [column for column in dict.fromkeys(options.used) if column in once.columns]
+        once.select(*map(identifier, kept or once.columns)).create("batches")
+        return connection.table("batches")
+    return connection.from_arrow(source)
+
+
+def _open_lazy(source: Any, package: str) -> Frame:
+    """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
+    import narwhals as nw
+
+    with warnings.catch_warnings(), translated("'source'"):
+        warnings.simplefilter("ignore")
+        engine = source.get_backend().name if package == "ibis" else ""
+        if engine == "polars":
+            source = source.get_backend().compile(source)
+        rows: nw.LazyFrame[Any] = nw.from_native(source).lazy()
+    backend = str(rows.implementation.value)
+    engine = engine or ENGINES.get(backend, backend)
+    return Frame("the ibis table" if package == "ibis" else f"the {engine} frame", engine, rows)
+
+
+# -- databases -------------------------------------------------------------------------------------
+
+
+def _open_database_at(place: str, options: ReadOptions) -> Table | None:
+    """Open a database by its address or its file; None if it is neither."""
+    scheme, mark, _ = place.partition("://")
+    if mark and scheme not in REMOTE:
+        return _open_database(_engine_of(place), options)
+    if not os.path.isfile(place) or not os.access(place, os.R_OK):
+        return None
+    with open(place, "rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3\0"):
+        import sqlalchemy as sql
+
+        # The name is a URI, in which % ? and # have a meaning.
+        uri = f"file:{quote(os.path.abspath(place))}"
+        url = sql.URL.create("sqlite", database=uri, query={"mode": "ro", "uri": "true"})
+        return _open_database(sql.create_engine(url, poolclass=sql.NullPool), options)
+    if start[8:12] == b"DUCK":
+        return _open_duckdb(repr(place), connect(place, read_only=True), options)
+    return None
+
+
+def _engine_of(url: str) -> Engine:
+    """Return an engine for an address such as ``postgresql://host/bank``."""
+    import sqlalchemy
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+    try:
+        parsed = sqlalchemy.make_url(url.replace("postgres://", "postgresql://", 1))
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        return sqlalchemy.create_engine(parsed, poolclass=sqlalchemy.NullPool)
+    except ModuleNotFoundError as error:
+        if error.name == "psycopg":
+            raise MissingExtra("psycopg", extra="postgres", purpose="PostgreSQL tables") from None
+        raise InvalidInput(
+            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}: "
+            f"pip install {error.name}"
+        ) from None
+    except NoSuchModuleError:
+        raise InvalidInput(
+            f"'source' {parsed.drivername}://… needs a SQLAlchemy dialect that is not installed"
+        ) from None
+    except ArgumentError:
+        raise InvalidInput("'source' is no address of a database or of files") from None
 
 
 def _engine(source: Any, kind: str) -> Engine:
@@ -76,30 +172,45 @@ def _engine(source: Any, kind: str) -> Engine:
     return source.engine
 
 
-def _open_frame(source: Any, package: str, kind: str, columns: Sequence[str]) -> Source:
-    """Let DuckDB scan what is in memory, or what comes as record batches."""
-    connection = connect()
-    if isinstance(source, Mapping):
-        connection.register("arrays", source)
-        return DuckSource("the arrays", lambda: connection.table("arrays"), columns)
-    if package == "pandas" and kind == "DataFrame":
-        require_columns(columns, [str(name) for name in source.columns])
-        # Objects are read as text: DuckDB would guess a type from the first thousand rows.
-        connection.execute("SET pandas_analyze_sample = 0")
-        return DuckSource("the pandas frame", lambda: connection.from_df(source), columns)
-    if package == "deltalake":
-        return open_delta(source, "the Delta table", columns)
-    if kind == "RecordBatchReader":
-        require_columns(columns, source.schema.names)
-        name = "the record batches"
-        return DuckSource(name, lambda: connection.from_arrow(source), columns, once=True)
-    if hasattr(source, "__arrow_c_stream__") or package == "pyarrow":
-        if package == "pyarrow" and hasattr(source, "schema"):
-            require_columns(columns, source.schema.names)
-        require_no_lake(getattr(source, "files", []) or [])
-        return DuckSource(f"the {package} table", lambda: connection.from_arrow(source), columns)
-    raise InvalidInput(
-        "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
-        "pyarrow, Spark or ibis table, a mapping of arrays, a DuckDB connection or relation, a "
-        f"SQLAlchemy engine or a DeltaTable; got {type(source).__module__}.{kind}"
-    )
+def _open_database(engine: Engine, options: ReadOptions) -> Database:
+    import sqlalchemy as sql
+
+    with translated(f"the database {engine.url.render_as_string()}"):
+        known = sql.inspect(engine).get_table_names()
+    _require_table(options, known)
+    rows: Any
+    if options.query is not None:
+        rows, name = sql.text(f"({options.query.strip().rstrip(';')}) AS past"), "the query"
+    else:
+        table = str(options.table)
+        schema, _, bare = table.rpartition(".") if table not in known else ("", "", table)
+        named = sql.quoted_name(schema, True) if schema else None
+        rows, name = sql.table(sql.quoted_name(bare, True), schema=named), f"the table {table!r}"
+    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
+    with translated(name), engine.connect() as connection:
+        return Database(name, engine, rows, list(connection.execute(none).keys()))
+
+
+def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> Relation:
+    with translated(name):
+        listing = "SELECT table_name FROM information_schema.tables ORDER BY 1"
+        known = [row[0] for row in connection.execute(listing).fetchall()]
+    _require_table(options, known)
+    table = options.table or ""
+    parts = [table] if table in known else table.split(".")
+    if options.query is None and parts[-1] not in known:
+        raise UnknownName("table", table, known)
+    query = options.query or f"FROM {'.'.join(map(identifier, parts))}"
+    with translated(name):
+        return relation(name, connection.from_query(query), options)
+
+
+def _require_table(options: ReadOptions, known: Sequence[str]) -> None:
+    """Raise unless exactly one of a table and a query is named."""
+    if options.table is None and options.query is None:
+        raise InvalidInput(
+            "a database needs 'table' (--table) or 'query' (--query); its tables are "
+            f"{', '.join(known[:20]) or 'none'}"
+        )
+    if options.table is not None and options.query is not None:
+        raise InvalidInput("give 'table' (--table) or 'query' (--query), not both")

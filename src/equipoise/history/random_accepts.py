@@ -8,14 +8,13 @@ each group the accepted and the other denied are compared by the ranks of a colu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from math import erfc, sqrt
 from typing import Any
 
 from equipoise.errors import BadData
-from equipoise.history.row_kinds import Counted
-from equipoise.history.source import Source
+from equipoise.history.counting import CountedTable, by_value
 from equipoise.history.values import is_missing, shown
 
 __all__ = ["rank_test", "require_random"]
@@ -27,9 +26,9 @@ Tally = Mapping[Any, tuple[int, int]]
 """Value -> how many accepted and other denied people have it."""
 
 
-def require_random(source: Source, counted: Counted, against: Sequence[str]) -> str:
-    """Return what the columns say about a programme, or raise if it was not random."""
-    mark = counted.coding.columns.random_accepts
+def require_random(counted: CountedTable) -> str:
+    """Return what other columns say about a test programme, or raise if it was not random."""
+    mark, against = counted.options.random_accepts, counted.options.against
     same = "that everybody denied in a group had the same chance"
     if not against:
         return (
@@ -39,7 +38,7 @@ def require_random(source: Source, counted: Counted, against: Sequence[str]) -> 
     tests = {
         (column, group): rank_test(tally)
         for column in against
-        for group, tally in _tallies(source, counted, column).items()
+        for group, tally in _tallies(counted, column).items()
     }
     (column, group), least = min(tests.items(), key=lambda item: item[1])
     if least < LEVEL / len(tests):
@@ -79,27 +78,22 @@ def rank_test(tally: Tally) -> float:
     return erfc(abs(ranks - ones * (total + 1) / 2.0) / sqrt(2.0 * spread))
 
 
-def _tallies(source: Source, counted: Counted, column: str) -> dict[str, Tally]:
+def _tallies(counted: CountedTable, column: str) -> dict[str, Tally]:
     """Return, per group, how many accepted and other denied people have each value."""
-    coding, columns = counted.coding, counted.coding.columns
-    k = len(columns.groups)
-    marks = {row.random_accepts for row in counted.rows if row.random_accept}
-    rows = source.count((*columns.groups, columns.decision, columns.random_accepts or "", column))
-    if len({row[-2] for row in rows}) > MOST_VALUES:
+    denied = [
+        (kind.group, kind.random_accept, value, n)
+        for kind, value, n in by_value(counted, column)
+        if not kind.approved and not is_missing(value)
+    ]
+    if len({value for _, _, value, _ in denied}) > MOST_VALUES:
         raise BadData(
             f"column {column!r} has more than {MOST_VALUES:,} different values, too many to test a "
             "programme against; round it"
         )
-    denied = [
-        (coding.grouping.name(row[:k]), row[k + 1] in marks, row[-2], int(row[-1]))
-        for row in rows
-        if not is_missing(row[-2]) and (row[k + 1] in marks or coding.decision.bit(row[k]) == 0)
-    ]
     sizes = _sizes(column, {value for _, _, value, _ in denied})
     found: dict[str, dict[Any, Counter[bool]]] = {}
-    for group, marked, value, count in denied:
-        own = found.setdefault(group, {})
-        own.setdefault(sizes[value], Counter())[marked] += count
+    for group, accepted, value, n in denied:
+        found.setdefault(group, {}).setdefault(sizes[value], Counter())[accepted] += n
     return {
         group: {size: (n[True], n[False]) for size, n in counts.items()}
         for group, counts in found.items()

@@ -7,14 +7,12 @@ both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import BadData
-from equipoise.history.row_kinds import Counted
-from equipoise.history.source import Source
+from equipoise.history.counting import CountedTable, Kind, by_value
 from equipoise.history.values import is_missing
 
 __all__ = ["Scores", "read_scores"]
@@ -45,39 +43,37 @@ class Scores:
     labels: Array
 
 
-def read_scores(source: Source, counted: Counted, column: str) -> dict[str, Scores]:
-    """Return the scores of every group, of the first rows if there are very many."""
-    coding, columns = counted.coding, counted.coding.columns
-    names = (*columns.groups, columns.decision, columns.outcome, column)
-    marks = {row.random_accepts for row in counted.rows if row.random_accept}
-    if columns.random_accepts is not None:
-        names = (*names, columns.random_accepts)
-    k, found = len(columns.groups), dict[str, dict[tuple[bool, int | None], list[Any]]]()
-    for *values, count in source.count(names, ENOUGH):
-        decision, outcome, score, *mark = values[k:]
-        random_accept = bool(mark) and mark[0] in marks
-        undecided = not random_accept and is_missing(decision, coding.missing_values)
-        if is_missing(score) or undecided:
-            continue
-        known = not is_missing(outcome, coding.missing_values)
-        approved = coding.decision.bit(decision) == 1 and not random_accept
-        kind = (approved, coding.outcome.bit(outcome) if known else None)
-        group = coding.grouping.name(values[:k])
-        found.setdefault(group, {}).setdefault(kind, []).append((_number(column, score), count))
-    return {group: _scores(found.get(group, {})) for group in counted.cells}
+def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
+    """Return the scores of every group, of some rows if there are very many."""
+    found: dict[str, list[tuple[Kind, float, int]]] = {group: [] for group in counted.cells}
+    for kind, value, n in by_value(counted, column, ENOUGH):
+        if not is_missing(value):
+            found[kind.group].append((kind, _number(column, value), n))
+    outcome = counted.coding.outcome
+    also = counted.coding.missing_values
 
+    def of(own: list[tuple[Kind, float, int]], approved: bool, good: int | None) -> Array:
+        rows = [
+            (score, n)
+            for kind, score, n in own
+            if kind.approved == approved
+            and (None if is_missing(kind.outcome, also) else outcome.bit(kind.outcome)) == good
+        ]
+        values = np.array(rows, dtype=np.float64).reshape(-1, 2)
+        return np.repeat(values[:, 0], values[:, 1].astype(np.intp))
 
-def _scores(found: dict[tuple[bool, int | None], list[Any]]) -> Scores:
-    def of(approved: bool, *outcomes: int | None) -> list[Array]:
-        parts = [found.get((approved, outcome), []) for outcome in outcomes]
-        rows = [np.array(part, dtype=np.float64).reshape(-1, 2) for part in parts]
-        return [np.repeat(row[:, 0], row[:, 1].astype(np.intp)) for row in rows]
-
-    def known(approved: bool) -> tuple[Array, Array]:
-        bad, good = of(approved, 0, 1)
+    def known(own: list[tuple[Kind, float, int]], approved: bool) -> tuple[Array, Array]:
+        bad, good = of(own, approved, 0), of(own, approved, 1)
         return np.concatenate([bad, good]), np.repeat([0.0, 1.0], [len(bad), len(good)])
 
-    return Scores(*known(True), np.concatenate(of(False, None, 0, 1)), *known(False))
+    return {
+        group: Scores(
+            *known(own, approved=True),
+            np.concatenate([of(own, False, good) for good in (None, 0, 1)]),
+            *known(own, approved=False),
+        )
+        for group, own in found.items()
+    }
 
 
 def _number(column: str, value: object) -> float:

@@ -1,61 +1,73 @@
-"""What the values of a column mean, whatever words, cases and blanks they use."""
+"""What the values of a table mean, whatever words, cases and blanks they use.
+
+Groups are named by their most frequent spelling. Decisions and outcomes are 0/1 or true/false, or a
+person says which values mean 1; nothing is guessed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
+from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed
 
 __all__ = [
     "MISSING",
-    "Meaning",
-    "Value",
-    "Values",
+    "OTHER",
+    "STANDARD",
+    "Coding",
+    "Columns",
+    "Grouping",
     "YesNo",
     "is_missing",
     "key_of",
+    "labels_of",
+    "name_of",
+    "read_groups",
     "read_yes_no",
-    "require_meaning",
-    "require_used",
     "shown",
     "text_of",
     "with_counts",
 ]
 
-Value = str | int | float | bool
-Values = Value | Sequence[Value]
-Meaning = Values | Mapping[str, Values] | None
-"""Values that mean something: for both columns, or by role (``decision``, ``outcome``)."""
-
-MISSING = ("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a")
+MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
-
-ROLES = ("decision", "outcome")
 STANDARD = {"1": 1, "true": 1, "0": 0, "false": 0}
-FAVOURABLE = (
-    *("yes", "y", "t", "approved", "approve", "accepted", "accept", "granted", "admitted", "hired"),
-    *("released", "repaid", "paid", "fully paid", "good", "success", "passed", "pass"),
+YES, NO = frozenset(("yes", "y", "t", "1", "true")), frozenset(("no", "n", "f", "0", "false"))
+GOOD = re.compile(
+    r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
+    r"pass(ed)?"
 )
-UNFAVOURABLE = (
-    "no",
-    "n",
-    "f",
-    "denied",
-    "deny",
-    "rejected",
-    "reject",
-    "declined",
-    "refused",
-    "bad",
+BAD = re.compile(
+    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed)?|fail(ed)?|lost|unpaid|charged off"
 )
+NAMED_AFTER_BAD = re.compile(
+    r"\b(bad|default\w*|delinquen\w*|charged? ?off|write ?off|unpaid|lost|fail\w*)\b"
+)
+OTHER = "other groups"
+MOST_VALUES_OF_A_GROUP = 50  # unless a larger 'max_groups' is said
+SURELY_NO_GROUPS = 1_000  # values: it is for a person to say that these are groups
 
 
 def text_of(value: object) -> str:
     """Return a value of a table as text, the empty one if there is none."""
     return "" if value is None else str(value)
+
+
+@lru_cache(maxsize=100_000)
+def _key(word: str) -> str:
+    word = word.strip().casefold()
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    return f"{number:.15g}" if abs(number) < 1e15 else word
 
 
 def key_of(value: object) -> str:
@@ -66,135 +78,12 @@ def key_of(value: object) -> str:
     >>> [key_of(value) for value in (" Repaid", "REPAID ", 1, "1.0", True)]
     ['repaid', 'repaid', '1', '1', 'true']
     """
-    word = text_of(value).strip().casefold()
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    return f"{number:.15g}" if abs(number) < 1e15 else word
+    return _key(text_of(value))
 
 
-def is_missing(value: object, also: Iterable[str] = ()) -> bool:
+def is_missing(value: object, also: Collection[str] = ()) -> bool:
     """Whether a value stands for none; ``also`` holds further keys that do."""
-    key = key_of(value)
-    return key in MISSING or key in also
-
-
-@dataclass(frozen=True)
-class YesNo(JsonValue):
-    """Which keys of a column mean 1 and which mean 0."""
-
-    ones: tuple[str, ...]
-    zeros: tuple[str, ...]
-
-    def bit(self, value: object) -> int | None:
-        """Return what a value means, None if nobody said.
-
-        Examples
-        --------
-        >>> YesNo(("repaid",), ("lost",)).bit(" Repaid")
-        1
-        """
-        key = key_of(value)
-        return 1 if key in self.ones else 0 if key in self.zeros else None
-
-
-def read_yes_no(
-    role: str,
-    column: str,
-    found: Mapping[str, int],
-    positive: Meaning = None,
-    negative: Meaning = None,
-) -> YesNo:
-    """Say what each value of a column means, or refuse to guess.
-
-    Parameters
-    ----------
-    role
-        ``decision`` or ``outcome``.
-    column
-        The column's name.
-    found
-        The values, the missing ones left out -> how many rows have them.
-    positive, negative
-        The values that mean 1 and those that mean 0. One of the two is enough for a column with
-        one other value; a column of 0/1 or true/false needs neither.
-
-    Examples
-    --------
-    >>> read_yes_no("outcome", "end", {"paid": 7, "Paid": 1, "lost": 2}, positive="paid")
-    YesNo(ones=('paid',), zeros=('lost',))
-    """
-    keys = {key_of(value) for value in found}
-    standard = keys <= set(STANDARD)
-    ones, zeros = (_said(role, meaning, keys) for meaning in (positive, negative))
-    if both := set(ones) & set(zeros):
-        raise InvalidInput(
-            f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
-        )
-    for argument, meaning, said in (("positive", positive, ones), ("negative", negative, zeros)):
-        other = zeros if argument == "positive" else ones
-        in_vain = said and not keys & set(said) and not (standard and set(said) <= set(STANDARD))
-        if isinstance(meaning, Mapping) and in_vain and not other:
-            raise UnknownName(
-                f"value of {argument!r} for column {column!r}", shown_said(meaning, role), found
-            )
-    if standard and {*ones, *zeros} <= set(STANDARD):
-        turned = "0" in ones or "1" in zeros
-        return (
-            YesNo(("0", "false"), ("1", "true")) if turned else YesNo(("1", "true"), ("0", "false"))
-        )
-    if not ones and not zeros:
-        raise BadData(_nobody_said(role, column, found))
-    rest = keys - {*ones, *zeros}
-    clash = not standard and any(STANDARD.get(key) == (1 if ones else 0) for key in rest)
-    one_other = len({STANDARD.get(key, key) for key in rest}) == 1 and not clash
-    if rest and ((ones and zeros) or not one_other):
-        raise BadData(_ambiguous(role, column, found, ones, zeros))
-    if ones:
-        return YesNo(ones, (*zeros, *sorted(rest)))
-    return YesNo(tuple(sorted(rest)), zeros)
-
-
-def require_meaning(argument: str, meaning: object) -> None:
-    """Raise unless the argument is a value, a list of values, or either by role."""
-    if isinstance(meaning, Mapping):
-        for role in meaning:
-            if role not in ROLES:
-                raise UnknownName(f"key of {argument!r}", role, ROLES)
-    for values in meaning.values() if isinstance(meaning, Mapping) else [meaning]:
-        for value in _listed(values):
-            if not isinstance(value, str | int | float):
-                raise InvalidInput(
-                    f"{argument!r} must be a value such as 'yes', a list of values, or either by "
-                    f"column such as {{'outcome': 'repaid'}}; got {value!r}"
-                )
-
-
-def require_used(
-    positive: Meaning,
-    negative: Meaning,
-    found: Mapping[str, Mapping[str, int]],
-    readings: Mapping[str, YesNo],
-) -> None:
-    """Raise if a ``positive`` for both columns is in neither, or two columns are turned round."""
-    turned = [role for role, reading in readings.items() if {"0", "false"} <= set(reading.ones)]
-    for argument, meaning in (("positive", positive), ("negative", negative)):
-        if meaning is None or isinstance(meaning, Mapping) or len(turned) < len(ROLES):
-            continue
-        example = _listed(meaning)[0]
-        raise InvalidInput(
-            f"{argument!r} of {shown(map(str, _listed(meaning)))} would turn both columns round; "
-            f"say which one, for example {argument}={{'outcome': {example!r}}} "
-            f"(--{argument} outcome={example})"
-        )
-    if positive is None or isinstance(positive, Mapping):
-        return
-    wanted = {key_of(value) for value in _listed(positive)}
-    if not any(wanted & {*r.ones, *r.zeros} for r in readings.values()):
-        known = [value for values in found.values() for value in values]
-        said = ", ".join(map(text_of, _listed(positive)))
-        raise UnknownName("value of 'positive'", said, dict.fromkeys(known))
+    return (key := key_of(value)) in MISSING or key in also
 
 
 def shown(values: Iterable[str], most: int = 5) -> str:
@@ -216,69 +105,377 @@ def with_counts(found: Mapping[str, int], most: int = 8) -> str:
     return names + (f" and {len(ranked) - most:,} more" if len(ranked) > most else "")
 
 
-def shown_said(meaning: Meaning, role: str) -> str:
-    """Return the values said for a role, for a message."""
-    return ", ".join(text_of(value) for value in _listed(_of_role(meaning, role)))
+def labels_of(found: Mapping[str, int]) -> dict[str, str]:
+    """Return how each key is called: by its most frequent spelling, without blanks around it."""
+    spelled: dict[str, Counter[str]] = {}
+    for value, n in found.items():
+        spelled.setdefault(key_of(value), Counter())[value.strip()] += n
+    return {key: min(s, key=lambda value: (-s[value], value)) for key, s in spelled.items()}
 
 
-def _listed(values: object) -> list[object]:
-    if values is None:
-        return []
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        return [values]
-    return list(values)
+# -- what was understood, kept so that later tables are read the same way --------------------------
 
 
-def _of_role(meaning: Meaning, role: str) -> object:
-    return meaning.get(role) if isinstance(meaning, Mapping) else meaning
+@dataclass(frozen=True)
+class Columns(JsonValue):
+    """The columns of a table by their roles."""
+
+    groups: tuple[str, ...]
+    decision: str
+    outcome: str
 
 
-def _said(role: str, meaning: Meaning, present: set[str]) -> tuple[str, ...]:
-    """Return the keys that were said of a column; words for both may belong to the other one."""
-    keys = tuple(dict.fromkeys(key_of(value) for value in _listed(_of_role(meaning, role))))
-    if present <= set(STANDARD):  # then 1 and true are the same
-        bits = {STANDARD[key] for key in keys if key in STANDARD}
-        alike = tuple(key for key, bit in STANDARD.items() if bit in bits)
-        return alike or (keys if isinstance(meaning, Mapping) else ())
-    return keys if isinstance(meaning, Mapping) or present & set(keys) else ()
+@dataclass(frozen=True)
+class Grouping(JsonValue):
+    """The names of groups.
+
+    Attributes
+    ----------
+    labels
+        One mapping per group column: key of a value -> how it is called.
+    missing
+        What a person without a value is called, None if there must be one.
+    folded
+        Names of the small groups that are counted as :data:`OTHER`.
+    """
+
+    labels: tuple[Mapping[str, str], ...]
+    missing: str | None = None
+    folded: tuple[str, ...] = ()
+
+    def name(self, values: Iterable[object]) -> str:
+        """Return the name of the group with these values, one per column."""
+        parts = []
+        for value, labels in zip(values, self.labels, strict=True):
+            if is_missing(value) and self.missing is None:
+                raise BadData("the group is missing")
+            label = self.missing if is_missing(value) else labels.get(key_of(value))
+            if label is None:
+                raise UnknownName("group", text_of(value), labels.values())
+            parts.append(label)
+        name = name_of(parts)
+        return OTHER if name in self.folded else name
 
 
-def _nobody_said(role: str, column: str, found: Mapping[str, int]) -> str:
-    odd = {value for value in found if key_of(value) not in STANDARD}
-    if odd != set(found) and len(odd) < len(found):
-        clash = f"; {shown(sorted(odd))} {'is' if len(odd) == 1 else 'are'} neither"
-    else:
-        clash = ""
-    return (
-        f"column {column!r} must be 0/1 or true/false; found {with_counts(found)}{clash}; say "
-        f"which value means 1, {_example(role, found)}"
+@dataclass(frozen=True)
+class YesNo(JsonValue):
+    """Which keys of a column mean 1 and which mean 0."""
+
+    ones: tuple[str, ...]
+    zeros: tuple[str, ...]
+
+    def bit(self, value: object) -> int | None:
+        """Return what a value means, None if nobody said.
+
+        Examples
+        --------
+        >>> YesNo(("repaid",), ("lost",)).bit(" Repaid")
+        1
+        """
+        key = key_of(value)
+        return 1 if key in self.ones else 0 if key in self.zeros else None
+
+
+@dataclass(frozen=True)
+class Coding(JsonValue):
+    """Columns, and what their values mean."""
+
+    columns: Columns
+    grouping: Grouping
+    decision: YesNo
+    outcome: YesNo
+    missing_values: tuple[str, ...] = ()
+
+    def group_of(self, values: Iterable[object]) -> str:
+        """Return a person's group from the values of the group columns."""
+        return self.grouping.name(values)
+
+    def bit_of(self, role: str, value: object) -> int:
+        """Return what a decision or an outcome means."""
+        reading: YesNo = getattr(self, role)
+        bit = reading.bit(value)
+        if bit is None or is_missing(value, self.missing_values):
+            known = sorted({*reading.ones, *reading.zeros})
+            raise UnknownName(f"{role} (column {getattr(self.columns, role)!r})", value, known)
+        return bit
+
+
+def name_of(values: Iterable[str]) -> str:
+    """Return a group's name from its values, one per group column.
+
+    Examples
+    --------
+    >>> name_of(["Black", "female"])
+    'Black & female'
+    """
+    return " & ".join(values)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def read_groups(
+    options: ReadOptions, found: Sequence[tuple[tuple[str, ...], int]]
+) -> tuple[Grouping, list[str]]:
+    """Name the groups: spellings that differ in blanks and cases alone are one.
+
+    ``found`` are values of the group columns with their numbers of rows. The notes say what was
+    counted together.
+    """
+    labels, notes = [], []
+    for at, column in enumerate(options.groups):
+        values: Counter[str] = Counter()
+        for own, n in found:
+            values[own[at]] += n
+        missing = {value: n for value, n in values.items() if is_missing(value)}
+        there = {value: n for value, n in values.items() if value not in missing}
+        own_labels = labels_of(there)
+        _require_few_groups(column, own_labels, options.max_groups)
+        notes += _group_notes(column, there, own_labels)
+        if missing:
+            notes.append(_name_missing(column, missing, own_labels, options.missing_group))
+        labels.append(own_labels)
+    named = None if options.missing_group == "refuse" else options.missing_group
+    grouping = Grouping(tuple(labels), named)
+    behind: dict[str, tuple[str, ...]] = {}
+    for values_of, _ in found:
+        keys = tuple("" if is_missing(value) else key_of(value) for value in values_of)
+        if behind.setdefault(name := grouping.name(values_of), keys) != keys:
+            raise Problem(
+                f"columns {shown(options.groups)}: two groups would both be called {name!r}; "
+                "rename a value that contains ' & '"
+            )
+    return grouping, notes
+
+
+def _require_few_groups(column: str, labels: Mapping[str, str], most: int) -> None:
+    fractions = any(is_fraction(key) for key in labels)
+    if len(labels) <= most and (not fractions or most != MOST_VALUES_OF_A_GROUP):
+        return
+    what = (
+        f"column {column!r} must hold groups; found {len(labels):,} different values, such as "
+        f"{shown([*labels.values()][:3])}; is it a score or an identifier? If these are groups "
+        "indeed"
     )
+    enough = max(len(labels), MOST_VALUES_OF_A_GROUP + 1)
+    if enough > SURELY_NO_GROUPS:
+        raise Problem(f"{what}, max_groups={enough} (--max-groups {enough}) reads them")
+    raise Problem(what, max_groups=enough)
 
 
-def _example(role: str, found: Mapping[str, int]) -> str:
-    """Return how to say it, with the value that surely means 1 where there is one."""
-    good = [value for value in found if key_of(value) in FAVOURABLE]
-    bad = [value for value in found if key_of(value) in UNFAVOURABLE]
-    if not good and bad and len({key_of(v) for v in found}) == 1 + len({key_of(v) for v in bad}):
-        good = [value for value in found if value not in bad]
-    if len({key_of(value) for value in good}) != 1 or any(key_of(v) in STANDARD for v in found):
-        return f"as in positive={{{role!r}: VALUE}} (--positive {role}=VALUE)"
-    value = good[0].strip()
-    return f"for example positive={{{role!r}: {value!r}}} (--positive {role}={value})"
-
-
-def _ambiguous(
-    role: str, column: str, found: Mapping[str, int], ones: Sequence[str], zeros: Sequence[str]
+def _name_missing(
+    column: str, missing: Mapping[str, int], labels: Mapping[str, str], name: str
 ) -> str:
-    rest = {value: n for value, n in found.items() if key_of(value) not in {*ones, *zeros}}
-    none = "--missing-value VALUE)"
-    rest_is = "no outcome yet"
-    if role == "decision":
-        rest_is = "no decision, as when somebody withdrew"
-        none = "--missing-value VALUE) with undecided='leave_out' (--undecided leave_out)"
-    return (
-        f"column {column!r} holds values of which nobody said what they mean: "
-        f"{with_counts(rest)}; say of each whether it means 1, positive={{{role!r}: [VALUE]}} "
-        f"(--positive {role}=VALUE), or 0, negative={{{role!r}: [VALUE]}} (--negative "
-        f"{role}=VALUE), or that there is {rest_is}, missing_values=[VALUE] ({none}"
+    count = sum(missing.values())
+    if name == "refuse":
+        raise Problem(
+            f"column {column!r} must name a group in every row; empty in {rows(count)}, written "
+            f"{with_counts(missing)}; fill it in, or give these people a name of their own",
+            missing_group="not stated",
+        )
+    if key_of(name) in labels:
+        raise InvalidInput(
+            f"'missing_group' {name!r} is a group in column {column!r} already; choose another name"
+        )
+    return f"Column {column!r}: {rows(count)} without a group are called {name!r}."
+
+
+def _group_notes(column: str, values: Mapping[str, int], labels: Mapping[str, str]) -> list[str]:
+    odd: dict[str, dict[str, int]] = {}
+    for value, n in values.items():
+        if value != labels[key_of(value)]:
+            odd.setdefault(labels[key_of(value)], {})[value] = n
+    parts = [f"{with_counts(own)} as {label!r}" for label, own in sorted(odd.items())]
+    notes = [f"Column {column!r}: rows counted together by spelling: {'; '.join(parts)}."]
+    pairs = [
+        f"{labels[short]!r} and {labels[long]!r}"
+        for short in sorted(labels)
+        for long in sorted(labels)
+        if len(short) == 1 < len(long) and short.isalpha() and long.startswith(short)
+    ]
+    return (notes if parts else []) + [
+        f"Column {column!r}: {few_of(pairs)} are counted as different groups; if they are the "
+        "same, write them alike in the table and read it again."
+        for _ in pairs[:1]
+    ]
+
+
+# -- decisions and outcomes ------------------------------------------------------------------------
+
+
+def read_yes_no(
+    role: str,
+    column: str,
+    found: Mapping[str, int],
+    positive: Meaning = None,
+    negative: Meaning = None,
+    known: Mapping[str, int] | None = None,
+) -> YesNo:
+    """Say what each value of a column means, or what is to be said of it.
+
+    Parameters
+    ----------
+    role
+        ``decision`` or ``outcome``.
+    column
+        The column's name.
+    found
+        The values, the missing ones left out -> how many rows have them.
+    positive, negative
+        The values that mean 1 and those that mean 0. One of the two is enough for a column with
+        one other value; a column of 0/1 or true/false needs neither.
+    known
+        Of a decision: key of a value -> how many of its rows have an outcome.
+
+    Examples
+    --------
+    >>> read_yes_no("outcome", "end", {"paid": 7, "Paid": 1, "lost": 2}, positive="paid")
+    YesNo(ones=('paid',), zeros=('lost',))
+    """
+    keys = {key_of(value) for value in found}
+    standard = keys <= set(STANDARD)
+    ones, zeros = (_said(meaning, role, keys) for meaning in (positive, negative))
+    if both := set(ones) & set(zeros):
+        raise InvalidInput(
+            f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
+        )
+    for argument, meaning, own, other in (
+        ("positive", positive, ones, zeros),
+        ("negative", negative, zeros, ones),
+    ):
+        there = keys & set(own) or (standard and set(own) <= set(STANDARD))
+        if isinstance(meaning, Mapping) and own and not other and keys and not there:
+            values = ", ".join(map(text_of, listed(meaning.get(role))))
+            what = f"value of {argument!r} for column {column!r}"
+            raise Problem(str(UnknownName(what, values, {value.strip() for value in found})))
+    if standard and {*ones, *zeros} <= set(STANDARD):
+        if role == "outcome" and keys and not (ones or zeros) and _named_after_bad(column):
+            raise Problem(
+                f"column {column!r} is called after what went wrong, so that 1 may be the bad "
+                f"outcome; found {with_counts(found)}; say which value is the good one, by the "
+                "column's name",
+                positive={role: "0" if "1" in keys or "0" in keys else "false"},
+            )
+        turned = "0" in ones or "1" in zeros
+        true, false = ("1", "true"), ("0", "false")
+        return YesNo(false, true) if turned else YesNo(true, false)
+    rest = keys - {*ones, *zeros}
+    bits = {STANDARD.get(key, key) for key in rest}
+    clash = not (ones or zeros) or bool(ones and zeros) or (not standard and bool(ones) in bits)
+    if rest and (clash or len(bits) > 1):
+        raise _unsaid(role, column, found, ones, zeros, known or {})
+    return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
+
+
+def _said(meaning: Meaning, role: str, present: set[str]) -> tuple[str, ...]:
+    """Return the keys that were said of a column; words for both may belong to the other one."""
+    by_role = isinstance(meaning, Mapping)
+    values = listed(meaning.get(role) if isinstance(meaning, Mapping) else meaning)
+    keys = tuple(dict.fromkeys(key_of(value) for value in values))
+    if present <= set(STANDARD):  # then 1 and true are the same
+        bits = {STANDARD.get(key) for key in keys}
+        alike = tuple(key for key, bit in STANDARD.items() if bit in bits)
+        return alike or (keys if by_role else ())
+    return keys if by_role or present & set(keys) else ()
+
+
+def _named_after_bad(column: str) -> bool:
+    return NAMED_AFTER_BAD.search(re.sub(r"[\W_]+", " ", column.casefold())) is not None
+
+
+def _unsaid(
+    role: str,
+    column: str,
+    found: Mapping[str, int],
+    ones: tuple[str, ...],
+    zeros: tuple[str, ...],
+    known: Mapping[str, int],
+) -> Problem:
+    """Return what is to be said of values of which nobody said what they mean, as far as is clear.
+
+    A decision after which outcomes are known is an approval. What else a value may mean stays open.
+    """
+    labels = labels_of(found)
+    rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
+    unsaid = {value: n for value, n in found.items() if key_of(value) in rest}
+    if any(is_fraction(key) for key in labels):
+        return Problem(
+            f"column {column!r} must hold yes/no values; found {with_counts(found)}; is it a score "
+            f"or a probability? Cut it where it was cut, as in frame['yes'] = frame[{column!r}] >= "
+            f"0.5 (in SQL: {column} >= 0.5 AS yes), and name that column"
+        )
+    good, bad = _clear(role, column, rest, {*labels} - {*rest})
+    if role == "decision" and (approved := _approvals(found, known)) and not (ones or zeros):
+        good, bad = approved & set(rest), bad - approved
+    left = set(rest) - good - bad
+    if len(left) == 1 and bool(good or ones) != bool(bad or zeros):
+        good, bad, left = (good, left, set()) if good or ones else (left, bad, set())
+    fix: dict[str, Any] = {}
+    if not (good or bad or ones or zeros):
+        fix["positive"] = {role: Open(sorted(rest.values()))}
+    else:
+        one_is_enough = good and not (left or zeros or set(bad) & set(STANDARD)) and len(bad) <= 1
+        for argument, own in (("positive", good), ("negative", bad if not one_is_enough else ())):
+            if own:
+                fix[argument] = {role: _few(sorted(rest[key] for key in own))}
+        if left:
+            fix["missing_values"] = sorted(rest[key] for key in left)
+        if left and role == "decision":
+            fix["undecided"] = "leave_out"
+    none = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
+    what = (
+        f"column {column!r} must be 0/1 or true/false; found {with_counts(unsaid)}"
+        if not (ones or zeros)
+        else f"column {column!r} holds values of which nobody said what they mean: "
+        f"{with_counts(unsaid)}"
     )
+    return Problem(
+        f"{what}; say which mean 1 (positive), which mean 0 (negative), and which that there is "
+        f"{none} (missing_values)",
+        **fix,
+    )
+
+
+def _few(values: Sequence[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _clear(
+    role: str, column: str, rest: Collection[str], said: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """Return the keys that surely mean 1 and 0; what 'yes' means, an outcome's name must say."""
+    numbers = {key for key in (*rest, *said) if key.replace(".", "").isdigit()}
+    if numbers - set(STANDARD):
+        return set(), set()
+    yes, no = YES, NO
+    words = re.sub(r"[\W_]+", " ", column.casefold()).split()
+    if role == "outcome" and _named_after_bad(column):
+        yes, no = no, yes
+    elif role == "outcome" and not any(GOOD.fullmatch(word) for word in words):
+        yes, no = frozenset(), frozenset()
+    good = {key for key in rest if GOOD.fullmatch(key) or key in yes}
+    return good, {key for key in rest if BAD.fullmatch(key) or key in no}
+
+
+def _approvals(found: Mapping[str, int], known: Mapping[str, int]) -> set[str]:
+    """Return the decisions after which outcomes are known; none if all are alike."""
+    sizes: Counter[str] = Counter()
+    for value, n in found.items():
+        sizes[key_of(value)] += n
+    shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
+    most = max(shares.values(), default=0.0)
+    often = {key for key, share in shares.items() if 2 * share > most}
+    return often if most and len(often) < len(shares) else set()
+
+
+def is_fraction(key: str) -> bool:
+    """Whether a key is a number that is not whole, as no group and no decision is."""
+    try:
+        return key not in MISSING and not float(key).is_integer()
+    except (ValueError, OverflowError):
+        return False
+
+
+def rows(count: int) -> str:
+    """Return a number of rows in words."""
+    return f"{count:,} row{'' if count == 1 else 's'}"

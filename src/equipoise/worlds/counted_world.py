@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.errors import BadData
-from equipoise.history.coding import Columns
-from equipoise.history.counting import tally
-from equipoise.history.opening import open_source
-from equipoise.history.row_kinds import Said
-from equipoise.history.values import Meaning, is_missing
+from equipoise.history.counting import count_table
+from equipoise.history.options import Meaning, ReadOptions
 from equipoise.worlds.cells import COUNT_NAMES, CellWorld
 
 __all__ = ["read_world"]
@@ -36,23 +33,22 @@ def read_world(
     >>> read_world(table, group="sex", decision="hired", outcome="good").r
     {'f': 0.5, 'm': 1.0}
     """
-    columns = Columns((group,) if isinstance(group, str) else tuple(group), decision, outcome)
-    opened = open_source(source, columns.all)
-    rows, coding, _ = tally(opened, columns, Said(positive, negative), lambda row: True)
-    missing = sum(row.count for row in rows if is_missing(row.outcome))
+    options = ReadOptions(group, decision, outcome, positive, negative)
+    counted = count_table(source, options, everybody=True)
+    missing = sum(kind.count for kind in counted.kinds if kind.good is None)
     if missing:
         raise BadData(
-            f"column {columns.outcome!r} lacks the outcome of {missing:,} people; a world "
+            f"column {outcome!r} lacks the outcome of {missing:,} people; a world "
             "needs everybody's. For past decisions with unknown outcomes use 'check' or 'plan'"
         )
     counts: dict[str, dict[str, float]] = {}
-    for row in sorted(rows, key=lambda row: row.name):
-        good = coding.outcome.bit(row.outcome) == 1
-        cell = f"{'approved' if row.bit else 'denied'}_{'positive' if good else 'negative'}"
-        own = counts.setdefault(row.name, dict.fromkeys(COUNT_NAMES, 0.0))
-        own[cell] += row.count
+    for kind in sorted(counted.kinds, key=lambda kind: kind.group):
+        came_out = "positive" if kind.good else "negative"
+        cell = f"{'approved' if kind.approved else 'denied'}_{came_out}"
+        own = counts.setdefault(kind.group, dict.fromkeys(COUNT_NAMES, 0.0))
+        own[cell] += kind.count
     if len(counts) < 2:
         raise BadData(
-            f"column {', '.join(columns.groups)!r} must hold at least two groups to compare"
+            f"column {', '.join(options.groups)!r} must hold at least two groups to compare"
         )
     return CellWorld.from_counts(counts)

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.coding import name_of
+from equipoise.history.options import Meaning, ReadOptions
 from equipoise.history.past import Past
-from equipoise.history.values import Meaning, is_missing, read_yes_no, require_meaning
+from equipoise.history.values import is_missing, name_of, read_yes_no
 from equipoise.worlds.base import People, Seed
 from equipoise.worlds.cells import CellWorld
 
@@ -89,7 +89,8 @@ class TableWorld:
         >>> world.cells["m"].approved_positive, world.r
         (2, {'f': 1.0, 'm': 0.0})
         """
-        require_meaning("positive", positive)
+        named = decision if isinstance(decision, str) else "classifier"
+        positive = ReadOptions(group, named, outcome, positive).positive
         names = (group,) if isinstance(group, str) else tuple(group)
         columns = [_column(frame, name) for name in names]
         for name, column in zip(names, columns, strict=True):

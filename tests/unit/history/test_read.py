@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from tests.profiles import examples
-from tests.unit.history.backends import BACKENDS, UNORDERED, Table, offer, options
+from tests.unit.history.backends import BACKENDS, Table, offer, options
 
 KINDS = pytest.mark.parametrize("kind", BACKENDS)
 # One kind per reader: the others differ in how rows get there, not in how they are judged.
@@ -127,55 +126,54 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
     "missing column": (
         table_of(PEOPLE),
         {"group": "rice"},
-        UnknownName,
+        BadData,
         "unknown column 'rice'. Did you mean 'race'? Known: id, race, approved, repaid",
     ),
     "outcome missing on approved rows": (
         changed(repaid=[None, None, 0, 1, None, None, 0, None]),
         {},
         BadData,
-        "'repaid' must hold an outcome in every approved row; empty in 3 rows (number 1, 5, 8) "
+        "'repaid' must hold an outcome in every approved row; empty in 3 rows "
         "(a: 2 of 3 approved, b: 1 of 3 approved)",
     ),
     "outcome on denied rows": (
         changed(repaid=["yes", "yes", "no", "yes", "yes", None, "no", "yes"]),
         {"positive": "yes"},
         BadData,
-        "'repaid' must be empty in denied rows, whose outcome nobody sees; found 'yes' in 1 row "
-        "(number 2). Column 'approved' was read as approved '1' (6), denied '0' (2). If that is "
-        "right, denied_outcomes='ignore' (--denied-outcomes ignore) leaves",
+        "'repaid' must be empty in denied rows, whose outcome nobody sees; found 'yes' in 1 row. "
+        "Column 'approved' was read as approved '1' (6), denied '0' (2). If a "
+        "test programme",
     ),
     "decision of words": (
         changed(approved=["y", "n", "y", "y", "y", "n", "y", "y"]),
         {},
         BadData,
-        "'approved' must be 0/1 or true/false; found 'y' (6), 'n' (2); say which value means 1, "
-        "for example positive={'decision': 'y'} (--positive decision=y)",
+        "'approved' must be 0/1 or true/false; found 'y' (6), 'n' (2); say which mean 1 "
+        "(positive), which mean 0 (negative), and which that there is no decision",
     ),
     "decision of other numbers": (
         changed(approved=[2, 1, 2, 2, 2, 1, 2, 2]),
         {},
         BadData,
-        "'approved' must be 0/1 or true/false; found '2' (6), '1' (2); '2' is neither; say which "
-        "value means 1, as in positive={'decision': VALUE} (--positive decision=VALUE)",
+        "'approved' must be 0/1 or true/false; found '2' (6), '1' (2); say which mean 1",
     ),
     "decision missing": (
         changed(approved=[1, 0, 1, 1, None, 0, 1, 1]),
         {},
         BadData,
-        "'approved' must hold a decision in every row; there is none in 1 row (number 5)",
+        "'approved' must hold a decision in every row; there is none in 1 row",
     ),
     "outcome of words": (
         changed(repaid=WORDS),
         {},
         BadData,
-        "'repaid' must be 0/1 or true/false; found 'yes' (4), 'no' (2); say which value means 1, "
-        "for example positive={'outcome': 'yes'}",
+        "'repaid' must be 0/1 or true/false; found 'yes' (4), 'no' (2); say which mean 1 "
+        "(positive), which mean 0 (negative), and which that there is no outcome yet",
     ),
     "a positive that never occurs": (
         changed(repaid=WORDS),
         {"positive": {"outcome": "yess"}},
-        UnknownName,
+        BadData,
         "unknown value of 'positive' for column 'repaid' 'yess'. Did you mean 'yes'?",
     ),
     "outcome of many values": (
@@ -195,19 +193,19 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
         ),
         {"group": "id"},
         BadData,
-        "'id' must hold groups, at most 1,000; found more, such as '0', '1', '10'",
+        "'id' must hold groups; found 1,200 different values, such as '",
     ),
     "group missing": (
         changed(race=["b", None, "a", "b", None, "b", "b", "a"]),
         {},
         BadData,
-        "'race' must name a group in every row; empty in 2 rows (number 2, 5)",
+        "'race' must name a group in every row; empty in 2 rows",
     ),
     "group empty": (
         changed(race=["b", "a", "a", "b", "a", "b", " ", "a"]),
         {},
         BadData,
-        "'race' must name a group in every row; empty in 1 row (number 7)",
+        "'race' must name a group in every row; empty in 1 row",
     ),
     "one group": (
         changed(race=["a"] * 8),
@@ -233,9 +231,9 @@ MISUSED: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
     "no group column": (table_of(PEOPLE), {"group": []}, InvalidInput, "at least one column"),
     "a positive for no role": (
         changed(repaid=WORDS),
-        {"positive": {"repaid": "yes"}},
+        {"positive": {"race": "yes"}},
         UnknownName,
-        "unknown key of 'positive' 'repaid'",
+        "unknown key of 'positive' 'race'. Known: ",
     ),
     "a positive that is no value": (
         changed(repaid=WORDS),
@@ -258,8 +256,6 @@ def test_bad_input_is_explained(kind: str, fault: str, tmp_path: Path) -> None:
     table, more, error, message = BROKEN[fault]
     with pytest.raises(error) as caught:
         read(kind, table, tmp_path, **more)
-    if kind in UNORDERED:
-        message = re.sub(r" \(number .*?\)", "", message)
     assert message in str(caught.value)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput
 from equipoise.planning import Plan
 from equipoise.planning.score_savings import _rates
 
@@ -71,7 +71,7 @@ def test_what_is_missing_is_named() -> None:
     plain = eq.History.read(rows(), **COLUMNS)
     with pytest.raises(InvalidInput, match=r"History.read\(..., score=COLUMN\)"):
         eq.plan(plain, question, eq.Costs(), assist=eq.Assist())
-    with pytest.raises(UnknownName, match="skore"):
+    with pytest.raises(BadData, match="skore"):
         eq.History.read(rows(), **COLUMNS, score="skore")
     with pytest.raises(BadData, match="column 'race' must hold numbers to be a score; found"):
         eq.History.read(rows(), **COLUMNS, score="race")

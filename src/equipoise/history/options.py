@@ -1,0 +1,297 @@
+"""What a caller says about a table, what is still to be said, and the call that says all of it.
+
+Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear the
+problem holds the arguments that say it, and :func:`settle` goes on with them: so all problems of a
+table come in one message, and the call at its end has been tried.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
+
+__all__ = ["Meaning", "Open", "Problem", "ReadOptions", "listed", "settle", "unknown_column"]
+
+Value = str | int | float | bool
+Values = Value | Sequence[Value]
+Meaning = Values | Mapping[str, Values] | None
+"""Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
+Moment = str | datetime.date
+
+ROLES = ("decision", "outcome")
+CHOICES = {
+    "denied_outcomes": ("error", "ignore"),
+    "undecided": ("refuse", "leave_out"),
+    "unknown": ("refuse", "bounds", "like_known"),
+    "repeated": ("refuse", "count_once"),
+}
+MOST_PROBLEMS = 30
+NOT_ON_THE_COMMAND_LINE = ("score", "seed")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The arguments of :meth:`equipoise.History.read` but the source, which explains them."""
+
+    group: str | Sequence[str]
+    decision: str
+    outcome: str
+    positive: Meaning = None
+    negative: Meaning = None
+    missing_values: str | Sequence[str] = ()
+    missing_group: str = "refuse"
+    min_group: int = 0
+    max_groups: int = 50
+    denied_outcomes: str = "error"
+    undecided: str = "refuse"
+    unknown: str = "refuse"
+    cohort: str | None = None
+    random_accepts: str | None = None
+    random_accepts_against: str | Sequence[str] = ()
+    id: str | None = None
+    repeated: str = "refuse"
+    score: str | None = None
+    date: str | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    seed: int | None = None
+    table: str | None = None
+    query: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        require_kind("group", self.group, (str, Sequence), "a column, or several in a list")
+        for column in (*self.groups, self.decision, self.outcome):
+            if not isinstance(column, str):
+                raise InvalidInput(f"a column's name must be a text; got {column!r}")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UnknownName(f"value of {name!r}", getattr(self, name), known)
+        for name, least in (("min_group", 0), ("max_groups", 2)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InvalidInput(f"{name!r} must be a whole number >= {least}; got {value!r}")
+        for name in ("positive", "negative"):
+            object.__setattr__(self, name, self._by_role(name, getattr(self, name)))
+        self._require_partners()
+
+    def _require_partners(self) -> None:
+        """Raise if an argument stands without the one that it belongs to, or a column twice."""
+        if not self.groups:
+            raise InvalidInput("'group' must name at least one column; got none")
+        main = (*self.groups, self.decision, self.outcome)
+        for column in main:
+            if main.count(column) > 1:
+                raise InvalidInput(
+                    "'group', 'decision' and 'outcome' must be different columns; "
+                    f"{column!r} is named twice"
+                )
+        if self.cohort is not None and self.unknown != "like_known":
+            raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
+        if (self.date is None) != (self.since is None and self.until is None):
+            raise InvalidInput("'date' (--date) needs 'since' or 'until', and these need 'date'")
+        if listed(self.random_accepts_against) and self.random_accepts is None:
+            raise InvalidInput(
+                "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
+            )
+        if self.repeated != "refuse" and self.id is None:
+            raise InvalidInput("'repeated' (--repeated) belongs to 'id' (--id), a person's name")
+
+    def _by_role(self, argument: str, meaning: Meaning) -> Meaning:
+        """Return what means 1 or 0 with columns replaced by their roles, or raise."""
+        by_role = meaning if isinstance(meaning, Mapping) else {"": meaning}
+        names = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
+        if self.decision == "outcome" or self.outcome == "decision":
+            names = {r: r for r in ROLES}  # a role's name that is the other role's column
+        found: dict[str, Any] = {}
+        for name, values in by_role.items():
+            if isinstance(meaning, Mapping) and name not in names:
+                raise UnknownName(f"key of {argument!r}", name, names)
+            for value in listed(values):
+                if not isinstance(value, str | int | float):
+                    raise InvalidInput(
+                        f"{argument!r} must be a value such as 'yes', a list of values, or either "
+                        f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
+                    )
+            found[names.get(name, name)] = values
+        return found if isinstance(meaning, Mapping) else meaning
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group columns."""
+        return listed(self.group)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows are counted by, groups first."""
+        more = (name for name in (self.random_accepts, self.cohort) if name is not None)
+        return tuple(dict.fromkeys((*self.groups, self.decision, self.outcome, *more)))
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """The columns that the chance of random accepts is tested against."""
+        named = listed(self.random_accepts_against)
+        dated = (self.date,) if self.date is not None and self.random_accepts is not None else ()
+        return tuple(dict.fromkeys((*named, *dated)))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Every column that is read."""
+        more = (name for name in (self.id, self.score, self.date) if name is not None)
+        return tuple(dict.fromkeys((*self.columns, *self.against, *more)))
+
+    def corrected(self, fix: Mapping[str, Any]) -> ReadOptions:
+        """Return the options with a remedy added to what was said before."""
+        changes = dict(fix)
+        for argument in ("positive", "negative"):
+            if argument in fix:
+                said = getattr(self, argument)
+                own = said if isinstance(said, Mapping) else {r: said for r in ROLES if said}
+                added = {r: (*listed(own.get(r)), *listed(fix[argument].get(r))) for r in ROLES}
+                changes[argument] = {r: _short(v) for r, v in added.items() if v}
+        if "missing_values" in fix:
+            changes["missing_values"] = [*listed(self.missing_values), *fix["missing_values"]]
+        return replace(self, **changes)
+
+    def renamed(self, old: str, new: str) -> dict[str, Any]:
+        """Return the arguments that name another column instead."""
+        fix: dict[str, Any] = {
+            f.name: new for f in fields(self) if f.name != "group" and getattr(self, f.name) == old
+        }
+        for name, columns in (("group", self.groups), ("random_accepts_against", self.against)):
+            if old in columns:
+                fix[name] = _short([new if column == old else column for column in columns])
+        return fix
+
+    def call(self, source: object) -> str:
+        """Return the call and, for files and databases, the command, that read a source."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {
+            f.name: given[f.name]
+            for f in fields(self)
+            if f.name in ("group", *ROLES) or given[f.name] != f.default
+        }
+        paths = [str(part) for part in source] if isinstance(source, list | tuple) else []
+        if isinstance(source, str):
+            paths = [source]
+        paths = [re.sub(r"(?<=://)([^/@]*):[^/@]*@", r"\1:***@", path) for path in paths]
+        shown = repr(_short(paths)) if paths else type(source).__name__.lower()
+        arguments = [shown, *(_argument(name, value) for name, value in given.items())]
+        lines = [f"  History.read({', '.join(arguments)})"]
+        if paths:
+            words = [word for name, value in given.items() for word in _flags(name, value)]
+            lines.append(f"  equipoise check {' '.join([*map(shlex.quote, paths), *words])}")
+        return "\n".join(lines)
+
+
+class Open(str):
+    """A value that only a person can choose; it is shown as the choice that is left."""
+
+    choices: Sequence[str]
+
+    def __new__(cls, choices: Sequence[str]) -> Open:
+        """Take the first choice for now."""
+        made = super().__new__(cls, choices[0])
+        made.choices = choices
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{' or '.join(map(repr, self.choices))}>"
+
+
+class Problem(BadData):
+    """Something about a table that has to be said; ``fix`` are the arguments that say it."""
+
+    def __init__(self, text: str, **fix: Any) -> None:
+        self.fix = fix
+        if fix:
+            flags = " ".join(word for said in fix.items() for word in _flags(*said))
+            text += f": {', '.join(_argument(*said) for said in fix.items())}"
+            text += f" ({flags})" if flags else ""
+        super().__init__(text)
+
+
+def unknown_column(options: ReadOptions, name: str, known: Sequence[str]) -> Problem:
+    """Return the problem of a column that is not there, and the nearest name that is."""
+    alike = {column.strip().casefold(): column for column in known}
+    near = get_close_matches(name.strip().casefold(), alike, n=1, cutoff=0.6)
+    fix = options.renamed(name, alike[near[0]]) if near else {}
+    return Problem(str(UnknownName("column", name, known)), **fix)
+
+
+def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
+    """Take a step; if it meets problems, follow their remedies and report all in one message.
+
+    The call at the end of the message was made, and it reads the table.
+    """
+    problems: list[str] = []
+    asked = options
+    while True:
+        try:
+            done = step(options)
+        except Problem as problem:
+            problems.append(str(problem))
+            if problem.fix and len(problems) < MOST_PROBLEMS:
+                better = options.corrected(problem.fix)
+                if better != options:
+                    options = better
+                    continue
+            if len(problems) == 1:
+                raise
+            ending = "The last of these has no remedy that could be tried. With the others said:"
+        else:
+            if options == asked:
+                return done
+            ending = "This was tried and reads the table; look whether it says what is true:"
+        call = options.call(source)
+        if any(isinstance(value, Open) for value in _leaves(options)):
+            ending = ending.replace(" was tried", ", with the first of each <choice>, was tried")
+        many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
+        text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
+        raise BadData(f"{text}\n{ending}\n{call}") from None
+
+
+def listed(values: Any) -> tuple[Any, ...]:
+    """Return one value or several as several.
+
+    Examples
+    --------
+    >>> listed("race"), listed(["race", "sex"]), listed(None)
+    (('race',), ('race', 'sex'), ())
+    """
+    if values is None:
+        return ()
+    return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
+
+
+def _short(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _leaves(options: ReadOptions) -> Iterator[Any]:
+    for meaning in (options.positive, options.negative):
+        for values in meaning.values() if isinstance(meaning, Mapping) else [meaning]:
+            yield from listed(values)
+
+
+def _argument(name: str, value: Any) -> str:
+    return f"{name}={str(value) if isinstance(value, datetime.date) else value!r}"
+
+
+def _flags(name: str, value: Any) -> Iterator[str]:
+    """Return an argument as options of the command line."""
+    if name in NOT_ON_THE_COMMAND_LINE:
+        return
+    flag = "--" + ("missing-value" if name == "missing_values" else name.replace("_", "-"))
+    for role, values in value.items() if isinstance(value, Mapping) else [("", value)]:
+        for one in listed(values):
+            word = "|".join(one.choices) if isinstance(one, Open) else str(one)
+            yield f"{flag} {shlex.quote(f'{role}={word}' if role else word)}"

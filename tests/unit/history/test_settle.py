@@ -1,0 +1,222 @@
+"""All problems of a table in one message, which ends in the call that reads it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import equipoise as eq
+from equipoise.cli import app
+from equipoise.errors import BadData, InvalidInput
+from tests.unit.history.backends import Table, offer, options
+from tests.unit.history.test_read import BROKEN, COLUMNS
+
+LOANS: dict[str, Any] = {"group": "race", "decision": "decision", "outcome": "status"}
+
+
+def messy(size: int = 3_000) -> pd.DataFrame:
+    """Return applications as a bank has them: words, blanks, withdrawals, running loans."""
+    rng = np.random.default_rng(7)
+    race = rng.choice(
+        ["White", "white ", "Black", "BLACK", None], size, p=[0.4, 0.1, 0.3, 0.1, 0.1]
+    )
+    decision = rng.choice(["Approved", "Declined", "Withdrawn"], size, p=[0.6, 0.3, 0.1])
+    status = rng.choice(["Paid", "Default", "Open"], size, p=[0.7, 0.2, 0.1])
+    status = np.where(decision == "Approved", status, None)
+    return pd.DataFrame(
+        {"id": np.arange(size), "race": race, "decision": decision, "status": status}
+    )
+
+
+def message_of(source: object, **more: Any) -> str:
+    with pytest.raises(BadData) as caught:
+        eq.History.read(source, **more)
+    return str(caught.value)
+
+
+def call_of(message: str, source: object) -> eq.History:
+    """Make the call that a message ends in."""
+    line = next(line for line in message.splitlines() if line.startswith("  History.read("))
+    inside = line.strip().removeprefix("History.read(").removesuffix(")")
+    arguments = inside[re.match(r"'(?:[^'\\]|\\.)*'|\[.*?\]|\w+", inside).end() :]  # type: ignore[union-attr]
+    arguments = re.sub(r"<('[^']*') or [^>]*>", r"\1", arguments)
+    said: dict[str, Any] = eval(f"dict({arguments.removeprefix(', ')})")
+    return eq.History.read(source, **said)
+
+
+def test_a_messy_table_is_read_at_the_second_try() -> None:
+    data = messy()
+    message = message_of(data, **LOANS)
+    assert message.startswith("4 problems:\n1. column 'race' must name a group")
+    for remedy in (
+        "missing_group='not stated'",
+        "positive={'decision': 'Approved'}",
+        "missing_values=['Withdrawn'], undecided='leave_out'",
+        "positive={'outcome': 'Paid'}, negative={'outcome': 'Default'}, missing_values=['Open']",
+        "unknown='bounds' (--unknown bounds)",
+    ):
+        assert remedy in message, remedy
+    cells = call_of(message, data).cells
+    plain = data.assign(race=data.race.fillna("not stated").str.strip().str.casefold())
+    plain = plain[plain.decision != "Withdrawn"]
+    for group, own in plain.groupby("race"):
+        found = next(c for name, c in cells.items() if name.casefold() == group)
+        assert found.approved_positive == own.status.eq("Paid").sum()
+        assert found.approved_negative == own.status.eq("Default").sum()
+        assert found.approved_unknown == own.status.eq("Open").sum()
+        assert found.denied == own.decision.eq("Declined").sum()
+
+
+@pytest.mark.parametrize("kind", ["csv", "pandas", "polars lazy", "sqlite file"])
+@pytest.mark.parametrize("fault", BROKEN)
+def test_every_finished_call_reads_the_table(kind: str, fault: str, tmp_path: Path) -> None:
+    table, more, _, _ = BROKEN[fault]
+    source = offer(kind, table, tmp_path)
+    message = message_of(source, **{**COLUMNS, **options(kind), **more})
+    if "This was tried" in message or ", was tried" in message:
+        assert len(call_of(message, source).cells) > 1
+    else:
+        assert "History.read" not in message
+
+
+def test_the_finished_command_reads_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "our loans.csv"
+    messy().to_csv(path, index=False)
+    message = message_of(path, **LOANS)
+    command = shlex.split(message.splitlines()[-1])
+    assert command[:3] == ["equipoise", "check", str(path)]
+    done = CliRunner().invoke(app, command[1:])
+    assert done.exit_code == 0, done.output
+    first = [*command[1:3], "--group", "race", "--decision", "decision", "--outcome", "status"]
+    refused = CliRunner().invoke(app, first)
+    assert refused.exit_code == 2
+    assert "4 problems" in refused.output
+
+
+def test_what_only_a_person_can_know_stays_open() -> None:
+    data = pd.DataFrame(
+        {"race": ["a", "b"] * 4, "decision": [1] * 8, "status": ["x", "y", "y", "x"] * 2}
+    )
+    message = message_of(data, **LOANS)
+    assert "positive={'outcome': <'x' or 'y'>}" in message
+    assert "with the first of each <choice>, was tried" in message
+    assert call_of(message, data).cells["a"].approved_positive == 2
+
+
+def test_a_problem_without_remedy_ends_the_list() -> None:
+    data = messy()
+    data["status"] = data.status.where(data.status.isna(), np.linspace(0, 1, len(data)).round(2))
+    message = message_of(data, **LOANS)
+    assert "The last of these has no remedy" in message
+    assert "is it a score or a probability? Cut it where it was cut" in message
+
+
+def test_a_password_is_not_printed(tmp_path: Path) -> None:
+    from equipoise.history.options import ReadOptions
+
+    call = ReadOptions("race", "decision", "status").call("postgresql://anna:secret@host/bank")
+    assert "secret" not in call
+    assert "anna:***@host" in call
+
+
+# -- what goes by the name of a column -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["default", "is_default", "Charge-Off", "bad", "delinquent_90"])
+@pytest.mark.parametrize(("bad", "good"), [(1, 0), ("yes", "no"), (True, False)])
+def test_one_may_mean_default(column: str, bad: object, good: object) -> None:
+    """A column called after what went wrong is never read silently as 1 = good."""
+    data = pd.DataFrame(
+        {"race": ["a", "b"] * 4, "decision": 1, column: [bad, good, good, good] * 2}
+    )
+    said = {"group": "race", "decision": "decision", "outcome": column}
+    message = message_of(data, **said)
+    cells = call_of(message, data).cells
+    assert sum(c.approved_positive for c in cells.values()) == 6
+    turned = eq.History.read(data, **said, positive={column: bad})  # a person may say otherwise
+    assert sum(c.approved_positive for c in turned.cells.values()) == 2
+
+
+def test_fewer_good_than_bad_outcomes_get_a_warning_with_the_remedy() -> None:
+    data = pd.DataFrame({"race": ["a", "b"] * 50, "decision": 1, "status": [1, 0, 0, 0, 1] * 20})
+    (note,) = (n for n in eq.History.read(data, **LOANS).notes if n.startswith("Warning"))
+    assert "in 'a', 'b' fewer approved people had the good outcome" in note
+    assert "positive={'outcome': '0'} (--positive outcome=0)" in note
+    turned = eq.History.read(data, **LOANS, positive={"outcome": "0"})
+    assert not any(n.startswith("Warning") for n in turned.notes)
+
+
+def test_positive_takes_columns_and_roles() -> None:
+    data = messy().dropna(subset="race").query("decision != 'Withdrawn' and status != 'Open'")
+    by_role = {"decision": "Approved", "outcome": "Paid"}
+    by_column = {"decision": "Approved", "status": "Paid"}
+    read = [eq.History.read(data, **LOANS, positive=said).cells for said in (by_role, by_column)]
+    assert read[0] == read[1]
+    plain = data.assign(decision=data.decision.eq("Approved") * 1)
+    turned = eq.History.read(plain, **LOANS, positive={"status": "Default"}).cells
+    assert turned["White"].approved_positive == read[0]["White"].approved_negative
+
+
+def test_a_missing_value_that_is_nowhere_is_refused() -> None:
+    data = messy().dropna(subset="race")
+    message = message_of(data, **LOANS, missing_values=["Withdrwn"])
+    assert "unknown value of 'missing_values' 'Withdrwn'. Did you mean 'Withdrawn'?" in message
+
+
+# -- people who are there more than once -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars lazy", "sqlite file", "ibis"])
+def test_repeated_people_are_found_in_the_engine(kind: str, tmp_path: Path) -> None:
+    table: Table = {
+        "id": [1, 2, 3, 4, 4],
+        "race": [*"abaaa"],
+        "approved": [1, 1, 0, 0, 0],
+    }
+    table["repaid"] = [1, 0, None, None, None]
+    source, said = offer(kind, table, tmp_path), {**COLUMNS, **options(kind), "id": "id"}
+    message = message_of(source, **said)
+    assert "1 people are there more than once (1 row too many)" in message
+    once = call_of(message, source)
+    assert once.cells.total == 4
+    assert once.summary is not None
+    assert once.summary.columns["id"] == "id"
+
+
+def test_rows_of_a_person_that_differ_are_refused() -> None:
+    data = pd.DataFrame({"id": [1, 1, 2], "race": ["a", "b", "b"], "decision": 1, "status": 1})
+    with pytest.raises(BadData, match="the rows of 1 people differ in race, decision, status"):
+        eq.History.read(data, **LOANS, id="id", repeated="count_once")
+    with pytest.raises(BadData, match="must name a person in every row; 1 row have none"):
+        eq.History.read(data.assign(id=[1, None, 2]), **LOANS, id="id")
+    with pytest.raises(InvalidInput, match=r"'repeated' .* belongs to 'id'"):
+        eq.History.read(data, **LOANS, repeated="count_once")
+
+
+@pytest.mark.parametrize("kind", ["csv", "pandas", "polars", "sqlite file"])
+def test_equal_rows_are_noted(kind: str, tmp_path: Path) -> None:
+    table: Table = {"id": [1, 2, 3, 3], "race": [*"abab"], "approved": [1] * 4, "repaid": [1] * 4}
+    table["race"][3] = table["race"][2]
+    source = offer(kind, table, tmp_path)
+    notes = eq.History.read(source, **COLUMNS, **options(kind)).notes
+    assert any(note.startswith("1 row equal another one in all columns.") for note in notes)
+
+
+def test_a_file_ten_times_over_gets_a_warning() -> None:
+    data = messy(400).dropna(subset="race").query("decision != 'Withdrawn'")
+    data = data.assign(race=data.race.str.strip() + data.id.mod(2).astype(str))
+    said: Any = {"positive": {"outcome": "Paid", "decision": "Approved"}, "unknown": "bounds"}
+    said |= {"negative": {"outcome": "Default"}, "missing_values": "Open"}
+    once = eq.History.read(data, **LOANS, **said)
+    assert not any("multiples" in note for note in once.notes)
+    often = eq.History.read(pd.concat([data] * 10), **LOANS, **said)
+    assert any("counts are multiples of 10." in note for note in often.notes)
+    said |= {"id": "id", "repeated": "count_once"}
+    assert eq.History.read(pd.concat([data] * 10), **LOANS, **said).cells == once.cells
