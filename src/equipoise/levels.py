@@ -53,9 +53,8 @@ class ErrorBudget:
     past_intervals
         Each one-sided bound of past data behind the reported intervals: all of them, too.
     evidence_fair, evidence_unfair
-        Evidence of labels, against the whole UNFAIR set and against the whole FAIR set.
-    evidence_cover
-        Evidence against one cover of the FAIR set: with more than two groups each rate has its own.
+        Evidence of labels, against the whole UNFAIR set and against the whole FAIR set. Several
+        covers of a set are averaged and divide nothing.
     label_interval
         The interval of one group's r from labels, at all times together.
 
@@ -73,7 +72,6 @@ class ErrorBudget:
     past_intervals: float
     evidence_fair: float = 0.0
     evidence_unfair: float = 0.0
-    evidence_cover: float = 0.0
     label_interval: float = 0.0
 
     @classmethod
@@ -119,7 +117,6 @@ class ErrorBudget:
             intervals * question.strictest / (2 * rates * groups),
             fair * evidence_fair,
             unfair * evidence_unfair,
-            unfair * evidence_unfair / (rates if groups > 2 else 1),
             labels * question.strictest / groups,
         )
 
