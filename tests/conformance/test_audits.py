@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.audits.base import Audit
+from equipoise.audits.base import Audit, Step
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName
 from equipoise.finding import Finding
 from equipoise.question import Costs, Ticket, Verdict, Want
@@ -190,6 +190,50 @@ def test_bad_answers_and_people_are_refused(case: Case) -> None:
         audit.tell(ticket, 7)
     with pytest.raises(InvalidInput):
         audit.tell(ticket, None)
+
+
+@cases
+@seeds
+def test_a_log_brings_another_audit_to_the_same_place(case: Case, seed: int) -> None:
+    """Requests and answers in any order; then both want the same of everybody who comes."""
+    audit, again = case.start(COSTS, seed=seed), case.start(COSTS, seed=seed)
+    rng, log = np.random.default_rng(seed), list[Step]()
+    waiting: list[tuple[Ticket, Person]] = []
+    arrivals = people(case, seed, 400)
+    for person in arrivals[:120]:
+        ticket = audit.ask(person.group, person.decision)
+        log.append(Step("asked", ticket))
+        if ticket.want is not Want.NOTHING:
+            waiting.append((ticket, person))
+        while waiting and rng.random() < 0.6:
+            told, who = waiting.pop(int(rng.integers(len(waiting))))
+            answer(audit, told, who)
+            outcome = who.outcome if told.want is Want.LABEL else None
+            log.append(Step("told", told, outcome, who.features))
+    again.restore(log)
+    assert (again.cost, again.reserved, again.labels, again.features, again.pending) == (
+        *(audit.cost, audit.reserved, audit.labels, audit.features),
+        audit.pending,
+    )
+    for person in arrivals[120:]:
+        tickets = [each.ask(person.group, person.decision) for each in (audit, again)]
+        assert tickets[0] == tickets[1]
+        for each in (audit, again):
+            answer(each, tickets[0], person)
+    assert audit.conclude() == again.conclude()
+
+
+@cases
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), 99.0])
+def test_a_withdrawal_costs_at_most_what_is_held(case: Case, cost: float) -> None:
+    audit = case.start(COSTS)
+    ticket, _ = first_request(audit, people(case, 0))
+    before = audit.cost, audit.reserved
+    with pytest.raises(InvalidInput, match="'cost'"):
+        audit.withdraw(ticket, cost=cost)
+    assert (audit.cost, audit.reserved) == before
+    audit.withdraw(ticket, cost=ticket.hold)
+    assert audit.cost == pytest.approx(sum(before))
 
 
 @cases

@@ -131,14 +131,11 @@ class Audit(ABC):
     looks_at_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
     correctable: bool = False
-    """Whether :meth:`correct` changes an answer in place; else a new audit replays the log."""
-
+    """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
     closes_for_good: bool = False
     """Whether a group whose dearest request the budget could not hold once is never asked again."""
-
     assist: Assist | None = None
-    """How the audit looks before it asks; None if it does not."""
-
+    """How scores decide whom to ask; None if they do not."""
     takes_unknown: ClassVar[bool] = False
     """Whether outcomes of approved people may be unknown."""
 
@@ -361,7 +358,7 @@ class Audit(ABC):
 
     @property
     def features(self) -> int:
-        """Feature vectors requested of denied people, or looks at them, labels aside."""
+        """Denied people whose features or scores alone were wanted."""
         return sum(s.features for s in self._spending.values())
 
     @property
@@ -465,21 +462,18 @@ class Audit(ABC):
 
     def _extra(self, ticket: Ticket) -> float:
         """Return what a failure of this person costs beyond the label price."""
-        return (
-            0.0
-            if ticket.score_record is None
-            else ticket.score_record.price - self.costs.of(ticket.group).label
-        )
+        record = ticket.score_record
+        return 0.0 if record is None else record.price - self.costs.of(ticket.group).label
 
     def _worst_cost(
-        self, group: str, decision: int, want: Want, score_record: ScoreRecord | None = None
+        self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
     ) -> float:
         if decision == 1 or want is Want.NOTHING:
             return 0.0
         costs = self.costs.of(group)
         if want is not Want.LABEL:
             return costs.feature
-        return costs.worst if score_record is None else costs.feature + score_record.price
+        return costs.worst if record is None else costs.feature + record.price
 
     def _score_record(
         self,
@@ -494,7 +488,7 @@ class Audit(ABC):
         return None
 
     def _give_up_if_broke(self) -> None:
-        if self.budget is not None and not self._open and self._least_hold() > self.available:
+        if not self._open and self.is_broke:
             self._finding = self._conclude(self._why_broke())
 
     def _why_broke(self) -> str:

@@ -16,7 +16,6 @@ The people counted must be a fair sample: approved and denied as they come. That
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -103,27 +102,21 @@ class TauAudit(Audit):
         self._rows = history.rows_until(
             self.tau, question, outcomes=self._outcomes, within_group=self.within_group
         )
-        self._streams = self._start_streams()
+        # RS-Audit's groups have a stream each, in the Baseline everybody is of one.
+        blocks = [[a] for a in self.cells] if self.within_group else [list(self.cells)]
+        self._streams: dict[str, Online] = {}
+        for block in blocks:
+            goals = [goal for goal in self._goals if goal[1] in block]
+            phases = [goals] if reuse_labels and goals else [[goal] for goal in goals]
+            self._streams |= dict.fromkeys(block, Online(self.tau, phases))
         self._approvals = ApprovalShares(history)
         self._finding = self._finding_before_start()
-
-    @abstractmethod
-    def _start_streams(self) -> dict[str, Online]:
-        """Return the stream that a person of each group belongs to."""
-
-    def _phases(self, goals: list[Goal]) -> list[list[Goal]]:
-        if self.reuse_labels:
-            return [goals] if goals else []
-        return [[goal] for goal in goals]
 
     # -- what the protocol asks ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
         del decision  # approved or not: leaving out either kind would bias the count
-        if self._streams[group].done:
-            return Want.NOTHING
-        broke = self.budget is not None and self._least_hold() > self.available
-        return Want.NOTHING if broke else Want.LABEL
+        return Want.NOTHING if self._streams[group].done or self.is_broke else Want.LABEL
 
     def _least_hold(self) -> float:
         # Nobody may be left out for being expensive, so the dearest person must be affordable.
@@ -253,9 +246,6 @@ class BaselineAudit(TauAudit):
     name: ClassVar[str] = "baseline"
     within_group: ClassVar[bool] = False
 
-    def _start_streams(self) -> dict[str, Online]:
-        return dict.fromkeys(self.cells, Online(self.tau, self._phases(self._goals)))
-
 
 class RSAudit(TauAudit):
     """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
@@ -277,12 +267,6 @@ class RSAudit(TauAudit):
 
     name: ClassVar[str] = "rs"
     within_group: ClassVar[bool] = True
-
-    def _start_streams(self) -> dict[str, Online]:
-        return {
-            group: Online(self.tau, self._phases([g for g in self._goals if g[1] == group]))
-            for group in self.cells
-        }
 
 
 class Online:
@@ -463,33 +447,28 @@ def rows_missing(
     Of the goals that the same rows serve (a group's own, or all) the scarcest is named: rows
     enough for it are enough for the others.
     """
-    scarcest: dict[str, tuple[float, Goal]] = {}
-    for outcome, group in goals:
-        cells = history.cells[group]
-        found = cells.approved_positive if outcome else cells.approved_negative
-        block = group if within_group else ""
-        if (found == 0 or (found < tau and not history.exact)) and (
-            block not in scarcest or found < scarcest[block][0]
-        ):
-            scarcest[block] = found, (outcome, group)
-    ranked = list(scarcest.values())
-    if len(ranked) > MOST_NAMED:
-        ranked.sort(key=lambda one: one[0])
-    lines = [_rows_missing(history, *one, tau, within_group) for one in ranked[:MOST_NAMED]]
-    if len(ranked) > MOST_NAMED:
-        lines.append(f"and likewise of {len(ranked) - MOST_NAMED} more groups that lack less")
+    counts = {
+        (y, a): history.cells[a].approved_positive if y else history.cells[a].approved_negative
+        for y, a in goals
+    }
+    scarcest: dict[str, Goal] = {}
+    for goal, found in sorted(counts.items(), key=lambda one: one[1]):
+        if found == 0 or (found < tau and not history.exact):
+            scarcest.setdefault(goal[1] if within_group else "", goal)
+    lines = []
+    for outcome, group in list(scarcest.values())[:MOST_NAMED]:
+        found = counts[outcome, group]
+        who = f"people of group {group!r} who were approved and had outcome {outcome}"
+        if found == 0:
+            lines.append(f"{who}: none were found, and {tau:,} are needed")
+            continue
+        read = history.cells[group].total if within_group else history.cells.total
+        more = f"about {read * (tau / found - 1.0):,.0f} more past rows of "
+        kind = f"group {group!r}" if within_group else "any group"
+        lines.append(f"{more}{kind}: {found:,.0f} {who}, and {tau:,} are needed")
+    if len(scarcest) > MOST_NAMED:
+        lines.append(f"and likewise of {len(scarcest) - MOST_NAMED} more groups that lack less")
     return tuple(lines)
-
-
-def _rows_missing(history: Past, found: float, goal: Goal, tau: int, within_group: bool) -> str:
-    outcome, group = goal
-    who = f"people of group {group!r} who were approved and had outcome {outcome}"
-    if found == 0:
-        return f"{who}: none were found, and {tau:,} are needed"
-    read = history.cells[group].total if within_group else history.cells.total
-    kind = f"of group {group!r}" if within_group else "of any group"
-    more = read * (tau / found - 1.0)
-    return f"about {more:,.0f} more past rows {kind}: {found:,.0f} {who}, and {tau:,} are needed"
 
 
 def checked_tau(tau: object) -> int:
