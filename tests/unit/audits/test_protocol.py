@@ -8,6 +8,7 @@ import pytest
 import equipoise as eq
 from equipoise.audits.base import Audit
 from equipoise.audits.exp import ExpAudit
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Verdict, Want
@@ -75,7 +76,7 @@ def test_groups_of_several_columns_are_tuples_and_numbers_are_names() -> None:
     with pytest.raises(BadData, match="the group is missing"):
         audit.ask((None, "f"), 0)
     counts = eq.History.from_cells(
-        eq.Cells({"1": eq.GroupCells(30, 10, 60), "2": eq.GroupCells(10, 10, 80)})
+        Cells({"1": GroupCells(30, 10, 60), "2": GroupCells(10, 10, 80)})
     )
     assert eq.AdaptiveAudit(counts, OPEN, Costs()).ask(1, "denied").group == "1"
 
