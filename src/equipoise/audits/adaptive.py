@@ -171,7 +171,12 @@ class AdaptiveAudit(Audit):
         That audit went on asking, so none of the answers before its last request decided: until
         then the evidence is looked at where a plan or a doubt is due, and after every answer later.
         """
-        last = max((i for i, step in enumerate(log) if step.kind == "asked"), default=-1) + 1
+        requests = (
+            i
+            for i, step in enumerate(log)
+            if step.kind == "asked" and step.ticket.want is not Want.NOTHING
+        )
+        last = max(requests, default=-1) + 1
         self._looks_later = True
         try:
             super().restore(log[:last])
