@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,10 +12,11 @@ from bench.measure import table
 from rich.table import Table
 
 import equipoise as eq
+from equipoise.bounds import rs_expectation
+from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.mixture import MixtureModel
 from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
 from equipoise.mixture.weights import map_error_bound
-from equipoise.planning.exp_forecast import exp_expectation
 from equipoise.worlds import CellWorld, MixtureWorld
 from study import _resumed
 from study._resumed import Run, mean
@@ -82,7 +85,7 @@ def cheapest_way(world: MixtureWorld, model: MixtureModel) -> float:
             group: choose_branch(fits[group], coarse[group], constants, weights=weights)
             for group in fits
         }  # labels, where there is no way
-        return exp_expectation(cells, QUESTION, COSTS, ways).cost
+        return expected_cost(cells, constants, ways)
 
     def separated(group: str) -> bool:
         zero, one = coarse[group]
@@ -97,5 +100,20 @@ def cheapest_way(world: MixtureWorld, model: MixtureModel) -> float:
 @cache
 def by_labels(world: MixtureWorld) -> float:
     """Return the expected cost of the coarse look and then labels."""
+    constants = ExpConstants(EPSILON, DELTA / 2.0, len(world.cells))
     nothing = dict.fromkeys(world.mixtures, Branch("fallback", ""))
-    return exp_expectation(CellWorld(world.cells, world.r), QUESTION, COSTS, nothing).cost
+    return expected_cost(CellWorld(world.cells, world.r), constants, nothing)
+
+
+def expected_cost(world: CellWorld, constants: ExpConstants, ways: Mapping[str, Branch]) -> float:
+    """Return the mean cost of coarse labels and then features, or RS-Audit at half the level."""
+    by_labels = any(way.way == "fallback" for way in ways.values())
+    total, q = 0.0, shares_of_outcomes(world)
+    for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, COSTS), strict=True)):
+        total += constants.coarse_tau * float((1.0 / q[:, a]).sum()) * price.cost
+        if not by_labels:
+            features = ways[group].features * price.labels / float(q[:, a].sum())
+            total += features * COSTS.of(group).feature
+    if by_labels:
+        total += rs_expectation(world, replace(QUESTION, delta=DELTA / 2.0), COSTS).cost
+    return total

@@ -2,8 +2,8 @@
 
 Worlds of the bank's sources in their fixed order, real and random, of two and of four groups;
 those with C* between 20 and 150 are taken, so that the study ends. Each has a finite past, drawn
-once. The plan is told what the denied would have done (``denied_rate``) and rehearses as many
-audits as it does by itself; then audits are run, person by person, in the world itself, and their
+once. The plan is told what the denied would have done (``denied_rate``) and makes trial runs; then
+audits are run, person by person, in the world itself, and their
 costs compared with the planned range from the 10% to the 90% quantile.
 
 Every world is kept in a file as soon as it is done: a study that was cut short goes on from there.
@@ -33,6 +33,7 @@ KEPT = CACHE.parent / "study" / "plan.json"
 COSTS = eq.Costs()
 TOLERANCES = ((0.05, 0.1), (0.1, 0.1), (0.1, 0.05))
 FEWEST, MOST = 20.0, 150.0
+RUNS = 40  # trial runs of a case
 PEOPLE = {2: 40_000, 4: 80_000}  # of the past
 
 Row = dict[str, object]
@@ -83,7 +84,7 @@ def _cases(groups: int, number: int) -> Iterator[tuple[int, str, CellWorld, eq.Q
 
 def _measure(name: str, world: CellWorld, question: eq.Question, runs: int, seed: int) -> Row:
     past = world.past(PEOPLE[len(world.groups)], seed)
-    made = eq.plan(past, question, COSTS, denied_rate=world.r)
+    made = eq.plan(past, question, COSTS, denied_rate=world.r, trial_runs=RUNS)
     row: Row = {
         "world": name,
         "groups": len(world.groups),
@@ -94,8 +95,8 @@ def _measure(name: str, world: CellWorld, question: eq.Question, runs: int, seed
     }
     if made.cases:
         (seen,) = made.cases
-        low, middle, high = (cost.value for cost in seen.cost.values())
-        row |= {"low": low, "middle": middle, "high": high, "audits": seen.audits}
+        low, middle, high = seen.cost.values()
+        row |= {"low": low, "middle": middle, "high": high, "audits": seen.trial_runs}
     row["costs"] = [_cost(world, past, question, seed=1000 * (seed + 1) + i) for i in range(runs)]
     return row
 
@@ -135,7 +136,7 @@ def _write(options: argparse.Namespace, rows: Sequence[Row]) -> None:
         "",
         "A plan says what 80% of audits cost if the denied are as assumed. Here the assumption is "
         "true: the plan knows what the denied would have done, and nothing else. Its range, from "
-        "the 10% to the 90% quantile of its rehearsals, should hold the cost of about eight audits "
+        "the 10% to the 90% quantile of its trial runs, should hold the cost of about eight audits "
         "in ten. Worlds are real and random ones, taken by a rule (`study/plan.py`), with a past "
         f"of {PEOPLE[2]:,} people in two groups or {PEOPLE[4]:,} in four; ± is the standard error "
         "over worlds.",

@@ -12,13 +12,11 @@ import equipoise as eq
 from equipoise.cli import demo
 from equipoise.simulation import run
 from tests.acceptance.shell import equipoise
-from tests.profiles import quick
 
 
 @pytest.fixture(autouse=True, scope="module")
 def lived_through_once() -> Iterator[None]:
-    with patch.object(demo, "REHEARSALS", quick(1, full=demo.REHEARSALS)):
-        story = demo._live_through(lambda share: None)
+    story = demo._live_through(lambda share: None)
     with patch.object(demo, "_live_through", lambda advance: story):
         yield
 

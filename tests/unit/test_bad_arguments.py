@@ -49,7 +49,7 @@ def audit() -> Audit:
             lambda: any_.plan(PAST, ASKED, COSTS, denied_rate={"A": "few"}),
             "\"denied_rate['A']\" must be a number",
         ),
-        (lambda: any_.plan(PAST, ASKED, COSTS, audits="many"), "'audits' must be a whole number"),
+        (lambda: any_.plan(PAST, ASKED, COSTS, trial_runs="m"), "'trial_runs' must be a whole"),
         (lambda: any_.plan(PAST, ASKED, COSTS, n_jobs="all"), "'n_jobs' must be"),
         (
             lambda: any_.plan(PAST, ASKED, COSTS, arrivals_per_day="50"),

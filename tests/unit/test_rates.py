@@ -78,9 +78,9 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
 
 def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path) -> None:
     question, costs = eq.Question(metric, gamma=0.1, epsilon=0.2, delta=0.1), eq.Costs(5, 100)
-    made = eq.plan(UNFAIR.past(), question, costs, audits=4)
-    assert [row.audit for row in made.rows] == ["adaptive"]
-    assert made.rows[0].possible
+    made = eq.plan(UNFAIR.past(), question, costs, trial_runs=4)
+    assert (made.recommended, made.others) == ("adaptive", ())
+    assert all(seen.is_decidable for seen in made.cases)
     live = eq.LiveAudit.create(
         str(tmp_path / "ledger.db"), "base", UNFAIR.past(50_000, 0), question, costs
     )

@@ -34,7 +34,7 @@ def results() -> dict[str, Shown]:
     return {
         "Finding": eq.run(eq.AdaptiveAudit(history, QUESTION, eq.Costs()), WORLD),
         "Check": eq.check(history, QUESTION),
-        "Plan": eq.plan(history, QUESTION, eq.Costs(), denied_rate=WORLD.r, audits=2),
+        "Plan": eq.plan(history, QUESTION, eq.Costs(), denied_rate=WORLD.r, trial_runs=2),
         "Simulation": eq.simulate("rs", WORLD, QUESTION, eq.Costs(), repeats=20, tau=30),
         "Status": live.status(),
         "History": history,

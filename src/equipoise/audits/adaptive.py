@@ -13,7 +13,7 @@ from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step
 from equipoise.audits.standing import Standing
-from equipoise.cells import GroupCells
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.null_cells import WrongAnswers
@@ -24,7 +24,7 @@ from equipoise.history.past import Past
 from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
-__all__ = ["AdaptiveAudit"]
+__all__ = ["AdaptiveAudit", "groups_in_order", "wrong_answers"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -77,7 +77,7 @@ class AdaptiveAudit(Audit):
         self._budget = ErrorBudget.of_audit(
             question, len(history.cells), exact=history.exact, past_share=free_share
         )
-        self._groups = tuple(sorted(history.cells, key=lambda g: _past_counts(history.cells[g])))
+        self._groups = groups_in_order(history.cells)
         self._index = {group: i for i, group in enumerate(self._groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self._concluded: str | None = None
@@ -416,28 +416,10 @@ class AdaptiveAudit(Audit):
     # -- statistics -----------------------------------------------------------------------------
 
     def _start(self) -> Evidence:
-        question, budget = self.question, self._budget
         per_group = [self.costs.of(group) for group in self._groups]
         cells = [self.cells[group] for group in self._groups]
-        one_pair = bands_from_past(self.history, question.metric, budget.past_fair)
-        against_unfair, against_fair = (
-            tuple(tuple(by_group[g] for g in self._groups) for by_group in bands.values())
-            for bands in (one_pair, self._bands)
-        )
-        wrong = WrongAnswers(
-            against_unfair,
-            against_fair,
-            gamma=question.gamma,
-            epsilon=question.epsilon,
-            level_fair=budget.evidence_fair,
-            level_unfair=budget.evidence_unfair,
-            compare=question.comparison,
-            precision=tuple(
-                c.like_known.approved_positive / max(c.like_known.approved, 1e-300) for c in cells
-            ),
-        )
         return Evidence(
-            wrong,
+            wrong_answers(self.history, self.question, self._budget, self._groups),
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._standing.is_reachable(group) for group in self._groups]),
@@ -473,6 +455,35 @@ class AdaptiveAudit(Audit):
         return Standing(
             *(self.history, self.question, self._budget, self._bands, self._groups, self._weighed)
         )
+
+
+def groups_in_order(cells: Cells) -> tuple[str, ...]:
+    """Return the groups in the order that evidence knows them by: that of their past counts."""
+    return tuple(sorted(cells, key=lambda group: _past_counts(cells[group])))
+
+
+def wrong_answers(
+    history: Past, question: Question, budget: ErrorBudget, groups: Sequence[str]
+) -> WrongAnswers:
+    """Return the wrong answers that an audit on this past has to refute, groups in this order."""
+    against_unfair, against_fair = (
+        tuple(
+            tuple(by_group[group] for group in groups)
+            for by_group in bands_from_past(history, question.metric, level).values()
+        )
+        for level in (budget.past_fair, budget.past_intervals)
+    )
+    known = [history.cells[group].like_known for group in groups]
+    return WrongAnswers(
+        against_unfair,
+        against_fair,
+        gamma=question.gamma,
+        epsilon=question.epsilon,
+        level_fair=budget.evidence_fair,
+        level_unfair=budget.evidence_unfair,
+        compare=question.comparison,
+        precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
+    )
 
 
 def _past_counts(counts: GroupCells) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
-"""Every audit in one table: its class, its forecast, and the fast way to draw its runs.
+"""Every audit in one table: its class, and the fast way to draw its runs.
 
 The table names things by dotted references that are resolved when they are used, so that layers
-above the audits (planning, simulation) can be named here without being imported. Whatever lists
+above the audits (simulation) can be named here without being imported. Whatever lists
 audits reads this table: the public names, simulations, plans, ledgers and the command line.
 """
 
@@ -21,37 +21,28 @@ __all__ = ["AUDITS", "Entry", "audit_class", "check_options", "options_of", "res
 
 
 class Entry(NamedTuple):
-    """An audit: its class, and functions that foretell its cost and draw its runs at once.
+    """An audit: its class, and a function that draws its runs at once.
 
-    ``forecast`` takes history, question, costs and a progress and returns a
-    :class:`~equipoise.planning.Forecast`, or None if the audit cannot answer the metric. ``draws``
-    takes a simulation's setting and returns all its runs, or None where it does not cover the
-    setting; left out, every run is made label by label.
+    ``draws`` takes a simulation's setting and returns all its runs, or None where it does not cover
+    the setting; left out, every run is made label by label.
     """
 
     audit: str
-    forecast: str | None = None
     draws: str | None = None
 
 
 AUDITS: dict[str, Entry] = {
-    "adaptive": Entry(
-        audit="equipoise.audits.adaptive:AdaptiveAudit",
-        forecast="equipoise.planning.adaptive_forecast:forecast_adaptive",
-    ),
+    "adaptive": Entry(audit="equipoise.audits.adaptive:AdaptiveAudit"),
     "baseline": Entry(
         audit="equipoise.audits.tau_audits:BaselineAudit",
-        forecast="equipoise.planning.tau_audit_forecast:forecast_baseline",
         draws="equipoise.simulation.tau_audit_draws:draw",
     ),
     "exp": Entry(
         audit="equipoise.audits.exp:ExpAudit",
-        forecast="equipoise.planning.exp_forecast:forecast_exp",
         draws="equipoise.simulation.exp_draws:draw",
     ),
     "rs": Entry(
         audit="equipoise.audits.tau_audits:RSAudit",
-        forecast="equipoise.planning.tau_audit_forecast:forecast_rs",
         draws="equipoise.simulation.tau_audit_draws:draw",
     ),
 }

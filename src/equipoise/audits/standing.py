@@ -143,7 +143,7 @@ class Standing:
         if (self.evidence.told[reachable] < TOO_FEW).any():
             lines.append(
                 f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
-                "plan rehearses what such audits need"
+                "plan forecasts what such audits need"
             )
         elif np.isfinite(to_go).all():
             wanted = [

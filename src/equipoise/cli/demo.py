@@ -31,7 +31,7 @@ COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)
 SHARP = Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
 FOUR_FIFTHS = Question("demographic_parity", gamma=0.2, delta=0.05, compare="ratio")
 PRICES = Costs(feature=0.0, label=1.0)
-RS_RUNS, ADAPTIVE_RUNS, REHEARSALS = 200, 6, 4
+RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
 
 @app.command()
@@ -80,13 +80,8 @@ def _live_through(progress: Progress) -> Story:
     history, world = lender.history(), lender.world
     people = int(history.cells.total)
     rs = RSAudit(history, SHARP, PRICES)
-    made = plan(
-        history,
-        SHARP,
-        PRICES,
-        audits=REHEARSALS,
-        progress=lambda share: progress(0.6 * share),
-    )
+    made = plan(history, SHARP, PRICES)
+    progress(0.2)
     here = run(AdaptiveAudit(history, SHARP, PRICES), world, 0)
     progress(0.7)
     runs = simulate(

@@ -1,10 +1,8 @@
-"""``equipoise plan``: what each audit would cost on these past decisions."""
+"""``equipoise plan``: what an audit would cost on these past decisions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from equipoise.planning import Affordable, Plan, Rehearsal, ScoreSavings, Variation
+    from equipoise.planning import Affordable, Plan, ScoreSavings
 
-__all__ = ["app", "cases_table", "forecasts_table", "show_plan"]
+__all__ = ["app", "cases_table", "show_plan"]
 
 app = typer.Typer(add_completion=False)
 
@@ -48,10 +46,12 @@ def plan(
         float | None, typer.Option(help="People who arrive per day, to give calendar times.")
     ] = None,
     delay: Annotated[float, typer.Option(help="Days until an outcome is known.")] = 0.0,
-    audits: Annotated[
+    trial_runs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Audits to rehearse per case: more for sharper figures, fewer for speed."
+            min=1,
+            help="Run the audit itself so many times in every case, for sharper figures; how long "
+            "that takes is said first.",
         ),
     ] = None,
     score: Annotated[
@@ -64,60 +64,41 @@ def plan(
     people_per_label: Annotated[
         float, typer.Option(help="With --score: at most so many people are looked at per label.")
     ] = 8.0,
-    what_if: Annotated[
-        bool,
-        typer.Option(
-            "--what-if", help="Also show how the cost moves with gamma, epsilon and delta."
-        ),
-    ] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw --what-if: a file that ends in .svg or .png."),
-    ] = None,
     json: Json = False,
 ) -> None:
-    """Say what each audit would cost, and which one to run.
-
-    Audits are rehearsed on all processors: for four groups about 100 seconds of computing.
+    """Say what an audit would cost, in seconds, and which one to run.
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
     history = read(score=score)
     from equipoise.assist import Assist
-    from equipoise.cli.plan_picture import draw_plan, require_drawable
     from equipoise.planning import plan as make_plan
-    from equipoise.planning import what_if as vary
+    from equipoise.planning.trials import say_how_long
 
-    if picture is not None:
-        require_drawable(picture)
-    with bar("rehearsing audits") as progress:
+    rates = _rates(denied_rate)
+    if trial_runs is not None:
+        typer.echo(say_how_long(history, question, costs, trial_runs, rates), err=True)
+    with bar("trial runs") as progress:
         made = make_plan(
             history,
             question,
             costs,
-            denied_rate=_rates(denied_rate),
+            denied_rate=rates,
             budget=budget,
             arrivals_per_day=arrivals,
             delay_days=delay,
-            audits=audits,
+            trial_runs=trial_runs,
             assist=None if score is None else Assist(people_per_label=people_per_label),
             n_jobs=-1,
             progress=progress,
         )
-    variations: tuple[Variation, ...] = ()
-    if what_if or picture is not None:
-        with bar("varying the question") as progress:
-            variations = vary(history, question, costs, n_jobs=-1, progress=progress)
-    if picture is not None:
-        draw_plan(made, variations, picture)
     if json:
-        extra = {"what_if": [one.to_dict() for one in variations]} if variations else {}
-        print_json({**made.to_dict(), **extra})
+        print_json(made)
     else:
-        show_plan(console(), made, variations)
+        show_plan(console(), made)
 
 
-def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> None:
+def show_plan(to: Console, made: Plan) -> None:
     """Print the advice, what the past data say, what the audit costs case by case, the rest."""
     from rich.text import Text
 
@@ -131,92 +112,66 @@ def show_plan(to: Console, made: Plan, variations: Sequence[Variation] = ()) -> 
         Text.assemble(
             "for free: ",
             (free.verdict.value, f"bold {colour_of(free.verdict)}"),
-            f", a gap between {free.lower:.3f} and {free.upper:.3f}",
+            f", the gap is between {free.lower:.3f} and {free.upper:.3f}",
         )
     )
     if made.cases:
         to.print(cases_table(made))
+    for seen in made.cases:
+        if not seen.is_decidable:
+            to.print(Text(f"{seen.scenario.short}: {seen.missing}", style="yellow"))
     if made.affordable is not None:
         to.print(_budget_table(made.affordable))
     if made.score_savings is not None:
         _show_score_savings(to, made.score_savings)
-    if variations:
-        to.print(_variations_table(variations))
-    to.print(forecasts_table(made))
-    for row in made.rows:
-        for line in row.missing:
-            to.print(Text(f"{row.audit} cannot run: {line}", style="yellow"))
+    for other in made.others:
+        why = f"cannot run: {other.missing[0].partition(':')[0]}" if other.missing else "can run"
+        to.print(Text(f"{other.audit}: about {_cost(other.price.cost)} on average; {why}"))
     for note in made.notes:
         to.print(Text(f"note: {note}", style="yellow"))
-    if made.cases and not variations:
-        to.print("how the cost moves with the question: add --what-if, or --picture FILE.svg")
 
 
 def cases_table(made: Plan) -> Table:
     """Show what the adaptive audit costs in each case."""
     from equipoise.cli.tables import new_table, number
-    from equipoise.planning.rehearsal import CAP
 
-    timed = made.arrivals_per_day is not None
+    timed, tried = made.arrivals_per_day is not None, made.cases[0].trial_runs > 0
+    last = "days" if timed else "people"
     table = new_table(
-        "the denied succeed",
-        "expect",
-        "cost: 10%",
-        "50%",
-        "90%",
-        "labels",
-        "days" if timed else "people",
+        *("the denied succeed", "expect", "cost: 10%", "50%", "90%"),
+        *(("verdict", last) if tried else ("labels", last)),
     )
     for column in table.columns[1:]:
         column.no_wrap = True
     for seen in made.cases:
         days = made.days(seen)
+        people = number(seen.people) if days is None else f"{days:,.0f}"
+        counts = (
+            number(sum(seen.labels.values())) if seen.decides is None else f"{seen.decides:.0%}"
+        )
         table.add_row(
             seen.scenario.short,
             "either" if " or " in seen.scenario.expect else seen.scenario.expect,
-            *(_cost(cost.value) for cost in seen.cost.values()),
-            number(sum(seen.labels.values())),
-            number(seen.people) if days is None else f"{days:,.0f}",
+            *(_cost(cost) for cost in seen.cost.values()),
+            counts if tried or seen.is_decidable else "–",
+            people if seen.is_decidable else "–",
         )
-    dear = max((seen.cost["0.9"] for seen in made.cases), key=lambda q: q.value or math.inf)
-    ends = f"{_cost(dear.low)} and {_cost(dear.high)}"
-    if not made.cases[0].audits:
-        table.caption = "adaptive audit, estimated: see the note below"
-        table.caption_justify = "left"
-        return table
+    how = f"{made.cases[0].trial_runs} trial runs a case" if tried else "forecast"
     table.caption = (
-        f"adaptive audit, {made.cases[0].audits} rehearsals a case on your past data. as often: as "
-        "the approved of their group; below, above: the gap beside the grey zone, where audits are "
-        "dearest. 10%, 50%, 90%: so many audits cost at most that. labels and "
-        f"{'days' if timed else 'people who must arrive'}: the median's. Luck of so few: the "
-        f"largest 90% figure lies between {ends}. no end: not within {CAP:,} labels."
+        f"adaptive audit, {how}, with your past as it is. as often: as the approved of their "
+        "group; below, above: the gap beside the grey zone, where audits are most expensive. 10%, "
+        f"50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
+        f"{'days' if timed else 'people who must arrive'}: the median's."
+        + (" verdict: so many runs ended with one." if tried else "")
     )
     table.caption_justify = "left"
     return table
 
 
-def forecasts_table(made: Plan) -> Table:
-    """Show what each audit would ask for and cost, in a line."""
-    from equipoise.cli.tables import new_table, number
+def _cost(value: float | None) -> str:
+    from equipoise.cli.tables import number
 
-    table = new_table("audit", "labels", "cost", "range of cost", "can run")
-    for row in made.rows:
-        table.add_row(
-            row.audit,
-            number(row.guess.labels),
-            number(row.guess.cost),
-            f"{number(row.least.cost)} to {number(row.most.cost)}",
-            "yes" if row.possible else "no",
-        )
-    others = "others: the denied are like the approved, and whatever they are"
-    table.caption = (
-        f"adaptive: the 40% case, and from the cheapest to the dearest; {others}"
-        if made.cases
-        else "nothing was rehearsed: the past data decide, or no audit can run. cost: if the "
-        "denied are like the approved; range: whatever they are"
-    )
-    table.caption_justify = "left"
-    return table
+    return "–" if value is None else number(value)
 
 
 def _show_score_savings(to: Console, seen: ScoreSavings) -> None:
@@ -231,44 +186,20 @@ def _budget_table(bought: Affordable) -> Table:
     from equipoise.cli.tables import new_table, number
 
     first = f"budget {number(bought.budget)}; the denied succeed"
-    table = new_table(first, "verdict", "else gap in")
+    table = new_table(first, "verdict", "else the gap is in")
     for case in bought.cases:
-        table.add_row(
-            case.scenario.short, f"{case.decides:.0%}", f"[{case.lower:.3f}, {case.upper:.3f}]"
-        )
+        known = "" if case.lower is None else f"[{case.lower:.3f}, {case.upper:.3f}]"
+        table.add_row(case.scenario.short, f"{case.decides:.0%}", known)
     buys = (
         "no epsilon that was tried"
         if bought.epsilon is None
         else f"epsilon (the width of the grey zone) = {bought.epsilon:.3g} or wider"
     )
-    table.caption = f"{bought.audits} audits a case; in the 40% case half end within it at {buys}"
-    table.caption_justify = "left"
-    return table
-
-
-def _variations_table(variations: Sequence[Variation]) -> Table:
-    from equipoise.cli.tables import new_table
-
-    table = new_table("adaptive audit, 40% case, if", "cost: 10%", "50%", "90%")
-    for one in variations:
-        costs = ("past data decide", "", "") if one.seen is None else _costs(one.seen)
-        table.add_row(f"{one.name} = {one.value:g}", *costs)
     table.caption = (
-        "gamma: the gap that is tolerated; epsilon: the width of the grey zone above it; delta: "
-        "the probability of a wrong answer"
+        f"verdict: so many audits end with one within the budget; in the 40% case half do at {buys}"
     )
     table.caption_justify = "left"
     return table
-
-
-def _costs(seen: Rehearsal) -> tuple[str, ...]:
-    return tuple(_cost(cost.value) for cost in seen.cost.values())
-
-
-def _cost(value: float | None) -> str:
-    from equipoise.cli.tables import number
-
-    return "no end" if value is None else number(value)
 
 
 def _rates(given: Sequence[str] | None) -> dict[str, float]:

@@ -70,8 +70,8 @@ def allocate(
         The verdict pursued so far, None at first.
     """
     k = len(costs)
-    to_fair, fair_speed = _refute_all(unfair, costs)
-    to_unfair, unfair_speed = max((_refute_all(cover, costs) for cover in fair), key=lambda x: x[1])
+    to_fair, fair_speed = refute_all(unfair, costs)
+    to_unfair, unfair_speed = max((refute_all(cover, costs) for cover in fair), key=lambda x: x[1])
     bias = 1.0 if was_fair is None else (STICKY if was_fair else 1.0 / STICKY)
     pursues_fair = fair_speed * bias >= unfair_speed
     budget = to_fair if pursues_fair else to_unfair
@@ -98,7 +98,7 @@ def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Arra
     return np.where(sized, np.minimum(mean, label), label)
 
 
-def _refute_all(cells: Outlook, costs: Array) -> tuple[Array, float]:
+def refute_all(cells: Outlook, costs: Array) -> tuple[Array, float]:
     """Maximise the slowest cell's speed over budget shares: concave, by soft-min ascent."""
     k = len(costs)
     budget = np.full(k, 1.0 / k)

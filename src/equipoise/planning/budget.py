@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.display import Progress, silent
-from equipoise.errors import InvalidInput, require_non_negative
 from equipoise.history.past import Past
-from equipoise.planning.adaptive_forecast import usual_case
-from equipoise.planning.rehearsal import rehearse
-from equipoise.planning.scenarios import Scenario
+from equipoise.planning.cases import Scenario, usual_case
+from equipoise.planning.forecasts import LEVELS, Forecast, forecast
 from equipoise.question import Costs, Question, Verdict
-from equipoise.simulation.loop import run
-from equipoise.worlds import CellWorld
+from equipoise.simulation import run
+from equipoise.worlds.cells import CellWorld
 
 __all__ = ["Affordable", "Afforded", "what_a_budget_buys"]
 
-RUNS = 12  # audits under the budget, per case
 STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons that are tried
 
 
 @dataclass(frozen=True)
 class Afforded(JsonValue):
-    """What a budget buys in one case: the share of audits with a verdict, the gap without one."""
+    """What a budget buys in one case.
+
+    ``decides`` is the share of audits with a verdict; ``lower`` and ``upper`` are the median ends
+    of the gap's interval among the others, where there were trial runs.
+    """
 
     scenario: Scenario
     decides: float
-    lower: float
-    upper: float
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,23 +41,23 @@ class Affordable(JsonValue):
 
     Attributes
     ----------
+    budget
+        The money.
     cases
-        Case by case, audits that end when the budget is spent: how many have a verdict by then,
-        and the median ends of the gap's interval among the others.
+        What it buys case by case.
     epsilon
         The smallest epsilon tried at which half of the audits of the usual case keep within the
-        budget; None if even the largest is too dear.
+        budget; None if even the largest is too expensive.
 
     Examples
     --------
     >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
-    >>> bought = Affordable(500.0, 12, (Afforded(case, 0.75, 0.02, 0.2),), epsilon=0.1)
+    >>> bought = Affordable(500.0, (Afforded(case, 0.75),), epsilon=0.1)
     >>> bought.cases[0].decides
     0.75
     """
 
     budget: float
-    audits: int
     cases: tuple[Afforded, ...]
     epsilon: float | None
 
@@ -66,54 +67,58 @@ def what_a_budget_buys(
     question: Question,
     costs: Costs,
     budget: float,
-    cases: tuple[Scenario, ...],
+    cases: tuple[Forecast, ...],
     *,
-    seed: int = 0,
-    progress: Progress = silent,
+    trial_runs: int = 0,
 ) -> Affordable:
-    """Run audits under the budget in every case, and look for the epsilon that it can pay."""
-    require_non_negative("budget", budget)
-    if not cases:
-        raise InvalidInput("'budget' buys nothing here: past data decide, or no audit can run")
-    found = []
-    for done, case in enumerate(cases):
-        found.append(_afforded(history, question, costs, budget, case, seed))
-        progress(0.7 * (done + 1) / len(cases))
-    epsilon = _epsilon(history, question, costs, budget, usual_case(cases))
-    progress(1.0)
-    return Affordable(budget, RUNS, tuple(found), epsilon)
+    """Say what the budget buys by the forecasts, or by trial runs that end when it is spent."""
+    found = [
+        _tried(history, question, costs, budget, seen.scenario, trial_runs)
+        if trial_runs
+        else Afforded(seen.scenario, _share_within(seen, budget))
+        for seen in cases
+    ]
+    usual = usual_case(tuple(seen.scenario for seen in cases))
+    return Affordable(budget, tuple(found), _epsilon(history, question, costs, budget, usual))
 
 
-def _afforded(
-    history: Past, question: Question, costs: Costs, budget: float, case: Scenario, seed: int
+def _share_within(seen: Forecast, budget: float) -> float:
+    """Return the share of audits that end within a budget, between the quantiles by log cost."""
+    costs = [seen.cost[f"{level:g}"] for level in LEVELS]
+    known = [
+        (math.log(max(c, 1e-9)), q) for c, q in zip(costs, LEVELS, strict=True) if c is not None
+    ]
+    if not known or budget <= 0.0:
+        return 0.0
+    at, shares = zip(*known, strict=True)
+    wide = 0.5 * (at[-1] - at[0])  # how far the tails reach beyond the quantiles
+    return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], [0, *shares, 1]))
+
+
+def _tried(
+    history: Past, question: Question, costs: Costs, budget: float, case: Scenario, trial_runs: int
 ) -> Afforded:
     world = CellWorld(history.cells.like_known, case.r)
     ends = [
-        run(AdaptiveAudit(history, question, costs, budget=budget), world, seed + i)
-        for i in range(RUNS)
+        run(AdaptiveAudit(history, question, costs, budget=budget), world, seed)
+        for seed in range(trial_runs)
     ]
-    open_ended = [end for end in ends if end.verdict is Verdict.INCONCLUSIVE] or ends
+    undecided = [end for end in ends if end.verdict is Verdict.INCONCLUSIVE]
     return Afforded(
         scenario=case,
-        decides=float(np.mean([end.verdict is not Verdict.INCONCLUSIVE for end in ends])),
-        lower=float(np.median([end.lower for end in open_ended])),
-        upper=float(np.median([end.upper for end in open_ended])),
+        decides=1.0 - len(undecided) / len(ends),
+        lower=float(np.median([end.lower for end in undecided or ends])),
+        upper=float(np.median([end.upper for end in undecided or ends])),
     )
 
 
 def _epsilon(
     history: Past, question: Question, costs: Costs, budget: float, case: Scenario
 ) -> float | None:
-    for step in STEPS:
-        epsilon = question.epsilon * step
-        if epsilon >= 1.0 or question.gamma + epsilon >= 1.0:
+    for epsilon in (question.epsilon * step for step in STEPS):
+        if question.gamma + epsilon >= 1.0:
             return None
-        audit = AdaptiveAudit(history, replace(question, epsilon=epsilon), costs)
-        if audit.finding is not None and audit.finding.verdict is not Verdict.INCONCLUSIVE:
+        (seen,) = forecast(history, replace(question, epsilon=epsilon), costs, [case])
+        if seen.median is not None and seen.median <= budget:
             return epsilon
-        if audit.finding is None:
-            (seen,) = rehearse(audit, [case], audits=RUNS)
-            median = seen.cost["0.5"].value
-            if seen.decides >= 0.5 and median is not None and median <= budget:
-                return epsilon
     return None

@@ -1,4 +1,4 @@
-"""Which audit to run: the free answer first, one recommendation, then a forecast per audit."""
+"""Which audit to run: the free answer first, then what an adaptive audit costs, case by case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from equipoise._json import JsonValue
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.catalogue import AUDITS, resolve
+from equipoise.audits.tau_audits import can_answer, outcomes_of, paper_tau, rows_missing
+from equipoise.bounds import Price, baseline_expectation, exp_expectation, rs_expectation
 from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import (
     InvalidInput,
@@ -18,32 +19,66 @@ from equipoise.errors import (
     require_whole,
 )
 from equipoise.free_check import Check, check
+from equipoise.history import History
 from equipoise.history.past import Past, require_past
-from equipoise.planning.adaptive_forecast import usual_case
 from equipoise.planning.budget import Affordable, what_a_budget_buys
-from equipoise.planning.forecast import Forecast
-from equipoise.planning.rehearsal import CAP, Quantile, Rehearsal
-from equipoise.planning.score_savings import ScoreSavings, rehearse_scores, require_scores
+from equipoise.planning.cases import as_often, scenarios, usual_case
+from equipoise.planning.forecasts import Forecast, forecast, rounded
+from equipoise.planning.score_savings import ScoreSavings, require_scores, try_scores
+from equipoise.planning.trials import run_trials
 from equipoise.question import Costs, Question, Verdict, require_asked
+from equipoise.rates import METRICS
+from equipoise.worlds.cells import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Plan", "plan"]
+__all__ = ["OtherAudit", "Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class OtherAudit(JsonValue):
+    """One of the paper's audits in a line.
+
+    Attributes
+    ----------
+    audit
+        "rs", "baseline" or "exp".
+    price
+        What it costs on average in the usual case, by its formula in :mod:`equipoise.bounds`.
+    missing
+        Why it cannot run on this history, one line each; empty if it can.
+
+    Examples
+    --------
+    >>> OtherAudit("rs", Price(labels=80.0, cost=60.0)).possible
+    True
+    """
+
+    audit: str
+    price: Price
+    missing: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether the audit can run on this history."""
+        return not self.missing
 
 
 @dataclass(frozen=True)
 class Plan(JsonValue, Shown):
-    """What is known for free, and what each audit would cost.
+    """What is known for free, and what an audit would cost.
 
     Attributes
     ----------
     free
         What the past data alone establish.
-    rows
-        A forecast per audit, cheapest first, those that cannot run last.
+    cases
+        What the adaptive audit costs, case by case; none where the past data decide.
+    others
+        The paper's audits, a line each, cheapest first.
     recommended
-        "check" if the past data decide, else the audit to run, None if none can.
+        "check" if the past data decide, "adaptive" if that audit can, else None.
     advice
         The recommendation in a sentence.
     notes
@@ -68,7 +103,8 @@ class Plan(JsonValue, Shown):
     question: Question
     costs: Costs
     free: Check
-    rows: tuple[Forecast, ...]
+    cases: tuple[Forecast, ...]
+    others: tuple[OtherAudit, ...]
     recommended: str | None
     advice: str
     notes: tuple[str, ...] = ()
@@ -77,12 +113,7 @@ class Plan(JsonValue, Shown):
     affordable: Affordable | None = None
     score_savings: ScoreSavings | None = None
 
-    @property
-    def cases(self) -> tuple[Rehearsal, ...]:
-        """What the adaptive audit costs, case by case."""
-        return next((row.cases for row in self.rows if row.cases), ())
-
-    def days(self, seen: Rehearsal) -> float | None:
+    def days(self, seen: Forecast) -> float | None:
         """Return how long a case's median audit takes, None without arrivals per day."""
         if self.arrivals_per_day is None:
             return None
@@ -93,41 +124,38 @@ class Plan(JsonValue, Shown):
             f"recommended: {self.advice}",
             f"{self.question}",
             f"costs: {self.costs}",
-            f"for free: {self.free.verdict}, a gap between {self.free.lower:.3f} and "
+            f"for free: {self.free.verdict}, the gap is between {self.free.lower:.3f} and "
             f"{self.free.upper:.3f}",
+            *(str(seen) for seen in self.cases),
         ]
-        for seen in self.cases:
-            spread = ", ".join(f"{q} {_shown(seen.cost[q])}" for q in seen.cost)
-            lines.append(
-                f"if {seen.scenario.name}: {seen.scenario.expect}; cost {spread}; "
-                f"about {seen.people:,.0f} people must arrive"
-            )
         if self.score_savings is not None:
             lines.append(f"if {self.score_savings.scenario}: {self.score_savings}")
-        for row in self.rows:
-            lines += [f"{row.audit}: {row.guess}; {row.guarantees}"]
-            lines += [f"  missing   {line}" for line in row.missing]
+        for other in self.others:
+            why = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
+            lines.append(f"{other.audit}: {other.price}{why}")
         return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
 
     def _lines(self) -> Sequence[str]:
         return str(self).splitlines()[:4]
 
     def _rows(self) -> Sequence[Row]:
-        """Return a row per case, or per audit where none was rehearsed."""
+        """Return a row per case, or per audit where the past decides."""
         if not self.cases:
             return [
-                {"audit": row.audit, "cost": row.guess.cost, "labels": row.guess.labels,
-                 "can_run": row.possible}
-                for row in self.rows
+                {"audit": o.audit, "cost": o.price.cost, "labels": o.price.labels,
+                 "can_run": o.possible}
+                for o in self.others
             ]  # fmt: skip
         return [
             {
                 "case": seen.scenario.name,
                 "expect": seen.scenario.expect,
-                **{f"cost_{float(q):.0%}": cost.value for q, cost in seen.cost.items()},
+                **{f"cost_{float(q):.0%}": cost for q, cost in seen.cost.items()},
+                "decides": seen.decides,
                 "labels": sum(seen.labels.values()),
                 "people": seen.people,
                 "days": self.days(seen),
+                "rows": seen.rows,
             }
             for seen in self.cases
         ]
@@ -135,13 +163,11 @@ class Plan(JsonValue, Shown):
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import draw_ranges, wrapped
 
-        known = [q.value for seen in self.cases for q in seen.cost.values() if q.value]
-        most = 3.0 * max(known, default=1.0)  # where a cost that no rehearsal reached is drawn
+        known = [cost for seen in self.cases for cost in seen.cost.values() if cost]
+        most = 3.0 * max(known, default=1.0)  # where a cost that cannot be reached is drawn
         rows = []
         for seen in self.cases:
-            low, middle, high = (
-                most if q.value is None else max(q.value, 0.5) for q in seen.cost.values()
-            )
+            low, middle, high = (most if c is None else max(c, 0.5) for c in seen.cost.values())
             rows.append((f"{seen.scenario.name}\n{seen.scenario.expect}", low, middle, high))
         draw_ranges(ax, rows)
         if rows:
@@ -159,15 +185,15 @@ def plan(
     budget: float | None = None,
     arrivals_per_day: float | None = None,
     delay_days: float = 0.0,
-    audits: int | None = None,
+    trial_runs: int | None = None,
     assist: Assist | None = None,
     n_jobs: int | None = None,
     progress: Progress = silent,
 ) -> Plan:
-    """Say what every audit would cost on this history, and which one to run.
+    """Say what an audit would cost on this history, and which one to run.
 
-    The adaptive audit is rehearsed in a few named cases of what the denied might have done
-    (:mod:`equipoise.planning.scenarios`), with the past data as they are.
+    The cost of the adaptive audit is forecast at once (:mod:`equipoise.planning.forecasts`), in a
+    few named cases of what the denied might have done, with the past data as they are.
 
     Parameters
     ----------
@@ -177,30 +203,30 @@ def plan(
         Also say what this much money buys.
     arrivals_per_day, delay_days
         How many people arrive a day, approved ones included, and how long outcomes take.
-    audits
-        Rehearsals per case. If left out 40 for up to three groups, fewer for more; with more than
-        eight groups costs are estimated from C* and rehearsals of the few groups that matter most.
+    trial_runs
+        Run the audit itself so many times in every case, for sharper figures than the forecast's;
+        it takes seconds to minutes.
     assist
-        Also rehearse the usual case with people who have scores, read with
-        ``History.read(..., score=)``: does looking before asking help? What the score says of the
-        denied is taken from their labels, if the history has some, and else from the approved.
+        Also say, by trial runs of the usual case with people who have scores, read with
+        ``History.read(..., score=)``, whether looking before asking helps. What the score says of
+        the denied is taken from their labels, if the history has some, else from the approved.
     n_jobs
-        Processes to spread the rehearsals over, as joblib counts them.
+        Processes to spread trial runs over, as joblib counts them.
 
     Examples
     --------
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> made = plan(world.past(), Question(epsilon=0.4), Costs(), audits=4)
-    >>> made.recommended
-    'adaptive'
+    >>> made = plan(world.past(), Question(epsilon=0.4), Costs())
+    >>> made.recommended, made.cases[0].is_decidable
+    ('adaptive', True)
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
     require_past(history)
     require_asked(question, costs)
     require_n_jobs(n_jobs)
-    require_whole("audits", audits)
+    require_whole("trial_runs", trial_runs)
     known = {"budget": budget, "arrivals_per_day": arrivals_per_day, "delay_days": delay_days}
     for name, value in known.items():
         if value is not None:
@@ -210,117 +236,105 @@ def plan(
     if assist is not None:
         require_scores(history, assist)
     free = check(history, question)
-    unknown = history.cells.unknown
-    share = 1.0 if budget is None else 0.6
-    options = {"denied_rate": denied_rate, "audits": audits, "n_jobs": n_jobs}
-    made = [
-        resolve(entry.forecast)(
-            history,
-            question,
-            costs,
-            lambda done: progress(share * done),
-            **(options if name == AdaptiveAudit.name else {}),
-        )
-        for name, entry in AUDITS.items()
-        if not unknown or resolve(entry.audit).takes_unknown
-        if entry.forecast is not None
-    ]
-    rows = sorted(
-        (row for row in made if row is not None),
-        key=lambda row: (not row.possible, row.guess.cost, row.guess.labels),
-    )
-    recommended, advice = _advise(free, rows)
-    planned = Plan(
+    cases: tuple[Forecast, ...] = ()
+    if free.verdict is Verdict.INCONCLUSIVE and not METRICS[question.metric].is_free:
+        wanted = scenarios(history.cells, question, denied_rate)
+        cases = forecast(history, question, costs, wanted)
+    if cases and trial_runs:
+        past = history if history.exact else History.from_cells(history.cells)
+        audit = AdaptiveAudit(past, question, costs)
+        if audit.finding is None:
+            cases = run_trials(
+                audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
+            )
+    recommended, advice = _advise(free, cases)
+    made = Plan(
         question=question,
         costs=costs,
         free=free,
-        rows=tuple(rows),
+        cases=cases,
+        others=_others(history, question, costs, cases),
         recommended=recommended,
         advice=advice,
-        notes=(*_notes(question, unknown), *_rests_on(rows)),
+        notes=_notes(question, history.cells.unknown),
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
     )
-    if assist is not None and planned.cases and planned.cases[0].audits:
-        score_savings = rehearse_scores(
-            history,
-            question,
-            costs,
-            usual_case(tuple(seen.scenario for seen in planned.cases)),
-            assist,
-            audits=audits,
-            n_jobs=n_jobs,
+    if not cases:
+        return made
+    if assist is not None:
+        usual = usual_case(tuple(seen.scenario for seen in cases))
+        savings = try_scores(
+            history, question, costs, usual, assist, trial_runs=trial_runs, n_jobs=n_jobs
         )
-        planned = replace(
-            planned,
-            score_savings=score_savings,
-            notes=(*planned.notes, *_score_note(score_savings)),
+        made = replace(made, score_savings=savings, notes=(*made.notes, *savings.notes))
+    if budget is not None:
+        bought = what_a_budget_buys(
+            history, question, costs, budget, cases, trial_runs=trial_runs or 0
         )
-    if budget is None or not planned.cases or not planned.cases[0].audits:
-        return planned
-    cases = tuple(seen.scenario for seen in planned.cases)
-    bought = what_a_budget_buys(
-        history,
-        question,
-        costs,
-        budget,
-        cases,
-        progress=lambda done: progress(share + (1.0 - share) * done),
-    )
-    return replace(planned, affordable=bought)
+        made = replace(made, affordable=bought)
+    return made
 
 
-def _advise(free: Check, rows: list[Forecast]) -> tuple[str | None, str]:
+def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     if free.verdict is not Verdict.INCONCLUSIVE:
         return "check", f"nothing to pay: the past data decide ({free.verdict})"
-    possible = [row for row in rows if row.possible]
-    if possible:
-        return possible[0].audit, _praise(possible[0])
-    if rows:
-        return None, f"no audit can run on this history: {'; '.join(rows[0].missing)}"
-    return None, "no audit here answers this metric"
-
-
-def _praise(best: Forecast) -> str:
-    if not best.cases:
-        return f"{best.audit}, the cheapest that can run on this history"
-    cheap = min((seen.cost["0.5"] for seen in best.cases), key=_order)
-    dear = max(best.cases, key=lambda seen: _order(seen.cost["0.9"]))
-    words = f"run the {best.audit} audit; it costs about {_shown(cheap)} in the cheapest case below"
-    if dear.cost["0.9"].value is None:
-        return (
-            f"{words}, but in the dearest ({dear.scenario.short}) more than one audit in ten had "
-            f"not ended after {CAP:,} labels"
+    if not cases:
+        return None, "more past rows: no label can say anything about this metric"
+    medians = [seen.median for seen in cases if seen.median is not None]
+    undecided = [seen for seen in cases if not seen.is_decidable]
+    if not medians:
+        return None, f"no number of labels decides with this past; {_rows_missing(undecided)}"
+    words = f"run the adaptive audit; it costs about {min(medians):,.4g} in the cheapest case below"
+    if undecided:
+        return AdaptiveAudit.name, (
+            f"{words}; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
+            f"{_rows_missing(undecided)}"
         )
-    return f"{words}, and at most {_shown(dear.cost['0.9'])} nine times in ten in the dearest"
-
-
-def _order(cost: Quantile) -> float:
-    return float("inf") if cost.value is None else cost.value
-
-
-def _shown(cost: Quantile) -> str:
-    return f"more than {CAP:,} labels cost" if cost.value is None else f"{cost.value:,.4g}"
-
-
-def _rests_on(rows: list[Forecast]) -> tuple[str, ...]:
-    words = [seen.rests_on for row in rows for seen in row.cases if seen.rests_on]
-    if not words:
-        return ()
-    return (
-        f"so many groups take long to rehearse, so costs are estimates: {words[0]} in the first "
-        "case, and so on; what a budget buys is not estimated. audits=8 (--audits 8) "
-        "rehearses it all",
+    highest = [seen.cost["0.9"] for seen in cases]
+    if None in highest:
+        return AdaptiveAudit.name, (
+            f"{words}; in the most expensive more than one audit in ten ends without a verdict"
+        )
+    most = max(cost for cost in highest if cost is not None)
+    return AdaptiveAudit.name, (
+        f"{words}, and at most {most:,.4g} nine times in ten in the most expensive"
     )
 
 
-def _score_note(score_savings: ScoreSavings) -> tuple[str, ...]:
-    if not score_savings.extrapolated:
+def _rows_missing(undecided: Sequence[Forecast]) -> str:
+    rows = [seen.rows for seen in undecided if seen.rows is not None]
+    if not rows:
+        return "the outcomes of too many approved people are unknown"
+    if max(rows) < 1.05 * min(rows):
+        return f"about {rounded(max(rows))} past rows like these would do"
+    return f"about {rounded(min(rows))} to {rounded(max(rows))} past rows like these would do"
+
+
+def _others(
+    history: Past, question: Question, costs: Costs, cases: Sequence[Forecast]
+) -> tuple[OtherAudit, ...]:
+    """Return what the paper's audits cost on average in the usual case."""
+    if history.cells.unknown or METRICS[question.metric].is_free or not can_answer(question):
         return ()
-    return (
-        "what the score says of the denied is an extrapolation from the approved; the audit learns "
-        "from its own labels what it is worth, and leaves a useless score alone",
-    )
+    r = as_often(history.cells)
+    if cases:
+        r = dict(usual_case(tuple(seen.scenario for seen in cases)).r)
+    world, groups = CellWorld(history.cells, r), history.cells.groups
+    goals = [(y, group) for y in outcomes_of(question) for group in groups]
+    tau = paper_tau(question, len(groups))
+    found = [
+        OtherAudit(name, price(world, question, costs), rows_missing(history, goals, tau, within))
+        for name, price, within in (
+            ("rs", rs_expectation, True),
+            ("baseline", baseline_expectation, False),
+        )
+    ]
+    if can_answer(question, by_features=True):
+        lacking = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
+        missing = () if getattr(history, "model", None) is not None else lacking
+        found.append(OtherAudit("exp", exp_expectation(world, question, costs), missing))
+    return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 
 
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whether a score will help: the audit rehearsed with people who have scores, before any is asked.
+"""Whether a score will help: trial runs with people who have scores, before anybody is asked.
 
 Nobody knows what the score says about the denied. Until labels tell, what it says about the
 approved of the same group is carried over to the scores of the denied, and the level moved so that
@@ -20,24 +20,24 @@ from equipoise.assist.sampler import FEW, START, slope_of
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.bounds import most_efficient
 from equipoise.cells import Cells
-from equipoise.display import Progress, silent
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.history.scores import Scores
-from equipoise.planning.adaptive_forecast import rehearsals
-from equipoise.planning.rehearsal import CAP, arrivals
-from equipoise.planning.scenarios import Scenario
+from equipoise.planning.cases import Scenario
+from equipoise.planning.forecasts import arrivals
+from equipoise.planning.trials import CAP
 from equipoise.question import Costs, Question
 from equipoise.simulation.loop import InBlocks, ScoredPeople, let_come
 from equipoise.simulation.spread import spread
 
-__all__ = ["ScoreSavings", "rehearse_scores", "require_scores"]
+__all__ = ["ScoreSavings", "require_scores", "try_scores"]
 
 Array = NDArray[np.float64]
 
 EXTRAPOLATED = "carried over to the denied"
-PEOPLE = 4_000  # denied people of a group that a rehearsal draws from
+RUNS = 12  # audits with help, and as many without
+PEOPLE = 4_000  # denied people of a group that a trial run draws from
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,16 @@ class ScoreSavings(JsonValue):
     people_per_label: float
     people: float
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about these figures."""
+        if not self.extrapolated:
+            return ()
+        return (
+            "what the score says of the denied is an extrapolation from the approved; the audit "
+            "learns from its own labels what it is worth, and leaves a useless score alone",
+        )
+
     def __str__(self) -> str:
         if self.people_per_label < 1.05:
             return "looking first changes hardly anything: the score is left alone"
@@ -96,18 +106,17 @@ def require_scores(history: Past, assist: Assist) -> Mapping[str, Scores]:
     return scores
 
 
-def rehearse_scores(
+def try_scores(
     history: Past,
     question: Question,
     costs: Costs,
     case: Scenario,
     assist: Assist,
     *,
-    audits: int | None = None,
+    trial_runs: int | None = None,
     n_jobs: int | None = None,
-    progress: Progress = silent,
 ) -> ScoreSavings:
-    """Rehearse a case with help and without, the same luck for both."""
+    """Run audits of a case with help and without, the same luck for both."""
     from joblib import delayed
 
     scores = require_scores(history, assist)
@@ -118,12 +127,9 @@ def rehearse_scores(
         for one in (assist, None)
     ]
     looks = [_people(*told[group][:2], luck) for group in made[0].groups]
-    pairs = max(audits or rehearsals(len(cells)), 2)  # one alone has no standard error
+    pairs = max(trial_runs or RUNS, 2)  # one alone has no standard error
     seeds = np.random.SeedSequence(1).spawn(pairs)
-    trials = []
-    for pair in spread((delayed(_pair)(made, case, looks, seed) for seed in seeds), n_jobs):
-        trials.append(pair)
-        progress(len(trials) / len(seeds))
+    trials = list(spread((delayed(_pair)(made, case, looks, seed) for seed in seeds), n_jobs))
     helped, uniform = (np.array([pair[i].cost for pair in trials]) for i in (0, 1))
     labels, seen = (np.array([getattr(pair[0], n) for pair in trials]) for n in ("labels", "seen"))
     ratio = helped.mean() / max(uniform.mean(), 1e-300)
@@ -143,7 +149,7 @@ def rehearse_scores(
 
 @dataclass(frozen=True)
 class _Trial:
-    """One rehearsed audit: its cost, and labels and people looked at per group."""
+    """One trial run: its cost, and labels and people looked at per group."""
 
     cost: float
     labels: Array
@@ -156,7 +162,7 @@ def _pair(
     looks: Sequence[ScoredPeople],
     seed: np.random.SeedSequence,
 ) -> list[_Trial]:
-    """Rehearse an audit with help and one without."""
+    """Run an audit with help and one without."""
     trials = []
     for audit in audits:
         copy = deepcopy(audit, {id(audit.history): audit.history})

@@ -128,7 +128,7 @@ def plan(
     if not trial_runs:
         return _json(forecast_of(context.reader))
     with request.app.state.audits.long_work():
-        return _json(forecast_of(context.reader, rehearse=trial_runs))
+        return _json(forecast_of(context.reader, trial_runs=trial_runs))
 
 
 # -- commands and people --------------------------------------------------------------------------

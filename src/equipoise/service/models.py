@@ -223,14 +223,15 @@ class FindingModel(Model):
 
 
 class Forecast(Model):
-    """What an audit is expected to cost: C* times the multiples that were measured.
+    """What an audit is expected to cost with its past, if the denied succeed as assumed.
 
-    All null where no audit can decide; all 0 where past data do.
+    Costs are null where this past cannot decide, and ``rows`` says how many rows like these would;
+    all 0 where past data decide.
     """
 
-    least: float | None
     low: float | None
     expected: float | None
     high: float | None
     assumes: dict[str, float]
-    rehearsed: dict[str, Any] | None = None
+    rows: float | None = None
+    trial_runs: dict[str, Any] | None = None

@@ -140,7 +140,7 @@ def _answers(form: Form, cells: Cells, source: str, audits: OpenAudits) -> dict[
     r, made = assumed(past, asked.ratio), None
     if form.word("trial_runs"):
         with audits.long_work():
-            made = plan(past, asked.question, asked.costs, denied_rate=r, audits=TRIAL_RUNS)
+            made = plan(past, asked.question, asked.costs, denied_rate=r, trial_runs=TRIAL_RUNS)
     priced = forecast(past, asked.question, asked.costs, r)
     shown = {"asked": asked, "free": free, "forecast": priced, "plan": made}
     return {**shown, "runs": TRIAL_RUNS, "form": form}

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from paper.proof_worlds import lower_bound_pair
 
@@ -11,13 +13,16 @@ from equipoise.bounds import (
     baseline_bound,
     baseline_expectation,
     exp_bound,
+    exp_expectation,
     family_bound,
     rs_bound,
     rs_expectation,
 )
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
-from equipoise.worlds import CellWorld
+from equipoise.simulation import simulate
+from equipoise.worlds import CellWorld, MixtureWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares(
     {"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)}, shares={"A": 0.75, "B": 0.25}
@@ -121,3 +126,27 @@ def test_theorem_4_by_hand() -> None:
     assert bound.labels == pytest.approx(labels, rel=1e-4)
     assert bound.features == pytest.approx(features, rel=1e-4)
     assert bound.cost == pytest.approx(0.5 * (labels + features) + 3.0 * failures, rel=1e-4)
+
+
+@pytest.mark.parametrize(("label", "cheaper"), [(0.5, "rs"), (1.0, "rs"), (20.0, "exp")])
+def test_exp_audit_is_cheaper_where_labels_are_expensive(label: float, cheaper: str) -> None:
+    question, costs = Question(gamma=0.0, epsilon=0.1), Costs(0.5, label)
+    world = MixtureWorld.synthetic(14.0, approval={"1": 0.6, "0": 0.5})
+    cells = CellWorld(world.cells, world.r)
+    exp = exp_expectation(cells, question, costs).cost
+    assert ("exp" if exp < rs_expectation(cells, question, costs).cost else "rs") == cheaper
+    assert exp < exp_bound(cells, replace(question, delta=question.delta / 2.0), costs).cost
+
+
+def test_exp_audit_s_expectation_is_what_it_costs() -> None:
+    """At the true r the expectation is the mean of simulated costs, within five standard errors."""
+    question, costs = Question(gamma=0.0, epsilon=0.1), Costs(0.5, 3.0)
+    world = MixtureWorld.synthetic(14.0, approval={"1": 0.6, "0": 0.5})
+    whole = replace(question, delta=2.0 * question.delta)  # with weights="map" nothing is kept back
+    expected = exp_expectation(CellWorld(world.cells, world.r), whole, costs)
+    sim = simulate("exp", world, question, costs, repeats=quick(12, full=40), weights="map")
+    for name in ("cost", "labels", "features"):
+        mean = float(getattr(sim, name).mean())
+        error = float(getattr(sim, name).std()) / np.sqrt(len(sim))
+        # the features follow the coarse shares, so their mean lies a little off those at the mean
+        assert mean == pytest.approx(getattr(expected, name), abs=5.0 * error + 0.02 * mean)

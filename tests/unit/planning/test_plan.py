@@ -1,85 +1,115 @@
+"""What a plan says: the free answer, a forecast per case, the paper's audits in a line each."""
+
 from __future__ import annotations
 
-import math
+import io
 
+import numpy as np
 import pytest
+from rich.console import Console
 
-from equipoise.audits.catalogue import AUDITS
 from equipoise.bounds import rs_expectation
 from equipoise.cells import Cells, GroupCells
+from equipoise.cli.plan import show_plan
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.free_check import check
 from equipoise.history import History
-from equipoise.planning import Plan, plan
-from equipoise.planning.guessing import guess_r, price_range
+from equipoise.planning import Forecast, Plan, Scenario, plan
+from equipoise.planning.cases import as_often, scenarios
+from equipoise.planning.make_plan import _advise
 from equipoise.question import Costs, Question, Verdict
-from equipoise.worlds import CellWorld
+from equipoise.worlds import CellWorld, MixtureWorld
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 QUESTION = Question(epsilon=0.1)
+COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
 COSTS = Costs(feature=0.1, label=1.0)
+SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
 
 
-@pytest.fixture(autouse=True)
-def black_box_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plan with Baseline and RS-Audit, whatever other audits there are."""
-    known = {name: AUDITS[name] for name in ("baseline", "rs")}
-    monkeypatch.setattr("equipoise.planning.make_plan.AUDITS", known)
+def test_cases_are_what_they_say() -> None:
+    cases = scenarios(WORLD.cells, COARSE)
+    for case, ratio in zip(cases, (0.1, 0.2, 0.4, 0.6, 0.8), strict=False):
+        assert case.r == pytest.approx({"A": ratio * 0.75, "B": ratio * 2 / 3})
+    below, above = cases[-2:]
+    assert (below.expect, above.expect) == ("FAIR", "UNFAIR")
+    assert COARSE.gamma - 0.01 <= below.difference <= COARSE.gamma
+    assert COARSE.threshold < above.difference <= COARSE.threshold + 0.01
+    for case in cases:
+        world = CellWorld(WORLD.cells, case.r)
+        assert case.difference == world.difference(COARSE.metric)
 
 
-def test_a_row_per_audit_cheapest_first() -> None:
-    made = plan(WORLD.past(), QUESTION, COSTS)
-    assert [row.audit for row in made.rows] == ["rs", "baseline"]
-    assert made.recommended == "rs"
-    for row in made.rows:
-        assert row.possible
-        assert row.least.cost <= row.guess.cost <= row.most.cost
-        assert row.least.labels <= row.guess.labels <= row.most.labels
-        assert row.bound is not None
-        assert row.bound.cost > row.guess.cost
-        assert "wrong with probability at most 0.05" in row.guarantees
-        assert row.assumes
+def test_what_is_known_of_a_group_holds_in_every_case() -> None:
+    cases = scenarios(WORLD.cells, COARSE, {"B": 0.5})
+    assert {case.r["B"] for case in cases} == {0.5}
+    both = scenarios(WORLD.cells, COARSE, {"A": 0.4, "B": 0.5})
+    assert [case.name for case in both] == ["the denied succeed as you say"]
+    with pytest.raises(UnknownName, match="'C'"):
+        scenarios(WORLD.cells, COARSE, {"C": 0.5})
+    with pytest.raises(InvalidInput, match=r"must be in \[0, 1\]; got 1.5"):
+        scenarios(WORLD.cells, COARSE, {"B": 1.5})
 
 
-def test_the_range_holds_every_world_with_these_cells() -> None:
-    row = plan(WORLD.past(), QUESTION, COSTS).rows[0]
-    for a in (0.0, 0.2, 0.55, 1.0):
-        for b in (0.0, 0.35, 0.8, 1.0):
-            world = CellWorld(WORLD.cells, {"A": a, "B": b})
-            cost = rs_expectation(world, QUESTION, COSTS).cost
-            assert row.least.cost * 0.999 <= cost <= row.most.cost * 1.001
+def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
+    made = plan(WORLD.past(), COARSE, COSTS, budget=20.0, arrivals_per_day=10.0, delay_days=30.0)
+    assert made.recommended == "adaptive"
+    assert str(made).startswith("recommended: run the adaptive audit; it costs about")
+    assert len(made.cases) == 7
+    for seen in made.cases:
+        low, middle, high = (seen.cost[level] or np.inf for level in ("0.1", "0.5", "0.9"))
+        assert low < middle < high
+        assert (seen.trial_runs, seen.decides, seen.missing) == (0, None, "")
+        assert made.days(seen) == pytest.approx(seen.people / 10.0 + 30.0)
+        assert min(seen.labels.values()) >= 5  # the pilot
+    assert made.affordable is not None
+    assert made.affordable.epsilon is not None
+    more = plan(WORLD.past(), COARSE, COSTS, budget=200.0).affordable
+    assert more is not None
+    for poor, rich in zip(made.affordable.cases, more.cases, strict=True):
+        assert 0.0 <= poor.decides < rich.decides <= 1.0
+    assert Plan.from_json(made.to_json()) == made
 
 
-def test_the_guess_is_the_approved_base_rate() -> None:
-    guess = guess_r(WORLD.cells)
-    assert guess == pytest.approx({"A": 0.75, "B": 2 / 3})
-    expected = rs_expectation(CellWorld(WORLD.cells, guess), QUESTION, COSTS)
-    assert plan(WORLD.past(), QUESTION, COSTS).rows[0].guess == expected
-
-
-def test_nothing_is_recommended_where_the_past_decides() -> None:
-    world = CellWorld.from_shares({"A": (0.9, 0.05, 0.05, 0.5), "B": (0.1, 0.05, 0.85, 0.5)})
-    made = plan(world.past(), Question("demographic_parity"), COSTS)
+def test_nothing_is_forecast_where_the_past_decides() -> None:
+    made = plan(WORLD.past(), Question("demographic_parity"), COSTS)
     assert made.free.verdict is Verdict.UNFAIR
-    assert made.recommended == "check"
+    assert (made.cases, made.recommended) == ((), "check")
     assert made.advice == "nothing to pay: the past data decide (UNFAIR)"
 
 
-def test_audits_that_would_run_dry_are_not_recommended() -> None:
-    history = History.from_cells(
-        Cells({"A": GroupCells(300, 100, 600), "B": GroupCells(200, 100, 700)})
-    )
-    made = plan(history, QUESTION, COSTS)
-    assert made.recommended is None
-    assert "no audit can run" in made.advice
-    for row in made.rows:
-        assert not row.possible
-        assert "more past rows" in row.missing[0]
+def test_labels_cannot_help_a_metric_that_does_not_depend_on_them() -> None:
+    made = plan(SMALL, Question("demographic_parity"), COSTS)
+    assert (made.cases, made.recommended) == ((), None)
+    assert "more past rows" in made.advice
 
 
-def test_a_metric_that_no_audit_answers() -> None:
-    made = plan(WORLD.past(), Question("accuracy_parity"), COSTS)
-    assert made.rows == ()
+def test_a_past_that_is_too_small_is_said_to_be_and_how_many_rows_would_do() -> None:
+    strict = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
+    made = plan(SMALL, strict, COSTS)
     assert made.recommended is None
-    assert made.advice == "no audit here answers this metric"
+    assert "no number of labels decides with this past; about" in made.advice
+    for seen in made.cases:
+        assert not seen.is_decidable
+        assert seen.rows is not None
+        assert seen.rows > 1_000
+        assert "past rows like these would do" in seen.missing
+    assert Plan.from_json(made.to_json()) == made
+
+
+def test_the_paper_s_audits_in_a_line_each_at_the_usual_case() -> None:
+    made = plan(WORLD.past(), QUESTION, COSTS)
+    assert [other.audit for other in made.others] == ["rs", "baseline", "exp"]
+    usual = CellWorld(WORLD.cells, as_often(WORLD.cells))
+    assert made.others[0].price == rs_expectation(usual, QUESTION, COSTS)
+    assert [other.possible for other in made.others] == [True, True, False]
+    assert "features of past approved people" in made.others[2].missing[0]
+    assert f"rs: {made.others[0].price}" in str(made)
+    short = {other.audit: other for other in plan(WORLD.past(2_000), QUESTION, COSTS).others}
+    assert all("more past rows" in short[name].missing[0] for name in ("rs", "baseline"))
+    modelled = plan(MixtureWorld.synthetic(14.0).past(), Question(gamma=0.0), COSTS)
+    assert next(other for other in modelled.others if other.audit == "exp").possible
+    assert plan(WORLD.past(), Question("accuracy_parity"), COSTS).others == ()
 
 
 def test_gamma_zero_is_remarked_on() -> None:
@@ -87,23 +117,39 @@ def test_gamma_zero_is_remarked_on() -> None:
     assert plan(WORLD.past(), QUESTION, COSTS).notes == ()
 
 
-def test_it_prints_and_goes_through_json() -> None:
-    made = plan(WORLD.past(), QUESTION, COSTS)
-    assert Plan.from_json(made.to_json()) == made
-    text = str(made)
-    assert "recommended: rs" in text
-    assert f"rs: {made.rows[0].guess}" in text
+def case_of(name: str, *costs: float | None, rows: float | None = None) -> Forecast:
+    known = dict(zip(("0.1", "0.5", "0.9"), costs, strict=True))
+    case = Scenario(name, {"A": 0.1}, 0.2, "FAIR or UNFAIR")
+    return Forecast(
+        case, known, {"A": 123_456.0}, 9_876_543.0, rows, 40, {"FAIR": 0.6, "none": 0.4}
+    )
 
 
-def test_a_range_without_end_is_none_in_json() -> None:
-    world = CellWorld.from_shares({"A": (0.3, 0.0, 0.7, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    made = plan(world.past(), Question("predictive_equality"), COSTS)
-    assert made.rows[0].most.labels == math.inf
-    assert made.to_dict()["rows"][0]["most"]["labels"] is None
-    assert "none were found" in made.rows[0].missing[0]
-
-
-def test_ranges_of_numbers_that_are_never_spent_are_zero() -> None:
-    least, most = price_range(lambda r: rs_expectation(WORLD, QUESTION, COSTS), WORLD.r)
-    assert (least.features, most.features) == (0.0, 0.0)
-    assert least.cost == most.cost
+@pytest.mark.parametrize(
+    ("costs", "ends"),
+    [
+        ((700.0, 1_234_567.0, 4_000_000.0), ", and at most 4e+06 nine times in ten in the most"),
+        ((700.0, 1_234_567.0, None), "; in the most expensive more than one audit in ten ends"),
+        ((700.0, None, None), "; 1 of 2 cases cannot be decided with this past: about 31,000 past"),
+    ],
+)
+def test_advice_is_a_sentence_also_where_no_end_was_seen(
+    costs: tuple[float | None, ...], ends: str
+) -> None:
+    cheap = case_of("the denied succeed 10% as often as the approved", 50.0, 110.0, 300.0)
+    other = case_of("the gap is just above the grey zone", *costs, rows=31_234.0)
+    free = check(WORLD.past(), COARSE)
+    recommended, advice = _advise(free, (cheap, other))
+    words = "run the adaptive audit; it costs about 110 in the cheapest case below"
+    assert recommended == "adaptive"
+    assert advice.startswith(words + ends)
+    made = Plan(COARSE, COSTS, free, (cheap, other), (), recommended, advice)
+    out = io.StringIO()
+    show_plan(Console(file=out, width=80, highlight=False), made)
+    shown = out.getvalue()
+    (row,) = (line for line in shown.splitlines() if line.startswith("  gap just"))
+    assert "60%" in row.split()
+    if costs[1] is None:
+        assert "about 31,000 past rows like these would do" in " ".join(shown.split())
+    else:
+        assert "1.23e+06" in row.split(), "a number must not wrap"

@@ -49,7 +49,7 @@ def test_scores_of_the_denied_follow_the_approved_until_there_are_labels() -> No
 def test_a_plan_says_whether_a_score_helps_and_what_that_rests_on() -> None:
     question = eq.Question("false_omission_parity", gamma=0.05, epsilon=0.15)
     history = eq.History.read(rows(slope=3.0), **COLUMNS, score="score")
-    made = eq.plan(history, question, eq.Costs(), audits=2, assist=eq.Assist())
+    made = eq.plan(history, question, eq.Costs(), trial_runs=2, assist=eq.Assist())
     assert made.score_savings is not None
     assert made.score_savings.extrapolated
     assert made.score_savings.at_best < 0.6

@@ -1,0 +1,228 @@
+"""What a plan forecasts, fitted and checked: audits of random populations with pasts of every size.
+
+Each case is a random population with two to eight groups, a question, one past of 1,000 to a
+million rows (or an unlimited one) and what the denied would have done. Audits are run on that past;
+the median of their costs, where most end with a verdict, is compared with the forecast at the same
+r. Cases with even numbers fit the constants in ``planning/forecasts.py``; those with odd numbers
+are kept apart and say how good the forecast is. ``--fit`` prints the constants to paste.
+
+Every case is kept in a file as soon as it is done: a study that was cut short goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bench.measure import CACHE, table
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import equipoise as eq
+from equipoise.errors import EquipoiseError
+from equipoise.history.past import Past
+from equipoise.planning.cases import Scenario, scenarios
+from equipoise.planning.forecasts import FITTED, Constants, Forecaster, Parts, median_of
+from equipoise.planning.trials import try_case
+from equipoise.question import Verdict
+from equipoise.worlds import CellWorld
+
+KEPT = CACHE.parent / "study" / "forecast.json"
+METRICS = ("equal_opportunity", "equalized_odds", "predictive_equality", "accuracy_parity")
+GROUPS = (2, 2, 2, 3, 4, 6, 8)
+COSTS = (eq.Costs(), eq.Costs(0.1, 1.0), eq.Costs(0.5, 1.0))
+MOST = 2_000.0  # a case whose forecast is above is left out, so that the study ends
+
+Array = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A past, a question, prices, and what the denied would have done."""
+
+    past: Past
+    question: eq.Question
+    costs: eq.Costs
+    scenario: Scenario
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cases", type=int, default=240)
+    parser.add_argument("--runs", type=int, default=16, help="audits of each case")
+    parser.add_argument("--fit", action="store_true", help="print constants fitted to even cases")
+    parser.add_argument("--anew", action="store_true", help="forget what was kept")
+
+
+def run(options: argparse.Namespace) -> Table:
+    kept = {} if options.anew or not KEPT.is_file() else json.loads(KEPT.read_text())
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        for number in bar.track(range(options.cases), description="cases"):
+            key = f"{number}, {options.runs} runs"
+            if key not in kept:
+                kept[key] = measure(draw(number), options.runs)
+                KEPT.parent.mkdir(parents=True, exist_ok=True)
+                KEPT.write_text(json.dumps(kept))
+    rows = [(n, kept[f"{n}, {options.runs} runs"]) for n in range(options.cases)]
+    fitted = fit([row for n, row in rows if row and n % 2 == 0]) if options.fit else FITTED
+    if options.fit:
+        print(fitted)
+    out = table("forecasts of cases that nothing was fitted to", "what", "share", "cases")
+    for line in judge([row for n, row in rows if row and n % 2], fitted):
+        out.add_row(*line)
+    return out
+
+
+def draw(number: int) -> Case | None:
+    """Return a random case; None where the past decides, or lacks a group."""
+    rng = np.random.default_rng([27, number])
+    k = int(rng.choice(GROUPS))
+    common = rng.dirichlet([3.0, 2.0, 5.0])
+    shares = [rng.dirichlet(40.0 * common) for _ in range(k)]
+    ratio = rng.uniform(0.1, 1.0)
+    world = CellWorld.from_shares(
+        {
+            f"g{i}": (
+                *s,
+                float(np.clip(ratio * s[0] / (s[0] + s[1]) * rng.uniform(0.7, 1.4), 0, 1)),
+            )
+            for i, s in enumerate(shares)
+        },
+        {f"g{i}": float(w) for i, w in enumerate(rng.dirichlet([4.0] * k))},
+    )
+    gamma, epsilon = float(rng.choice([0.05, 0.1, 0.2])), float(rng.choice([0.05, 0.1, 0.2]))
+    compare = "ratio" if rng.random() < 0.2 else "difference"
+    question = eq.Question(str(rng.choice(METRICS)), gamma, epsilon, compare=compare)
+    costs = COSTS[int(rng.integers(len(COSTS)))]
+    size = None if rng.random() < 0.15 else int(10 ** rng.uniform(3.0, 6.0))
+    try:
+        past = world.past(size, number)
+        if eq.AdaptiveAudit(past, question, costs).finding is not None:
+            return None
+        (case,) = scenarios(past.cells, question, world.r)
+    except EquipoiseError:
+        return None
+    return Case(past, question, costs, case)
+
+
+def measure(case: Case | None, runs: int) -> Row | None:
+    """Return the parts of a case's forecast and what audits cost; None if it was left out."""
+    if case is None:
+        return None
+    maker = Forecaster(case.past, case.question, case.costs)
+    seen, parts = maker.of(case.scenario), maker.parts(case.scenario)
+    if seen.median is not None and seen.median > MOST:
+        return None
+    audit = eq.AdaptiveAudit(case.past, case.question, case.costs)
+    trials = try_case(audit, case.scenario, np.random.SeedSequence(0).spawn(runs))
+    return {
+        "parts": {
+            "verdict": parts.verdict.value,
+            "work": parts.work if np.isfinite(parts.work) else None,
+            "other": parts.other if np.isfinite(parts.other) else None,
+            "pilot": parts.pilot,
+            "far": parts.far,
+            "groups": parts.groups,
+        },
+        "rows": case.past.cells.total if not case.past.exact else None,
+        "compare": case.question.compare,
+        "decides": float(np.mean([trial.decides for trial in trials])),
+        "costs": [trial.cost if trial.decides else None for trial in trials],
+    }
+
+
+def parts_of(row: Row) -> Parts:
+    known = {k: np.inf if v is None else v for k, v in row["parts"].items()}
+    return Parts(**{**known, "verdict": Verdict(known["verdict"])}, labels=np.zeros(0))
+
+
+def decided(rows: Sequence[Row]) -> list[Row]:
+    """Return the cases that the forecast calls decidable and that most audits decide."""
+    return [r for r in rows if r["parts"]["work"] is not None and r["decides"] > 0.5]
+
+
+def median(row: Row) -> float:
+    costs = [np.inf if cost is None else cost for cost in row["costs"]]
+    return max(float(np.median(costs)), 0.5)
+
+
+def fit(rows: Sequence[Row]) -> Constants:
+    """Return the constants with the least mean absolute log ratio, and the spread around them."""
+    from scipy.optimize import minimize
+
+    known = decided(rows)
+    truth = np.log([median(row) for row in known])
+    parts = [parts_of(row) for row in known]
+
+    def constants(x: Array, spread: Mapping[Verdict, Any] = FITTED.spread) -> Constants:
+        return Constants(
+            {Verdict.FAIR: float(np.exp(x[0])), Verdict.UNFAIR: float(np.exp(x[1]))},
+            {Verdict.FAIR: float(x[2]), Verdict.UNFAIR: float(x[3])},
+            float(x[4]),
+            float(x[5]),
+            spread,
+        )
+
+    def loss(x: Array) -> float:
+        made = np.log([max(median_of(p, constants(x)), 0.5) for p in parts])
+        return float(np.abs(made - truth).mean() + 0.002 * (x**2).sum())
+
+    best = minimize(loss, np.array([0.0, 0.0, 0.3, 0.3, 0.2, 0.5]), method="Nelder-Mead",
+                    options={"maxiter": 4000, "fatol": 1e-5, "xatol": 1e-4})  # fmt: skip
+    found = constants(best.x)
+    spread = {
+        verdict: tuple(_range(known, found, verdict, near) for near in (False, True))
+        for verdict in (Verdict.FAIR, Verdict.UNFAIR)
+    }
+    return constants(best.x, spread)
+
+
+def _range(rows: Sequence[Row], by: Constants, verdict: Verdict, near: bool) -> tuple[float, float]:
+    """Return where 10% and 90% of audits end over the forecast median."""
+    ratios = [
+        np.inf if cost is None else cost / median_of(parts_of(row), by)
+        for row in rows
+        if row["parts"]["verdict"] == verdict.value and (row["parts"]["far"] < 1.0) == near
+        for cost in row["costs"]
+    ]
+    if not ratios:
+        return FITTED.spread[verdict][near]
+    low, high = np.quantile(ratios, [0.1, 0.9], method="higher")
+    return round(float(low), 2), round(min(float(high), 9.0), 2)
+
+
+def judge(rows: Sequence[Row], by: Constants) -> list[tuple[str, str, str]]:
+    """Return how many medians are within a factor of 2, and so on."""
+    known = decided(rows)
+    ratio = np.array([median(row) / median_of(parts_of(row), by) for row in known])
+    inside, audits = 0, 0
+    for row in known:
+        low, high = by.spread[Verdict(row["parts"]["verdict"])][row["parts"]["far"] < 1.0]
+        middle = median_of(parts_of(row), by)
+        costs = [np.inf if cost is None else cost for cost in row["costs"]]
+        inside += sum(low * middle <= cost <= high * middle for cost in costs)
+        audits += len(costs)
+    undecidable = [r for r in rows if r["parts"]["work"] is None]
+    decidable = [r for r in rows if r["parts"]["work"] is not None]
+
+    def share(count: float, of: int) -> str:
+        return f"{count / of:.1%}" if of else "-"
+
+    return [
+        ("median within a factor of 2", share(((ratio > 0.5) & (ratio < 2)).sum(), len(known)),
+         str(len(known))),
+        ("geometric mean of median over forecast",
+         f"{np.exp(np.log(ratio).mean()):.2f}" if len(known) else "-", str(len(known))),
+        ("audits between the 10% and 90% figures", share(inside, audits), str(audits)),
+        ("called undecidable, mostly decided",
+         share(sum(r["decides"] > 0.5 for r in undecidable), len(undecidable)),
+         str(len(undecidable))),
+        ("called decidable, mostly not decided",
+         share(sum(r["decides"] <= 0.5 for r in decidable), len(decidable)), str(len(decidable))),
+    ]  # fmt: skip

@@ -1,0 +1,145 @@
+"""The forecast that needs no trial runs, and the trial runs that sharpen it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.cells import Cells, GroupCells
+from equipoise.history import History
+from equipoise.planning import Forecast, Scenario, forecast, plan
+from equipoise.planning.cases import scenarios
+from equipoise.planning.trials import _place, run_trials
+from equipoise.question import Costs, Question
+from equipoise.simulation import simulate
+from equipoise.worlds import CellWorld
+from tests.profiles import quick
+
+WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
+COSTS = Costs(feature=0.1, label=1.0)
+
+
+def as_it_is(world: CellWorld, question: Question, past: object = None) -> Forecast:
+    history = world.past() if past is None else past
+    cases = scenarios(world.cells, question, world.r)
+    return forecast(history, question, COSTS, cases)[0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compare", ["difference", "ratio"])
+@pytest.mark.parametrize("groups", [2, 4])
+def test_half_of_the_audits_cost_about_what_is_forecast(groups: int, compare: str) -> None:
+    """The median of 20 audits within a factor of 3 (measured: within 2 in 90% of cases)."""
+    names = "ABCD"[:groups]
+    world = CellWorld.from_shares({g: (0.3, 0.1, 0.6, 0.2 + 0.1 * (g == "A")) for g in names})
+    question = Question("equal_opportunity", gamma=0.3, epsilon=0.2, compare=compare)
+    seen = as_it_is(world, question, world.past(40_000))
+    sim = simulate("adaptive", world, question, COSTS, repeats=20, history_size=40_000)
+    assert seen.median is not None
+    assert 1 / 3 < np.median(sim.cost) / seen.median < 3
+
+
+def test_a_shorter_past_costs_more_until_it_cannot_decide() -> None:
+    question = Question("equal_opportunity", gamma=0.05, epsilon=0.1)
+    costs = [as_it_is(WORLD, question, WORLD.past(n, 1)).median for n in (10**6, 10**4, 300)]
+    assert costs[0] is not None
+    assert costs[1] is None or costs[1] > costs[0]
+    assert costs[2] is None
+
+
+def test_groups_of_whom_labels_cost_more_cost_more() -> None:
+    question = Question("equal_opportunity", gamma=0.2, epsilon=0.1)
+    cases = scenarios(WORLD.cells, question)[:1]
+    double = Costs(feature=0.2, label=2.0)
+    one, two = (forecast(WORLD.past(), question, c, cases)[0].median for c in (COSTS, double))
+    assert one is not None
+    assert two == pytest.approx(2.0 * one)
+    dear = Costs(0.1, 1.0, {"B": Costs(0.1, 5.0)})
+    (own,) = forecast(WORLD.past(), question, dear, cases)
+    assert own.median is not None
+    assert one < own.median < 5.0 * one
+
+
+def test_unknown_outcomes_that_alone_leave_both_answers_possible() -> None:
+    cells = Cells({g: GroupCells(600, 200, 12_000, 4_000) for g in "AB"})
+    made = plan(History.from_cells(cells), Question("equal_opportunity"), COSTS)
+    assert all(seen.rows is None and not seen.is_decidable for seen in made.cases)
+    assert "the outcomes of too many approved people are unknown" in made.advice
+
+
+def test_a_trial_run_costs_what_a_simulated_audit_costs() -> None:
+    """The same law: the median of one lies within the quantiles that hold all but 1e-5 of them."""
+    question, n = Question("equal_opportunity", gamma=0.2, epsilon=0.3), 25
+    first = forecast(WORLD.past(), question, COSTS, scenarios(WORLD.cells, question)[2:3])
+    (seen,) = run_trials(AdaptiveAudit(WORLD.past(), question, COSTS), first, trial_runs=n)
+    world = CellWorld(WORLD.cells, first[0].scenario.r)
+    sim = simulate("adaptive", world, question, COSTS, repeats=n, seed=4)
+    assert seen.decides == 1.0
+    assert seen.median is not None
+    assert np.quantile(sim.cost, 0.02) < seen.median < np.quantile(sim.cost, 0.98)
+
+
+def test_trial_runs_repeat_themselves() -> None:
+    audit = AdaptiveAudit(WORLD.past(), COARSE, COSTS)
+    first = forecast(WORLD.past(), COARSE, COSTS, scenarios(WORLD.cells, COARSE)[:1])
+    once, again = (run_trials(audit, first, trial_runs=4, seed=2) for _ in range(2))
+    assert once == again
+    assert run_trials(audit, first, trial_runs=4, seed=3) != once
+    assert audit.labels == 0
+
+
+def test_a_trial_run_without_a_verdict_has_not_finished() -> None:
+    """Two groups that differ by less than a small past can show: no run counts as a cost."""
+    history = WORLD.past(400, 3)
+    question = Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+    made = plan(history, question, COSTS, trial_runs=quick(2, full=8))
+    undecided = [seen for seen in made.cases if seen.decides == 0.0]
+    assert undecided
+    for seen in undecided:
+        assert set(seen.cost.values()) == {None}
+        assert not seen.is_decidable
+    assert "cannot be decided with this past" in str(made)
+
+
+def test_progress_ends_at_one() -> None:
+    told: list[float] = []
+    made = plan(WORLD.past(), COARSE, COSTS, trial_runs=2, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert all(seen.trial_runs == 2 for seen in made.cases)
+
+
+@pytest.mark.parametrize("n", [8, 19, 30, 40])
+def test_the_tried_range_holds_the_next_audit_as_often_as_it_says(n: int) -> None:
+    """Of n + 1 audits each is the last with equal chance: count those that the others enclose."""
+    values, inside = np.arange(n + 1.0), 0
+    for last in values:
+        rest = values[values != last]
+        inside += bool(rest[_place(0.1, n)] <= last <= rest[_place(0.9, n)])
+    assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
+
+
+def test_a_budget_with_trial_runs_says_what_is_known_without_a_verdict() -> None:
+    question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
+    made = plan(WORLD.past(), question, COSTS, budget=10.0, trial_runs=2)
+    assert made.affordable is not None
+    for case in made.affordable.cases:
+        assert case.lower is not None
+        assert case.upper is not None
+        assert 0.0 <= case.lower <= case.upper <= 1.0
+
+
+def test_many_groups_are_forecast_as_well() -> None:
+    rng = np.random.default_rng(1)
+    cells = {
+        f"g{i}": GroupCells(
+            *rng.multinomial(30_000, [0.4 + 0.01 * i, 0.1, 0.5 - 0.01 * i]).tolist()
+        )
+        for i in range(9)
+    }
+    history, question = History.from_cells(Cells(cells)), Question("equal_opportunity", 0.2, 0.3)
+    case = Scenario("as you say", dict.fromkeys(cells, 0.3), 0.1, "FAIR")
+    (seen,) = forecast(history, question, COSTS, [case])
+    assert seen.is_decidable
+    assert set(seen.labels) == set(cells)
