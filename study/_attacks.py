@@ -21,7 +21,7 @@ WORDS = {
     "compared with what each program noted as acknowledged, and verified.",
     "ledger_verify": "A ledger and an export of it are verified while two programs ask, tell, "
     "correct and withdraw.",
-    "ledger_tamper": "A cell, a row or a rule of a database is changed behind the ledger's back, "
+    "ledger_tamper": "A cell or a row of a database is changed behind the ledger's back, "
     "every table and column in turn, or any bit, byte or line of an export; the head is known.",
 }
 
