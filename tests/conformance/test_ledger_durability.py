@@ -264,7 +264,7 @@ def test_an_adaptive_audit_takes_a_correction_in_place(
         live.correct(row.person, 1 - row.outcome, "typo")
     live.ask("next", "A", 0)
     assert found
-    assert all(length == 1 for length, _ in found)  # nobody waits for a rebuild
+    assert max(length for length, _ in found) == 1  # nobody waits for a rebuild
     live.verify()
 
 

@@ -123,6 +123,6 @@ def log(
             continue
         data = event["data"]
         who = f" person {data['person']}" if "person" in data else ""
-        why = data.get("why") or data.get("reason")
+        why = data.get("why")
         words = f"{event['type']}{who}" + (f": {why}" if why else "")
         typer.echo(f"{event['seq']:>8,}  {event['time'][:19]}  {event['actor']}  {words}")

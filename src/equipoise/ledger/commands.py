@@ -79,6 +79,20 @@ class Keyed(JsonValue):
 
 
 @dataclass(frozen=True)
+class OfPerson(Keyed):
+    """Something that happens to a person and needs no more words."""
+
+    person: str
+
+
+@dataclass(frozen=True)
+class ForReason(Keyed):
+    """Something that happens to the audit, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Ask(Keyed):
     """Somebody arrived; with a score, of a version, and a price for audits that use scores."""
 
@@ -100,44 +114,39 @@ class Tell(Keyed):
     command: Literal["tell"] = field(default="tell", kw_only=True)
 
 
-@dataclass(frozen=True)
-class Execute(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Execute(OfPerson):
     """An override was carried out."""
 
-    person: str
-    command: Literal["execute"] = field(default="execute", kw_only=True)
+    command: Literal["execute"] = "execute"
 
 
-@dataclass(frozen=True)
-class Withdraw(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Withdraw(OfPerson):
     """A person refused before the override was carried out."""
 
-    person: str
-    command: Literal["withdraw"] = field(default="withdraw", kw_only=True)
+    command: Literal["withdraw"] = "withdraw"
 
 
-@dataclass(frozen=True)
-class MarkOverdue(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class MarkOverdue(OfPerson):
     """An outcome should have come by now."""
 
-    person: str
-    command: Literal["overdue"] = field(default="overdue", kw_only=True)
+    command: Literal["overdue"] = "overdue"
 
 
-@dataclass(frozen=True)
-class WriteOff(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class WriteOff(OfPerson):
     """An overdue outcome is given up; its worst cost is posted."""
 
-    person: str
-    command: Literal["write_off"] = field(default="write_off", kw_only=True)
+    command: Literal["write_off"] = "write_off"
 
 
-@dataclass(frozen=True)
-class Erase(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Erase(OfPerson):
     """Forget a person: pseudonym and key."""
 
-    person: str
-    command: Literal["erase"] = field(default="erase", kw_only=True)
+    command: Literal["erase"] = "erase"
 
 
 @dataclass(frozen=True)
@@ -150,28 +159,25 @@ class Correct(Keyed):
     command: Literal["correct"] = field(default="correct", kw_only=True)
 
 
-@dataclass(frozen=True)
-class Conclude(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Conclude(ForReason):
     """Nobody else is to come."""
 
-    why: str
-    command: Literal["conclude"] = field(default="conclude", kw_only=True)
+    command: Literal["conclude"] = "conclude"
 
 
-@dataclass(frozen=True)
-class Pause(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Pause(ForReason):
     """Ask nobody for now."""
 
-    why: str
-    command: Literal["pause"] = field(default="pause", kw_only=True)
+    command: Literal["pause"] = "pause"
 
 
-@dataclass(frozen=True)
-class Resume(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Resume(ForReason):
     """Ask again."""
 
-    why: str
-    command: Literal["resume"] = field(default="resume", kw_only=True)
+    command: Literal["resume"] = "resume"
 
 
 @dataclass(frozen=True)
@@ -193,12 +199,11 @@ class SetLimits(Keyed):
     command: Literal["set_limits"] = field(default="set_limits", kw_only=True)
 
 
-@dataclass(frozen=True)
-class Upgrade(Keyed):
+@dataclass(frozen=True, kw_only=True)
+class Upgrade(ForReason):
     """Weigh what is recorded by this program's edition of the statistics from now on."""
 
-    why: str
-    command: Literal["upgrade"] = field(default="upgrade", kw_only=True)
+    command: Literal["upgrade"] = "upgrade"
 
 
 @dataclass(frozen=True)

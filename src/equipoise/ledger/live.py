@@ -29,7 +29,7 @@ from equipoise.ledger.state import AuditState
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verbs import Verbs
-from equipoise.ledger.verify import GENESIS, Person, Proof, canonical, digest
+from equipoise.ledger.verify import GENESIS, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import stamp
 from equipoise.question import Costs, Question, require_asked
 
@@ -273,7 +273,7 @@ class LiveAudit(Verbs):
         """
         return self._driver.read(lambda state: good_shares_of(_statistics(state)))
 
-    def person(self, person: str) -> Person | None:
+    def person(self, person: str) -> PersonRecord | None:
         """Return what is stored about a person, None if nobody asked about them."""
         return self._store.person(self.row.id, inputs.name("person", person))
 
@@ -284,7 +284,7 @@ class LiveAudit(Verbs):
         conflicted: bool = False,
         after: int = 0,
         limit: int | None = None,
-    ) -> list[Person]:
+    ) -> list[PersonRecord]:
         """Return people in order of arrival, in the given states or with conflicting outcomes.
 
         ``after`` and ``limit`` give them page by page: those with larger numbers, so many.

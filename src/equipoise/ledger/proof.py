@@ -17,7 +17,7 @@ from equipoise.ledger.database import Connection
 from equipoise.ledger.schema import TABLES, VERSION
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import AUDIT, PERSON, AuditRow, Store
-from equipoise.ledger.verify import Books, Broken, Event, Person, Proof, verify
+from equipoise.ledger.verify import Books, Broken, Event, PersonRecord, Proof, verify
 
 __all__ = [
     "Checkpoint",
@@ -32,7 +32,7 @@ _BROKEN = (
     *(Broken, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError),
     ValueError,
 )
-_COMPARED = [name for name in Person.__dataclass_fields__ if name not in ("person", "salt")]
+_COMPARED = [name for name in PersonRecord.__dataclass_fields__ if name not in ("person", "salt")]
 _VALUES = attrgetter(*_COMPARED)
 
 
@@ -166,7 +166,7 @@ def _compared_people(
     query = f"SELECT {PERSON} FROM people WHERE audit_id = ? ORDER BY number"
     number, people = 0, books.people or {}
     for values in connection.stream(query, (audit_id,)):
-        row, number = Person(*values), number + 1
+        row, number = PersonRecord(*values), number + 1
         if row.number != number or number not in people:
             raise LedgerError(f"person {row.number} is stored where {number} should be, if anybody")
         known = people[number]

@@ -9,23 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit, Step, as_corrected
 from equipoise.finding import Finding
 from equipoise.ledger.settings import Settings, build
-from equipoise.question import Costs, ScoreRecord, Ticket, Want
+from equipoise.question import ScoreRecord, Ticket, Want
 
 __all__ = [
     "EvidencePoint",
     "RequestLog",
     "from_score_event",
-    "hold_of",
     "to_score_event",
 ]
 
-ASKED, TOLD, WITHDRAWN, CORRECTED = range(4)
+KINDS: tuple[Literal["asked", "told", "withdrawn", "corrected"], ...] = (
+    "asked",
+    "told",
+    "withdrawn",
+    "corrected",
+)
 WANTS = (Want.NOTHING, Want.LABEL, Want.SCORE_ONLY)
 
 
@@ -53,9 +57,7 @@ class RequestLog:
         self.cap = settings.budget
         self._audit: Audit | None = None
         self._groups = {group: i for i, group in enumerate(settings.groups)}
-        self._score_records = {
-            row[1]: from_score_event(row[5]) for row in self.log if row[0] == ASKED and row[5:]
-        }
+        self._score_records = {row[1]: from_score_event(row[6]) for row in self.log if row[6:]}
 
     @property
     def ready(self) -> bool:
@@ -83,9 +85,7 @@ class RequestLog:
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
         steps, audit = list(self._steps()), build(self.settings, self.cap)
-        if (
-            not self._score_records
-        ):  # what was staked after a look stands, so corrections come in order
+        if not self._score_records:  # where scores decided, corrections come in order
             steps = as_corrected(steps)
         answered = sum(step.kind != "asked" for step in steps)
         every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
@@ -103,36 +103,23 @@ class RequestLog:
 
     # -- what happens -----------------------------------------------------------------------------
 
-    def asked(self, ticket: Ticket, *, by_audit: bool) -> None:
-        """Enter a request; ``by_audit`` if the audit object has just made it."""
-        group, want = self._groups[ticket.group], WANTS.index(ticket.want)
-        row: list[Any] = [ASKED, ticket.number, group, ticket.decision, want]
-        if ticket.score_record is not None:
-            self._score_records[ticket.number] = ticket.score_record
-            row.append(to_score_event(ticket.score_record))
+    def enter(self, step: Step, *, done: bool = False) -> None:
+        """Enter what happened to a request; ``done`` if the audit object knows it already."""
+        ticket, value = step.ticket, step.outcome if step.cost is None else int(step.cost)
+        row: list[Any] = [KINDS.index(step.kind), ticket.number, value]
+        if step.kind == "asked":
+            group, want = self._groups[ticket.group], WANTS.index(ticket.want)
+            row[2:] = [group, ticket.decision, want, int(ticket.hold)]
+            if ticket.score_record is not None:
+                self._score_records[ticket.number] = ticket.score_record
+                row.append(to_score_event(ticket.score_record))
         self.log.append(row)
-        if self._audit is not None and not by_audit:
-            self._audit.restore([Step("asked", ticket)])
-
-    def told(self, ticket: Ticket, outcome: int) -> None:
-        """Enter an answer."""
-        self.log.append([TOLD, ticket.number, outcome])
-        if self._audit is not None:
-            self._audit.restore([Step("told", ticket, outcome)])
-
-    def withdrawn(self, ticket: Ticket, cost: int) -> None:
-        """Enter that the answer will not come."""
-        self.log.append([WITHDRAWN, ticket.number, cost])
-        if self._audit is not None:
-            self._audit.restore([Step("withdrawn", ticket, cost=float(cost))])
-
-    def corrected(self, ticket: Ticket, outcome: int) -> None:
-        """Enter another outcome of a request that was settled."""
-        self.log.append([CORRECTED, ticket.number, outcome])
-        if self._audit is not None and self._audit.correctable:
-            self._audit.restore([Step("corrected", ticket, outcome)])
-        else:
+        if self._audit is None or done:
+            return
+        if step.kind == "corrected" and not self._audit.correctable:
             self.forget()
+        else:
+            self._audit.restore([step])
 
     def set_cap(self, cap: int | None) -> None:
         """Go on as if the cap had been this one from the beginning."""
@@ -147,20 +134,17 @@ class RequestLog:
 
     def _steps(self) -> Iterator[Step]:
         tickets: dict[int, Ticket] = {}
-        groups, costs = self.settings.groups, self.settings.costs
         for kind, number, value, *more in self.log:
-            if kind == ASKED:
-                group, decision, want = groups[value], more[0], WANTS[more[1]]
+            if KINDS[kind] == "asked":
+                decision, want, hold = more[0], WANTS[more[1]], float(more[2])
                 record = self._score_records.get(number)
-                hold = hold_of(costs.of(group), decision, want, record)
-                tickets[number] = ticket = Ticket(number, group, decision, want, hold, record)
-                yield Step("asked", ticket)
-            elif kind == TOLD:
-                yield Step("told", tickets[number], value)
-            elif kind == WITHDRAWN:
+                group = self.settings.groups[value]
+                tickets[number] = Ticket(number, group, decision, want, hold, record)
+                yield Step("asked", tickets[number])
+            elif KINDS[kind] == "withdrawn":
                 yield Step("withdrawn", tickets[number], cost=float(value))
             else:
-                yield Step("corrected", tickets[number], value)
+                yield Step(KINDS[kind], tickets[number], value)
 
 
 def to_score_event(record: ScoreRecord) -> dict[str, Any]:
@@ -183,15 +167,6 @@ def from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
         *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
         draw=data["draw"] / 2**53,
     )
-
-
-def hold_of(costs: Costs, decision: int, want: Want, record: ScoreRecord | None) -> float:
-    """Return the most that a request can cost."""
-    if decision == 1 or want is Want.NOTHING:
-        return 0.0
-    if want is not Want.LABEL:
-        return float(costs.feature)
-    return float(costs.worst if record is None else costs.feature + record.price)
 
 
 def _look(audit: Audit, answers: int) -> EvidencePoint:

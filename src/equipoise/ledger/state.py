@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from equipoise.audits.base import Step
 from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding
@@ -14,7 +15,7 @@ from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
 from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.request_log import RequestLog, from_score_event
 from equipoise.ledger.settings import Settings
-from equipoise.ledger.verify import COUNTED, Books, Data, Event, Person, PersonState, digest
+from equipoise.ledger.verify import COUNTED, Books, Data, Event, PersonRecord, PersonState, digest
 from equipoise.question import ScoreRecord, Ticket, Want
 
 __all__ = ["SNAPSHOT_FORMAT", "AuditState", "replay"]
@@ -45,7 +46,7 @@ class AuditState:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def take(self, event: Event, own: str, *, ticket: Ticket | None = None) -> Person | None:
+    def take(self, event: Event, own: str, *, ticket: Ticket | None = None) -> PersonRecord | None:
         """Apply the next event; ``ticket`` is given where it was just made by the audit.
 
         Raises
@@ -74,7 +75,9 @@ class AuditState:
         self.log = RequestLog(self.settings)
         self.drift = DriftCounts(self.settings.groups)
 
-    def _asked(self, person: Person, data: Data, ticket: Ticket | None, requests: int) -> None:
+    def _asked(
+        self, person: PersonRecord, data: Data, ticket: Ticket | None, requests: int
+    ) -> None:
         """Enter the request in the log, and insist on it where decisions are made anew."""
         self.drift.arrive(person.group_name, person.decision)
         if person.request is None:
@@ -87,9 +90,9 @@ class AuditState:
             self._decide_again(recorded, data, requests)
         # whoever ended the audit, or closed a group for good, has to be asked again in a replay
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
-            self.log.asked(recorded, by_audit=made)
+            self.log.enter(Step("asked", recorded), done=made)
 
-    def _heard(self, kind: str, person: Person, data: Data) -> None:
+    def _heard(self, kind: str, person: PersonRecord, data: Data) -> None:
         """Tell drift and log what became of a person's outcome."""
         if kind in ("revealed", "noted", "corrected") and person.place is not None:
             if kind == "corrected":
@@ -101,12 +104,13 @@ class AuditState:
             return
         assert person.request is not None
         ticket = _ticket(person, self.log.score_record_of(person.request))
-        if kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
-            self.log.corrected(ticket, data["outcome"])
-        elif kind == "revealed":
-            self.log.told(ticket, data["outcome"])
+        if kind in ("withdrawn", "written_off"):
+            step = Step("withdrawn", ticket, cost=float(data.get("cost", 0)))
+        elif kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
+            step = Step("corrected", ticket, data["outcome"])
         else:
-            self.log.withdrawn(ticket, data.get("cost", 0))
+            step = Step("told", ticket, data["outcome"])
+        self.log.enter(step)
 
     # -- decisions made anew ----------------------------------------------------------------------
 
@@ -272,7 +276,7 @@ def replay(events: Iterable[str], state: AuditState) -> AuditState:
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
 
 
-def _ticket(person: Person, record: ScoreRecord | None) -> Ticket:
+def _ticket(person: PersonRecord, record: ScoreRecord | None) -> Ticket:
     assert person.request is not None
     want, hold = _WANTS[person.want], float(person.hold)
     return Ticket(person.request, person.group_name, person.decision, want, hold, record)

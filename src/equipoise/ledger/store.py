@@ -18,7 +18,7 @@ from typing import Any
 from equipoise.errors import InvalidInput, LedgerError, UnknownName
 from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
-from equipoise.ledger.verify import OPEN, Head, Person, PersonState
+from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
 __all__ = ["AuditRow", "Store", "WriteTransaction"]
 
@@ -43,7 +43,7 @@ def _columns(cls: type) -> tuple[str, ...]:
 
 HEAD, HEAD_VALUES = ", ".join(_columns(Head)), attrgetter(*_columns(Head))
 AUDIT, AUDIT_VALUES = ", ".join(_columns(AuditRow)), attrgetter(*_columns(AuditRow))
-PERSON, PERSON_VALUES = ", ".join(_columns(Person)), attrgetter(*_columns(Person))
+PERSON, PERSON_VALUES = ", ".join(_columns(PersonRecord)), attrgetter(*_columns(PersonRecord))
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it
 CHANGING = (
     *("person", "salt", "state", "paid", "overrun", "outcome", "executed", "conflicted"),
@@ -112,7 +112,7 @@ class Store(Database):
         conflicted: bool = False,
         after: int = 0,
         limit: int | None = None,
-    ) -> list[Person]:
+    ) -> list[PersonRecord]:
         """Return people in order of arrival, those in some states or with conflicts if asked."""
         people, where, values = "people", "audit_id = ? AND number > ?", [audit_id, after]
         with self.using() as connection:
@@ -125,7 +125,7 @@ class Store(Database):
                 where += " AND conflicted = 1"
             query = f"SELECT {PERSON} FROM {people} WHERE {where} ORDER BY number"
             query += "" if limit is None else f" LIMIT {int(limit)}"
-            return [Person(*row) for row in connection.run(query, values)]
+            return [PersonRecord(*row) for row in connection.run(query, values)]
 
     def open_by_day(self, audit_id: int) -> list[tuple[str, str, int]]:
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
@@ -136,7 +136,7 @@ class Store(Database):
         with self.using() as connection:
             return [tuple(row) for row in connection.run(query, (audit_id,)).fetchall()]
 
-    def person(self, audit_id: int, person: str) -> Person | None:
+    def person(self, audit_id: int, person: str) -> PersonRecord | None:
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:
             found = _people(connection, audit_id, "person", [person])
@@ -227,9 +227,9 @@ class WriteTransaction:
         """Return by how many seconds a clock is ahead of the database's."""
         return now - self._connection.clock().timestamp()
 
-    def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[Person]:
+    def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRecord]:
         """Return those of the people who are known."""
-        found: list[Person] = []
+        found: list[PersonRecord] = []
         for column, wanted in (("person", names), ("number", numbers)):
             unique: list[str | int] = list(dict.fromkeys(wanted))
             for start in range(0, len(unique), IN_ONE_QUERY):
@@ -255,8 +255,8 @@ class WriteTransaction:
         head: Head,
         events: Sequence[tuple[int, str]],
         keys: Sequence[tuple[str, int]],
-        new: Sequence[Person],
-        changed: Sequence[Person],
+        new: Sequence[PersonRecord],
+        changed: Sequence[PersonRecord],
     ) -> None:
         """Store events ``(seq, body)``, keys, and the people and the balance that follow."""
         connection, audit_id = self._connection, self._audit_id
@@ -265,7 +265,7 @@ class WriteTransaction:
         known = [(audit_id, key, seq) for key, seq in keys]
         connection.insert("command_keys", ("audit_id", "key", "seq"), known)
         people = [(audit_id, *PERSON_VALUES(row)) for row in new]
-        connection.insert("people", ("audit_id", *_columns(Person)), people)
+        connection.insert("people", ("audit_id", *_columns(PersonRecord)), people)
         sets = ", ".join(f"{name} = ?" for name in CHANGING)
         connection.run_many(
             f"UPDATE people SET {sets} WHERE audit_id = ? AND number = ?",
@@ -296,7 +296,7 @@ def _head(connection: Connection, audit_id: int, *, lock: bool = False) -> Head:
 
 def _people(
     connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
-) -> list[Person]:
+) -> list[PersonRecord]:
     if not wanted:
         return []
     among, values = connection.among(column, wanted)
@@ -304,4 +304,4 @@ def _people(
     by_name = connection.kind == "sqlite" and column == "person"
     people = "people INDEXED BY people_person" if by_name else "people"
     query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
-    return [Person(*row) for row in connection.run(query, (audit_id, *values))]
+    return [PersonRecord(*row) for row in connection.run(query, (audit_id, *values))]

@@ -36,7 +36,7 @@ __all__ = [
     "Broken",
     "GroupTally",
     "Head",
-    "Person",
+    "PersonRecord",
     "PersonState",
     "Proof",
     "canonical",
@@ -91,7 +91,7 @@ class Broken(Exception):
 
 
 @dataclass(slots=True)
-class Person:
+class PersonRecord:
     """One person as of now: a row of the ledger's table, and what events change."""
 
     number: int  # in order of arrival, from 1; stands for the person in the chain
@@ -311,7 +311,7 @@ def keyed(salt: str, audit: str, pseudonym: str) -> str:
     return hmac.digest(bytes.fromhex(salt), message, "sha256").hex()[:32]
 
 
-def facts_of(person: Person) -> dict[str, Any]:
+def facts_of(person: PersonRecord) -> dict[str, Any]:
     """Return what every event about a person says of them, as they were before it."""
     facts: dict[str, Any] = {
         "person": person.number,
@@ -342,7 +342,7 @@ class Books:
         event holds the facts that its rule needs.
     """
 
-    def __init__(self, people: dict[int, Person] | None = None) -> None:
+    def __init__(self, people: dict[int, PersonRecord] | None = None) -> None:
         self.people = people
         self.uid = ""
         self.settings: Data = {}
@@ -366,7 +366,7 @@ class Books:
         self.decided: dict[int, list[Any]] = {}  # kind of event, its person and reason
         self.acts: dict[str, dict[str, int]] = {}  # actor -> kind of event -> how many
 
-    def take(self, event: Event, own: str) -> Person | None:
+    def take(self, event: Event, own: str) -> PersonRecord | None:
         """Let the next event happen; return the person whom it changed.
 
         Raises
@@ -424,13 +424,13 @@ class Books:
         """The verdict that was recorded last."""
         return None if self.recorded is None else str(self.recorded["verdict"])
 
-    def price(self, person: Person, outcome: int) -> int:
+    def price(self, person: PersonRecord, outcome: int) -> int:
         """Return what a person costs with this outcome."""
         if person.decision == 1:
             return 0
         return person.hold if outcome == 0 else int(self._costs(person.group_name)["feature"])
 
-    def bill(self, person: Person, cost: int) -> tuple[int, int]:
+    def bill(self, person: PersonRecord, cost: int) -> tuple[int, int]:
         """Return what a cost comes to now: paid, and what the cap cannot hold (overrun)."""
         head, room = self.head, cost
         if head.cap is not None:
@@ -512,7 +512,7 @@ class Books:
         self.max_in_flight = data["max_in_flight"]
         self.max_in_flight_groups = dict(data["max_in_flight_groups"])
 
-    def _asked(self, data: Data, event: Event) -> Person:
+    def _asked(self, data: Data, event: Event) -> PersonRecord:
         group, decision, want = data["group"], data["decision"], data["want"]
         _require("person", data["person"], self.arrived + 1)
         if group not in self.groups:
@@ -531,7 +531,7 @@ class Books:
         _require("hold", data["hold"], self._worst(group, decision, want, record))
         self._check_reason(data)
         state, drawn = FIRST_STATES[want], data.get("drawn")
-        person = Person(
+        person = PersonRecord(
             *(self.arrived + 1, group, decision, want, state, data["request"], data["hold"]),
             data.get("place"),
             who=data["who"],
@@ -576,7 +576,7 @@ class Books:
         if (why == "paused" and not paused) or (why == "concluded" and not concluded):
             raise ValueError(f"nobody was asked for being {why}, and the audit is not")
 
-    def _executed(self, data: Data, _: Event) -> Person:
+    def _executed(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data)
         if person.want != "LABEL" or person.executed or person.state == _S.WITHDRAWN:
             raise ValueError("nothing was to be carried out")
@@ -585,7 +585,7 @@ class Books:
             self._move(person, _S.EXECUTED)
         return person
 
-    def _revealed(self, data: Data, _: Event) -> Person:
+    def _revealed(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, *OPEN, _S.WRITTEN_OFF)
         late = person.state == _S.WRITTEN_OFF
         self.late += late or self.recorded is not None
@@ -594,29 +594,29 @@ class Books:
         self._hear(person, data["outcome"])
         return person
 
-    def _noted(self, data: Data, _: Event) -> Person:
+    def _noted(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, *UNASKED)
         if person.outcome is not None:
             raise ValueError("an outcome is noted twice")
         person.outcome = _binary(data["outcome"])
         return person
 
-    def _withdrawn(self, data: Data, _: Event) -> Person:
+    def _withdrawn(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, _S.RESERVED)
         self._settle(person, _S.WITHDRAWN, 0, {"cost": 0, "overrun": 0})
         return person
 
-    def _overdue(self, data: Data, _: Event) -> Person:
+    def _overdue(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, _S.RESERVED, _S.EXECUTED)
         self._move(person, _S.OVERDUE)
         return person
 
-    def _written_off(self, data: Data, _: Event) -> Person:
+    def _written_off(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, _S.OVERDUE)
         self._settle(person, _S.WRITTEN_OFF, person.hold, data)
         return person
 
-    def _corrected(self, data: Data, _: Event) -> Person:
+    def _corrected(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data, *COUNTED, *UNASKED)
         if person.outcome is None or data["outcome"] == person.outcome:
             raise ValueError("a correction must change an outcome that is known")
@@ -630,7 +630,7 @@ class Books:
         person.outcome = _binary(data["outcome"])
         return person
 
-    def _conflict(self, data: Data, _: Event) -> Person:
+    def _conflict(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data)
         if person.outcome is None or person.conflicted or _binary(data["told"]) == person.outcome:
             raise ValueError("a conflict is reported where there is none, or again")
@@ -638,7 +638,7 @@ class Books:
         self.conflicts += 1
         return person
 
-    def _erased(self, data: Data, _: Event) -> Person:
+    def _erased(self, data: Data, _: Event) -> PersonRecord:
         person = self._person(data)
         if person.open:
             raise ValueError("somebody was erased whose request was open")
@@ -707,7 +707,7 @@ class Books:
 
     # -- people and money -------------------------------------------------------------------------
 
-    def _person(self, data: Data, *states: PersonState) -> Person:
+    def _person(self, data: Data, *states: PersonState) -> PersonRecord:
         """Return the person as they were before the event, which must say the same of them."""
         number = data["person"]
         if type(number) is not int or not 0 < number <= self.arrived:
@@ -722,10 +722,10 @@ class Books:
             _require(name, data.get(name), facts.get(name))
         return person
 
-    def _by_facts(self, data: Data) -> Person:
+    def _by_facts(self, data: Data) -> PersonRecord:
         """Return a person as an event describes them: enough for its rule."""
         paid, overrun = data.get("before", (0, 0))
-        return Person(
+        return PersonRecord(
             *(data["person"], data["group"], data["decision"], data["want"], data["was"]),
             *(data["request"], data["hold"], data.get("place")),
             paid=paid,
@@ -733,13 +733,13 @@ class Books:
             outcome=data.get("known"),
         )
 
-    def _move(self, person: Person, state: PersonState) -> None:
+    def _move(self, person: PersonRecord, state: PersonState) -> None:
         states = self.groups[person.group_name].states
         states[person.state] -= 1
         states[state] = states.get(state, 0) + 1
         person.state = state
 
-    def _settle(self, person: Person, state: PersonState, cost: int, data: Data) -> None:
+    def _settle(self, person: PersonRecord, state: PersonState, cost: int, data: Data) -> None:
         """Post what a person costs now in place of what was held or posted before."""
         tally, (paid, overrun) = self.groups[person.group_name], self.bill(person, cost)
         _require("cost", data["cost"], paid)
@@ -756,7 +756,7 @@ class Books:
             account.reserved += reserved
             account.overrun += overrun
 
-    def _hear(self, person: Person, outcome: int) -> None:
+    def _hear(self, person: PersonRecord, outcome: int) -> None:
         """Count an outcome that was asked for, in place of the one known before."""
         tally = self.groups[person.group_name]
         if person.decision == 0:
@@ -811,7 +811,7 @@ PLAIN = (
 )
 """Attributes of the books that a snapshot holds as they are."""
 
-Rule = Callable[[Books, Data, Event], Person | None]
+Rule = Callable[[Books, Data, Event], PersonRecord | None]
 # What each kind of event does, and what it holds; a question mark says that it may be missing.
 _TABLE: dict[str, tuple[Rule, str]] = {
     "asked": (
@@ -824,7 +824,7 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "withdrawn": (Books._withdrawn, _FACTS),
     "overdue": (Books._overdue, _FACTS),
     "written_off": (Books._written_off, f"{_FACTS} cost overrun"),
-    "corrected": (Books._corrected, f"{_FACTS} cost? overrun? outcome reason proposal?"),
+    "corrected": (Books._corrected, f"{_FACTS} cost? overrun? outcome why proposal?"),
     "conflict": (Books._conflict, f"{_FACTS} told"),
     "erased": (Books._erased, f"{_FACTS} proposal?"),
     "scrubbed": (Books._scrubbed, "erased"),

@@ -34,7 +34,7 @@ from equipoise.ledger.verify import (
     COUNTED,
     UNASKED,
     Event,
-    Person,
+    PersonRecord,
     PersonState,
     canonical,
     digest,
@@ -76,15 +76,15 @@ class TransactionWriter:
         state: AuditState,
         *,
         seed: bytes,
-        people: Sequence[Person],
+        people: Sequence[PersonRecord],
         keyed_events: Mapping[str, Event],
     ) -> None:
         self.state = state
         self.books = state.books
         self.events: list[tuple[int, str]] = []
         self.keys: list[tuple[str, int]] = []
-        self.new: dict[int, Person] = {}
-        self.changed: dict[int, Person] = {}
+        self.new: dict[int, PersonRecord] = {}
+        self.changed: dict[int, PersonRecord] = {}
         self._seed = seed
         self._salts = b""  # that are left
         self._keyed = dict(keyed_events)
@@ -127,7 +127,7 @@ class TransactionWriter:
 
     def _append(
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
-    ) -> Person | None:
+    ) -> PersonRecord | None:
         """Let the rule book take the next event; return the person whom it changed."""
         head = self.books.head
         if self._proposal is not None:
@@ -264,7 +264,7 @@ class TransactionWriter:
             return self._happens("noted", row, outcome=outcome)
         return self._happens("revealed", row, self.books.price(row, outcome), outcome=outcome)
 
-    def _told_again(self, row: Person, outcome: int) -> Reply:
+    def _told_again(self, row: PersonRecord, outcome: int) -> Reply:
         if row.outcome == outcome:
             return _reply(row, repeated=True)
         if not row.conflicted:
@@ -299,11 +299,11 @@ class TransactionWriter:
             raise ProtocolError(f"no outcome of person {row.person!r} is known; tell it instead")
         if row.outcome == outcome:
             return _reply(row, repeated=True)
-        own = {"person": row.number, "outcome": outcome, "reason": command.why}
+        own = {"person": row.number, "outcome": outcome, "why": command.why}
         if (waiting := self._propose("corrected", own)) is not None:
             return waiting
         cost = self.books.price(row, outcome) if row.state in COUNTED else None
-        return self._happens("corrected", row, cost, outcome=outcome, reason=command.why)
+        return self._happens("corrected", row, cost, outcome=outcome, why=command.why)
 
     def _erase(self, command: do.Erase) -> Reply:
         row = self._people.get(command.person)
@@ -324,7 +324,7 @@ class TransactionWriter:
         self._happens("erased", row)
         return self._done("erased", row.number)
 
-    def _happens(self, kind: str, row: Person, cost: int | None = None, **own: Any) -> Reply:
+    def _happens(self, kind: str, row: PersonRecord, cost: int | None = None, **own: Any) -> Reply:
         """Append an event about a person, with what they cost now if it is about money."""
         data = {**facts_of(row), **own}
         if cost is not None:
@@ -332,7 +332,7 @@ class TransactionWriter:
         self._append(kind, data)
         return _reply(row)
 
-    def _row(self, person: str) -> Person:
+    def _row(self, person: str) -> PersonRecord:
         row = self._people.get(person)
         if row is None:
             name = self.state.settings.name
@@ -406,8 +406,8 @@ class TransactionWriter:
     def _upgrade(self, command: do.Upgrade) -> Reply:
         if not self.state.foreign:
             return self._done("upgraded", repeated=True)
-        before, made = self.books.edition, {"edition": EDITION, "software": __version__}
-        return self._change("upgraded", {**made, "why": command.why}, before=before)
+        made = {"edition": EDITION, "software": __version__, "before": self.books.edition}
+        return self._change("upgraded", {"why": command.why}, **made)
 
     def _change(self, kind: str, own: dict[str, Any], **more: Any) -> Reply:
         if (waiting := self._propose(kind, own)) is not None:
@@ -463,24 +463,15 @@ class TransactionWriter:
         return self.books.proposals[number]
 
     def _as_command(self, proposal: Mapping[str, Any]) -> Command:
-        kind, own = proposal["command"], proposal["arguments"]
-        if kind in ("corrected", "erased"):
+        """Return the command that a proposal stands for; its arguments are the command's fields."""
+        kind, own = proposal["command"], dict(proposal["arguments"])
+        if "person" in own:
             row = (self.books.people or {}).get(own["person"])
             if row is None or row.person is None:
                 raise ProtocolError(f"person {own['person']} was erased since")
-            if kind == "erased":
-                return do.Erase(row.person)
-            return do.Correct(row.person, own["outcome"], own["reason"])
-        if kind == "budget":
-            return do.SetBudget(own["budget"], own["why"])
-        if kind == "limits":
-            return do.SetLimits(own["max_in_flight"], own["max_in_flight_groups"], own["why"])
-        makes: dict[str, type[do.Conclude | do.Resume | do.Upgrade]] = {
-            "concluded": do.Conclude,
-            "resumed": do.Resume,
-            "upgraded": do.Upgrade,
-        }
-        return makes[kind](own["why"])
+            own["person"] = row.person
+        made: Command = next(c for c, (_, events) in HANDLERS.items() if kind in events)(**own)
+        return made
 
 
 def stamp(moment: datetime) -> str:
@@ -491,7 +482,7 @@ def stamp(moment: datetime) -> str:
 _WANTS = {want.value: want for want in Want}  # quicker than Want(...)
 
 
-def _reply(row: Person, *, repeated: bool = False) -> Reply:
+def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
     """Return what is stored about a person as an answer."""
     return Reply(
         person=row.person or "",

@@ -19,7 +19,7 @@ from equipoise.history import History
 from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
 from equipoise.ledger.commands import person_of
 from equipoise.ledger.store import AuditRow
-from equipoise.ledger.verify import Person, PersonState
+from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.question import Costs, Question
 from equipoise.report import to_html
 from equipoise.service import models
@@ -319,7 +319,7 @@ def create_audit(audits: OpenAudits, name: str, given: models.NewAudit, actor: s
 
 def page_of(
     live: LiveAudit, states: Sequence[str], *, conflicted: bool, after: int, limit: int
-) -> tuple[Sequence[Person], int | None]:
+) -> tuple[Sequence[PersonRecord], int | None]:
     """Return a page, and where the next one begins; nobody is looked for who cannot be there."""
     status = live.status()
     known = status.conflicts if conflicted else sum(status.states.get(s, 0) for s in states)

@@ -14,7 +14,7 @@ from equipoise.ledger import Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.store import AuditRow
-from equipoise.ledger.verify import Person
+from equipoise.ledger.verify import PersonRecord
 from equipoise.rates import METRICS
 from equipoise.service.tokens import Mark
 
@@ -128,7 +128,7 @@ def _without_secrets(kind: type, name: str, doc: str) -> type[BaseModel]:
     return create_model(name, __base__=Model, __doc__=doc, **own)  # type: ignore[call-overload, no-any-return]
 
 
-PersonModel: Any = _without_secrets(Person, "PersonModel", "What is stored about a person.")
+PersonModel: Any = _without_secrets(PersonRecord, "PersonModel", "What is stored about a person.")
 AuditModel: Any = _without_secrets(AuditRow, "AuditModel", "One audit in the list.")
 
 

@@ -11,7 +11,7 @@ from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.status import Proposal
-from equipoise.ledger.verify import Person
+from equipoise.ledger.verify import PersonRecord
 
 __all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of", "proposed"]
 
@@ -40,9 +40,9 @@ class Panels:
 
     funnel: tuple[tuple[str, int, str], ...]
     ages: tuple[tuple[str, int, int, int], ...]
-    late: Sequence[Person]
-    unconfirmed: Sequence[Person]
-    conflicts: Sequence[Person]
+    late: Sequence[PersonRecord]
+    unconfirmed: Sequence[PersonRecord]
+    conflicts: Sequence[PersonRecord]
     proposals: tuple[Proposal, ...]
 
     @property
@@ -54,13 +54,13 @@ class Panels:
 def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> Panels:
     """Gather the panels of an audit."""
     states = status.states
-    conflicts: Sequence[Person] = ()
+    conflicts: Sequence[PersonRecord] = ()
     if status.conflicts:
         conflicts = live.people(conflicted=True, limit=LISTED)
-    late: Sequence[Person] = ()
+    late: Sequence[PersonRecord] = ()
     if states.get("OVERDUE"):
         late = live.people(states=("OVERDUE",), limit=LISTED)
-    unconfirmed: Sequence[Person] = ()
+    unconfirmed: Sequence[PersonRecord] = ()
     if states.get("RESERVED"):
         unconfirmed = live.people(states=("RESERVED",), limit=LISTED)
     settled = ("REVEALED", "CORRECTED")
