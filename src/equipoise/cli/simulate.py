@@ -186,7 +186,7 @@ def find_world(
         group=list(group),
         decision=decision,
         outcome=outcome,
-        positive=read_meaning("--positive", positive),
+        positive=read_meaning("--positive", positive, decision, outcome),
     )
 
 

@@ -37,7 +37,6 @@ __all__ = ["CountedTable", "Kind", "by_value", "count_table"]
 
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
-MOST_VALUES = 100  # of a decision or an outcome
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
 ENOUGH_CELLS = 10  # counts that share a divisor by chance hardly ever
 
@@ -285,7 +284,6 @@ def _bits(
     for kind in kinds:
         known[key_of(kind.decision)] += kind.count * (not is_missing(kind.outcome, also))
     decisions = _texts(kinds, "decision", lambda kind: not kind.random_accept)
-    _require_few_values(options.decision, decisions)
     decision = read_yes_no("decision", options.decision, decisions, *said, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
@@ -295,7 +293,6 @@ def _bits(
         if (kind.approved or kind.random_accept or everybody) and not is_missing(kind.outcome, also)
     ]
     outcomes = _texts(seen, "outcome")
-    _require_few_values(options.outcome, outcomes)
     outcome = read_yes_no("outcome", options.outcome, outcomes, *said)
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
@@ -372,17 +369,6 @@ def _fold(
 
 
 # -- rules -----------------------------------------------------------------------------------------
-
-
-def _require_few_values(column: str, values: Iterable[str]) -> None:
-    there = sorted(value for value in values if not is_missing(value))
-    if len(there) > MOST_VALUES:
-        raise Problem(
-            f"column {column!r} must hold yes/no values; found more than {MOST_VALUES} different "
-            f"ones, such as {shown(there[:3])}; is it a score or a probability? Cut it where it "
-            f"was cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS "
-            "yes), and name that column"
-        )
 
 
 def _require_there(options: ReadOptions, kinds: Sequence[Kind]) -> None:

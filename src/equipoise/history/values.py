@@ -52,6 +52,7 @@ NAMED_AFTER_BAD = re.compile(
 )
 OTHER = "other groups"
 MOST_VALUES_OF_A_GROUP = 50  # unless a larger 'max_groups' is said
+MOST_VALUES = 100  # of a decision or an outcome
 SURELY_NO_GROUPS = 1_000  # values: it is for a person to say that these are groups
 
 
@@ -333,6 +334,13 @@ def read_yes_no(
     YesNo(ones=('paid',), zeros=('lost',))
     """
     keys = {key_of(value) for value in found}
+    if len(keys) > MOST_VALUES or any(map(is_fraction, keys)):
+        raise Problem(
+            f"column {column!r} must hold yes/no values; found {len(keys):,} different ones, such "
+            f"as {shown(sorted(found), 3)}; is it a score or a probability? Cut it where it was "
+            f"cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS yes), "
+            "and name that column"
+        )
     standard = keys <= set(STANDARD)
     ones, zeros = (_said(meaning, role, keys) for meaning in (positive, negative))
     if both := set(ones) & set(zeros):
@@ -398,12 +406,6 @@ def _unsaid(
     labels = labels_of(found)
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
     unsaid = {value: n for value, n in found.items() if key_of(value) in rest}
-    if any(is_fraction(key) for key in labels):
-        return Problem(
-            f"column {column!r} must hold yes/no values; found {with_counts(found)}; is it a score "
-            f"or a probability? Cut it where it was cut, as in frame['yes'] = frame[{column!r}] >= "
-            f"0.5 (in SQL: {column} >= 0.5 AS yes), and name that column"
-        )
     good, bad = _clear(role, column, rest, {*labels} - {*rest})
     if role == "decision" and (approved := _approvals(found, known)) and not (ones or zeros):
         good, bad = approved & set(rest), bad - approved
