@@ -16,11 +16,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from equipoise.cells import GroupCells
 from equipoise.history.past import Past
 from equipoise.mixture.model import MixtureModel
+from equipoise.mixture.truncated import TruncatedFit
 from equipoise.mixture.weights import (
     FeatureCounts,
     Pair,
@@ -204,24 +205,36 @@ def laws_add_up(
 ) -> SelfCheck:
     """Check the first equation on a group's past counts, ``exact`` if they are the population.
 
-    On the log scale, since an estimated acceptance errs by a factor.
+    On the log scale. An acceptance is moved by its error on the logit scale, towards what would
+    make the equation hold: taken where it is estimated, the error of one that is far too large
+    would look far too small.
     """
     fits = model.of(group)
-    p = np.array([cells.shares[1], cells.shares[0]])
-    alpha = np.array([max(fit.acceptance, 1e-9) for fit in fits])
-    errors = np.array([fit.acceptance_error for fit in fits])
-    terms = np.maximum(p, 1e-300) / alpha
-    variance = float(((terms * errors / alpha) ** 2).sum())
+    p = np.maximum([cells.shares[1], cells.shares[0]], 1e-300)
+    terms = p / [np.clip(fit.acceptance, 1e-9, 1.0) for fit in fits]
+    total = float(np.log(terms.sum()))
+    z = float(ndtri(1.0 - level / 2.0)) * (1.0 if total > 0.0 else -1.0)
+    moved = p / [_moved_acceptance(fit, z) for fit in fits]
+    error = abs(float(np.log(moved.sum() / terms.sum()))) / abs(z)
+    counting = 0.0
     if not exact:  # the two counts are one multinomial sample
-        spread = float((terms**2 / np.maximum(p, 1e-300)).sum() - terms.sum() ** 2)
-        variance += spread / cells.total
+        spread = float((terms**2 / p).sum() / terms.sum() ** 2) - 1.0
+        counting = float(np.sqrt(max(spread, 0.0) / cells.total))
     return SelfCheck(
         f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1",
-        float(np.log(terms.sum())),
-        float(np.sqrt(max(variance, 0.0)) / terms.sum()),
+        total,
+        float(np.hypot(error, counting)),
         slack,
         level,
     )
+
+
+def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
+    """Return the acceptance ``z`` standard errors away on the logit scale."""
+    if fit.acceptance_error == 0.0:
+        return float(np.clip(fit.acceptance, 1e-9, 1.0))
+    alpha = float(np.clip(fit.acceptance, 1e-9, 1.0 - 1e-9))
+    return max(float(expit(logit(alpha) + z * fit.acceptance_error / (alpha * (1 - alpha)))), 1e-9)
 
 
 class ModelChecks:
@@ -282,10 +295,15 @@ class ModelChecks:
             moves[y] = moves[y] + fit.acceptance_gradient / fit.acceptance
             past = 0.0 if self.history.exact else float(np.sqrt(1.0 / (p * cells.total)))
             laws = theta_error((moves[0], moves[1]), fits)
+            residual = float(np.log(here * max(fit.acceptance, 1e-9) / p))
+            z = float(ndtri(1.0 - self._level / 2.0)) * (-1.0 if residual > 0.0 else 1.0)
+            if fit.acceptance_error > 0.0:  # as in the first check
+                reach = abs(float(np.log(_moved_acceptance(fit, z) / max(fit.acceptance, 1e-9))))
+                laws *= max(1.0, reach * fit.acceptance / (abs(z) * fit.acceptance_error))
             self.made.append(
                 SelfCheck(
                     f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}",
-                    float(np.log(here * max(fit.acceptance, 1e-9) / p)),
+                    residual,
                     float(np.linalg.norm([laws, past, weight.sampling_error / here])),
                     self.epsilon / 12.0,
                     self._level,

@@ -207,7 +207,7 @@ def test_the_theorems_hold_in_their_worlds() -> None:
         ("quarter", "0 at delta = 0.3"),
         ("scaling", "the two disagree on"),
         ("delay", "in request order 0.50 and 0.50"),
-        ("twelve", "1.048 delta"),
+        ("twelve", "0.714 delta"),
     ],
 )
 def test_notes_state_what_was_measured(check: str, words: str) -> None:
