@@ -48,28 +48,29 @@ LEVELS = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
 class Constants:
     """The measured multiple and spread; ``python -m study forecast`` fits them.
 
-    ``groups``, ``near`` and ``grey`` are exponents, see :func:`median_of`; a spread is where 10%
-    and 90% of audits end over the median, for verdicts that are an epsilon away and for nearer.
+    See :func:`median_of`; a spread is where 10% and 90% of audits end over the median, for verdicts
+    that are an epsilon away and for nearer ones.
     """
 
     scale: Mapping[Verdict, float]
-    groups: Mapping[Verdict, float]
+    pilot: float
     near: float
     grey: float
     spread: Mapping[Verdict, tuple[tuple[float, float], tuple[float, float]]]
 
 
 FITTED = Constants(
-    scale={Verdict.FAIR: 1.0, Verdict.UNFAIR: 1.0},
-    groups={Verdict.FAIR: 0.0, Verdict.UNFAIR: 0.0},
-    near=0.0,
-    grey=0.0,
+    scale={Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84},
+    pilot=0.72,
+    near=0.36,
+    grey=0.15,
     spread={
-        Verdict.FAIR: ((0.6, 2.1), (0.35, 3.0)),
-        Verdict.UNFAIR: ((0.45, 2.25), (0.25, 4.0)),
+        Verdict.FAIR: ((0.52, 1.8), (0.39, 2.29)),
+        Verdict.UNFAIR: ((0.42, 1.95), (0.46, 1.82)),
     },
 )
 NEAR = 300  # cells of a cover that are looked at, those with the least information
+NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 SOME = 12  # … and so many of every pair of groups
 ENOUGH = 2.0  # past rows are enough when the work is this many times that of an unlimited past
 SCALES = 1.5 ** np.arange(1, 35)  # more past rows that are tried: up to a million times as many
@@ -202,8 +203,8 @@ class Parts:
         What the labels cost with which every audit begins.
     far
         How far the gap is from the wrong answer, in epsilons, shortened by what the past hides.
-    groups, labels
-        How many groups there are, and the work's labels of each.
+    labels
+        The work's labels of each group.
     """
 
     verdict: Verdict
@@ -211,21 +212,19 @@ class Parts:
     other: float
     pilot: float
     far: float
-    groups: int
     labels: Array
 
 
 def median_of(parts: Parts, by: Constants = FITTED) -> float:
     """Return what half of the audits cost at most.
 
-    ``(scale work + pilot) (K/2)^(groups share) max(1, 1/far)^near exp(-grey work/other)`` with the
-    share of the work in work and pilot.
+    ``(scale work + pilot's share) far^near exp(-grey work/other)``, far being at most 1: luck ends
+    audits near the boundary sooner, and the other verdict those in the grey zone.
     """
-    whole = by.scale[parts.verdict] * parts.work + parts.pilot
-    many = (parts.groups / 2.0) ** (by.groups[parts.verdict] * (1.0 - parts.pilot / whole))
-    near = max(1.0, 1.0 / max(parts.far, 0.02)) ** by.near
+    whole = by.scale[parts.verdict] * parts.work + by.pilot * parts.pilot
+    near = min(max(parts.far, NEAREST), 1.0) ** by.near
     grey = np.exp(-by.grey * parts.work / parts.other) if parts.other > 0.0 else 1.0
-    return float(whole * many * near * grey)
+    return float(whole * near * grey)
 
 
 class Forecaster:
@@ -272,7 +271,7 @@ class Forecaster:
             far *= min(self._unlimited.work(case.r)[verdict].cost / own.cost, 1.0) ** 0.5
         other = max(one.cost for one in work.values())
         pilot = self._now.pilot(case.r)
-        return Parts(verdict, own.cost, other, pilot, far, len(self._now.groups), own.labels)
+        return Parts(verdict, own.cost, other, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough, by halving."""

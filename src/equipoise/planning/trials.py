@@ -115,26 +115,26 @@ def say_how_long(
 
 
 def try_case(
-    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence]
+    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence], most: int = CAP
 ) -> list[Trial]:
     """Try a case, but no more if the first few came to no verdict: the next ones hardly would."""
-    trials = _run_some(audit, case, seeds[:FEW])
+    trials = _run_some(audit, case, seeds[:FEW], most)
     if not any(trial.decides for trial in trials):
         return trials
-    return trials + _run_some(audit, case, seeds[FEW:])
+    return trials + _run_some(audit, case, seeds[FEW:], most)
 
 
 def _run_some(
-    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence]
+    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence], most: int = CAP
 ) -> list[Trial]:
-    return [_run(audit, case, np.random.default_rng(seed)) for seed in seeds]
+    return [_run(audit, case, np.random.default_rng(seed), most) for seed in seeds]
 
 
-def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator) -> Trial:
+def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: int = CAP) -> Trial:
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
-    let_come(InBlocks(copy, denied, r, rng), CAP)
+    let_come(InBlocks(copy, denied, r, rng), most)
     verdict = None if copy.finding is None else copy.finding.verdict
     labels = np.array([copy.spending[group].labels for group in audit.cells], dtype=float)
     return Trial(verdict, labels, copy.cost)
