@@ -94,7 +94,8 @@ def simulate(
     history_size: Annotated[
         int | None,
         typer.Option(
-            help="Past people, drawn anew in every run; else no end.", rich_help_panel=RUNS
+            help="Past people, drawn anew in every run; else as many as a file has, or unlimited.",
+            rich_help_panel=RUNS,
         ),
     ] = None,
     tau: Annotated[
@@ -135,6 +136,8 @@ def simulate(
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
+    if history_size is None and not (len(world) == 1 and world[0] in WORLDS):
+        history_size = round(place.cells.total)  # the past as it is
     waits = _read_delay(delay)
     names = [*(audits or []), *(audit or [])] or ["rs", "baseline"]
     given = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}

@@ -41,7 +41,7 @@ def draw(setting: Setting) -> Draws | None:
     In a mixture world, or in a table with features if the audit is given a ``model``.
     """
     world = setting.world
-    late = setting.delay is not None or setting.people is not None
+    late = setting.delay is not None or setting.people is not None or setting.pasts is not None
     if late or "budget" in setting.options:
         return None
     crowds: dict[str, _Crowd]

@@ -7,7 +7,8 @@ from dataclasses import fields
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class
 from equipoise.display import Progress, silent
-from equipoise.errors import require_n_jobs
+from equipoise.errors import InvalidInput, require_n_jobs
+from equipoise.history.past import Past, require_past
 from equipoise.question import Costs, Question
 from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Simulation
@@ -26,6 +27,7 @@ def simulate(
     repeats: int = 200,
     seed: int = 0,
     history_size: int | None = None,
+    past: Past | None = None,
     delay: Delay | None = None,
     people: int | None = None,
     n_jobs: int | None = None,
@@ -48,6 +50,9 @@ def simulate(
     history_size
         That many past people (all groups together), drawn anew in every run; unlimited if None.
         A run whose past lacks a group altogether is INCONCLUSIVE.
+    past
+        The past decisions of every run, as they are, in place of drawn ones; with
+        ``CellWorld.from_past`` the world is what they show and what you guess of the denied.
     delay
         From an outcome and a generator to the number of arrivals until that outcome is told, None
         for somebody who vanishes.
@@ -82,6 +87,7 @@ def simulate(
         delay,
         people,
         options,
+        _every_run(past, history_size, repeats),
     )
     draws = draw_at_once(setting) or run_repeats(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
@@ -91,3 +97,15 @@ def simulate(
         costs=costs,
         difference=world.difference(question.metric, question.compare),
     )
+
+
+def _every_run(past: Past | None, history_size: int | None, repeats: int) -> list[Past] | None:
+    if past is None:
+        return None
+    require_past(past)
+    if past.exact or history_size is not None:
+        raise InvalidInput(
+            "'past' must be a finite past, given without 'history_size'; leave both out for an "
+            "unlimited past"
+        )
+    return [past] * repeats

@@ -107,6 +107,35 @@ class CellWorld:
             r[group] = float(unknown) if s > 0 else 0.0
         return cls(Cells(cells), r)
 
+    @classmethod
+    def from_past(cls, history: Past, denied_rate: Mapping[str, float]) -> CellWorld:
+        """Build the world that past decisions show, with stated guesses of what they hide.
+
+        Approved people whose outcome is unknown are taken to be like the known ones.
+
+        Parameters
+        ----------
+        denied_rate
+            Group -> the share of its denied who would have succeeded.
+
+        Examples
+        --------
+        >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(20, 10, 70)})
+        >>> world = CellWorld.from_past(Past(cells), {"A": 0.3, "B": 0.1})
+        >>> round(world.difference("equal_opportunity"), 4)
+        0.1157
+        """
+        for group in history.cells:
+            if group not in denied_rate:
+                raise InvalidInput(
+                    f"'denied_rate' must say what share of the denied of group {group!r} would "
+                    f"have succeeded; it has {', '.join(map(repr, denied_rate)) or 'no group'}"
+                )
+        for group in denied_rate:
+            if group not in history.cells:
+                raise UnknownName("group in 'denied_rate'", group, history.cells.groups)
+        return cls(history.cells.like_known, {g: float(denied_rate[g]) for g in history.cells})
+
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""

@@ -270,3 +270,21 @@ def test_the_fall_back_of_exp_reads_the_past_of_its_own_run() -> None:
     dry = [min(min(c.approved_positive, c.approved_negative) for c in past) < tau for past in pasts]
     assert 0 < sum(dry) < repeats
     assert (sim.verdict == "INCONCLUSIVE").tolist() == dry
+
+
+@pytest.mark.parametrize("audit", ["adaptive", "rs"])
+def test_the_past_as_it_is_serves_every_run(audit: str) -> None:
+    """A past that shows other shares than the world's leads audits to what it shows."""
+    truth = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.3, 0.1, 0.6, 0.3)})
+    other = CellWorld.from_shares({"A": (0.5, 0.1, 0.4, 0.3), "B": (0.1, 0.1, 0.8, 0.3)})
+    question = Question("equal_opportunity", gamma=0.1, epsilon=0.2)
+    options = {"tau": 300} if audit == "rs" else {}
+    past = other.past(100_000, 1)
+    seen = simulate(audit, truth, question, Costs(), repeats=3, past=past, **options)  # type: ignore[arg-type]
+    assert set(seen.verdict) == {"UNFAIR"}
+    world = CellWorld.from_past(past, {"A": 0.3, "B": 0.3})
+    assert world.cells == past.cells
+    with pytest.raises(InvalidInput, match="'past' must be a finite past"):
+        simulate(audit, truth, question, Costs(), past=truth.past())
+    with pytest.raises(InvalidInput, match="of the denied of group 'B' would have succeeded"):
+        CellWorld.from_past(past, {"A": 0.3})
