@@ -75,6 +75,9 @@ class LedgerMachine(RuleBasedStateMachine):
         self.budget = budget
         self.people: dict[str, Known] = {}
         self.erased: list[Known] = []
+        self.left = 0  # erased and not scrubbed
+        self.paused = False
+        self.keys: set[str] = set()
         self.checkpoints: list[tuple[int, str]] = []
         self.fault: str | None = None
         first = LiveAudit.create(
@@ -193,9 +196,15 @@ class LedgerMachine(RuleBasedStateMachine):
         cap = None if more is None else head.spent + head.reserved + more
         self._do(who, do.SetBudget(cap, "test"))
 
-    @rule(who=st.integers(0, 1), on=st.booleans())
-    def pause_or_resume(self, who: int, on: bool) -> None:
-        self._do(who, do.Pause("test") if on else do.Resume("test"))
+    @rule(who=st.integers(0, 1), on=st.booleans(), number=st.integers(0, 4))
+    def pause_or_resume(self, who: int, on: bool, number: int) -> None:
+        """Send it with a key, perhaps long after the same one was carried out."""
+        key = f"{'pause' if on else 'resume'} {number}"
+        self._do(who, do.Pause("test", key=key) if on else do.Resume("test", key=key))
+        if key not in self.keys and self.paused != on:
+            self.paused = on
+            self.keys.add(key)
+        assert (self.programs[who].status().paused is not None) == self.paused
 
     @rule(who=st.integers(0, 1), person=PEOPLE)
     def erase(self, who: int, person: str) -> None:
@@ -203,11 +212,16 @@ class LedgerMachine(RuleBasedStateMachine):
         if known is not None and known.state in ("RESERVED", "EXECUTED", "OVERDUE"):
             self._refused(who, do.Erase(person))
             return
-        left = self.erased or known is not None
-        assert self._do(who, do.Erase(person)).state == ("UNLINKED" if left else "ERASED")
+        self.left += known is not None
+        assert self._do(who, do.Erase(person)).state == ("UNLINKED" if self.left else "ERASED")
         assert self.programs[who].person(person) is None
         if known is not None:
             self.erased.append(self.people.pop(person))
+
+    @rule(who=st.integers(0, 1))
+    def scrub(self, who: int) -> None:
+        assert self._through_crashes(self.programs[who].scrub).state == "ERASED"
+        self.left = 0
 
     @rule(who=st.integers(0, 1), fault=st.sampled_from(["before", "after"]))
     def crash_in_the_next_commit(self, who: int, fault: str) -> None:
