@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def _instances(only: list[str] | None) -> Iterator[tuple[str, object]]:
-    from paper.classifiers import classify, decide, read_people
-    from paper.synthetic_world import find_world
+    from paper.synthetic import find_world
+    from paper.tables import classify, decide, read_people
 
     from equipoise.worlds.data import LAW_SCHOOL, adult_world, fico_lender
 

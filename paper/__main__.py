@@ -3,23 +3,67 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from equipoise.cli.console import bar, console, fail, print_json, working
 from equipoise.cli.options import Json
-from equipoise.errors import EquipoiseError
+from equipoise.display import Progress, silent
+from equipoise.errors import EquipoiseError, UnknownName
+from equipoise.worlds.data import LAW_SCHOOL, law_school
+from paper import figure_1
+from paper.page import Edition, write_results
+from paper.work import Settings, do_parts, join
 
-if TYPE_CHECKING:
-    from paper import Edition
+__all__ = ["EXPERIMENTS", "main", "run_paper"]
 
-__all__ = ["app", "main"]
+EXPERIMENTS = {
+    "blackbox": "paper.black_box",
+    "synthetic": "paper.synthetic",
+    "embedded": "paper.embedded",
+    "theorems": "paper.theorems",
+    "families": "paper.families",
+    "notes": "paper.notes",
+}
+"""Name -> the module with its ``parts`` and ``tell``, in the order of the page."""
+
+LONGEST_FIRST = ("embedded", "theorems", "synthetic", "blackbox", "notes", "families")
 
 app = typer.Typer(add_completion=False)
 
-NAMES = "blackbox, synthetic, embedded, theorems, families, notes"
+
+def run_paper(
+    settings: Settings,
+    store: Path,
+    *,
+    only: Iterable[str] = (),
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+) -> Edition:
+    """Run the experiments (all unless ``only`` names some) and return their chapters."""
+    names = list(only)
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise UnknownName("experiment", name, EXPERIMENTS)
+    modules = {n: import_module(m) for n, m in EXPERIMENTS.items() if not names or n in names}
+    work = {name: modules[name].parts(settings) for name in LONGEST_FIRST if name in modules}
+    parts = [part for of_one in work.values() for part in of_one]
+    done = do_parts(parts, store, n_jobs=n_jobs, progress=progress)
+    found = {name: join(done[part.name].tables for part in work[name]) for name in modules}
+    whole = all(name in found for name in figure_1.NEEDS)
+    return Edition(
+        [module.tell(found[name], settings) for name, module in modules.items()],
+        partial(figure_1.draw, found) if whole else None,
+        {name: sum(done[part.name].seconds for part in work[name]) for name in modules},
+        kept=sum(one.kept for one in done.values()),
+        parts=len(done),
+        settings=settings,
+    )
 
 
 @app.command()
@@ -27,88 +71,67 @@ def paper(
     out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("results"),
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help=f"Only this experiment; may be repeated: {NAMES}."),
+        typer.Option(
+            metavar="NAME", help=f"Only this experiment; may be repeated: {', '.join(EXPERIMENTS)}."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few repeats: does everything work?")
     ] = False,
     n_jobs: Annotated[int, typer.Option(help="Processes, -1 for all.")] = 2,
     seed: Annotated[int, typer.Option(help="Where randomness starts.")] = 0,
-    law_school: Annotated[
+    law_path: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="law_school_clean.csv; else what EQUIPOISE_LAW_SCHOOL names."
+            "--law-school",
+            metavar="FILE",
+            help="law_school_clean.csv; else what EQUIPOISE_LAW_SCHOOL names.",
         ),
     ] = None,
     docs: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Also write paper.md and paper-notes.md there."),
+        Path | None, typer.Option(metavar="FOLDER", help="Also write the page and pictures there.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Reproduce the paper's experiments: CSV tables, SVG pictures and one HTML page.
+    """Reproduce the paper's experiments: CSV tables, SVG pictures and one page.
 
     What is there from an earlier run and still holds is not run again.
 
     Example: python -m paper --only blackbox --quick
     """
-    with working("Setting out …"):
-        from paper import Settings, run_paper
-        from paper.page import write_docs, write_results
-
-        settings = Settings(quick, seed, _law_school(law_school))
+    named = law_path or os.environ.get(LAW_SCHOOL)
+    if named:
+        law_school(named)  # refuses what is not that table
+    settings = Settings(quick, seed, Path(named) if named else None)
     with bar("experiments") as progress:
-        edition = run_paper(
-            settings, out / "cache", only=only or [], n_jobs=n_jobs, progress=progress
-        )
+        store = out / "cache"
+        edition = run_paper(settings, store, only=only or (), n_jobs=n_jobs, progress=progress)
     with working("Drawing …"):
-        files = write_results(edition, out)
-        if docs is not None:
-            files += write_docs(edition, docs)
+        files = write_results(edition, out, docs=docs)
+    left_out = [line for chapter in edition.chapters for line in chapter.left_out]
+    claims = [claim for chapter in edition.chapters for claim in chapter.claims]
     if json:
         print_json(
             {
                 "page": str(out / "paper.html"),
                 "files": [str(path) for path in files],
-                "chapters": {c.name: list(c.found) for c in edition.chapters},
-                "left_out": [line for c in edition.chapters for line in c.left_out],
+                "claims": [vars(claim) for claim in claims],
+                "left_out": left_out,
                 "processor_seconds": edition.seconds,
                 "parts": edition.parts,
                 "kept_from_before": edition.kept,
             }
         )
-    else:
-        _show(edition, out)
-
-
-def _law_school(path: Path | None) -> Path | None:
-    """Return the Law School file if there is one to be had, checked."""
-    from equipoise.worlds.data import LAW_SCHOOL, law_school
-
-    named = path if path is not None else os.environ.get(LAW_SCHOOL)
-    if not named:
-        return None
-    law_school(named)
-    return Path(named)
-
-
-def _show(edition: Edition, out: Path) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
+        return
     to = console()
-    for chapter in edition.chapters:
-        to.print(chapter.title, style="bold", markup=False)
-        for line in chapter.found:
-            to.print(Padding(Text(line), (0, 0, 0, 2)))
-    for chapter in edition.chapters:
-        for line in chapter.left_out:
-            to.print(line, style="yellow", markup=False)
-    seconds = sum(edition.seconds.values())
+    for claim in claims:
+        to.print(f"{claim.where}: {claim.claim}", style="bold", markup=False)
+        to.print(f"  published {claim.published}; ours {claim.ours}: {claim.verdict}", markup=False)
+    for line in left_out:
+        to.print(line, style="yellow", markup=False)
     to.print(
         f"{edition.parts} parts, {edition.kept} kept from before; "
-        f"{seconds:,.0f} s of processor time, "
-        f"{edition.wall:,.0f} s now.\nPage: {out / 'paper.html'}",
+        f"{sum(edition.seconds.values()):,.0f} s of processor time.\nPage: {out / 'paper.html'}",
         markup=False,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paper.proof_worlds import lower_bound_pair
+from paper.theorems import lower_bound_pair
 from scipy import stats
 
 from equipoise.audits.tau_audits import BaselineAudit, RSAudit, paper_tau

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from paper.proof_worlds import lower_bound_pair
+from paper.theorems import lower_bound_pair
 
 from equipoise.audits.tau_audits import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (

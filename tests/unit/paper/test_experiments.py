@@ -6,20 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from paper import Settings, bounds_chapter, families, synthetic, synthetic_chapter
-from paper.chapter import words_of
-from paper.classifiers import classify, decide, read_people
-from paper.embedded import run_all
-from paper.embedded_chapter import Row
-from paper.embedded_chapter import tell as tell_embedded
-from paper.kept_work import of_kind
+from pandas import concat
+from paper import embedded, families, synthetic, theorems
 from paper.label_phases import run_phases
-from paper.mixture_runs import AdaptiveRuns, AuditRun, Constants
-from paper.notes import run_check
+from paper.mixture_runs import Constants
+from paper.notes import NOTES, run_check
 from paper.style import to_svg
-from paper.synthetic_chapter import correctness
-from paper.synthetic_chapter import tell as tell_synthetic
-from paper.synthetic_world import find_world
+from paper.synthetic import correctness, find_world
+from paper.tables import classify, decide, read_people
+from paper.work import Settings, join, where
 from scipy import stats
 
 from equipoise.bounds import baseline_expectation, rs_expectation
@@ -64,16 +59,16 @@ def test_the_group_that_is_never_approved_has_rate_zero() -> None:
 
 
 def test_the_table_of_families() -> None:
-    rows = families.check_rows()
-    wrong = {r.family for r in rows if r.formulas != "hold"}
+    rows = families.check_rows()["rows"]
+    wrong = {r["family"] for r in rows if r["formulas"] != "hold"}
     assert wrong == {"Continuous Poisson"}
-    assert {r.family for r in rows if not r.log_concave} == {"Weibull, k = 0.5"}
+    assert {r["family"] for r in rows if not r["log_concave"]} == {"Weibull, k = 0.5"}
     for row in rows:
-        if row.family == "Continuous Poisson":  # the library's own numbers, made otherwise
-            theta = np.array([row.theta])
+        if row["family"] == "Continuous Poisson":  # the library's own numbers, made otherwise
+            theta = np.array([row["theta"]])
             family = ContinuousPoisson((-2.0, 3.0))
-            assert family.mean_statistics(theta)[0] == pytest.approx(row.mean, abs=1e-6)
-            assert float(family.log_partition(theta)) == pytest.approx(row.W, abs=1e-6)
+            assert family.mean_statistics(theta)[0] == pytest.approx(row["mean"], abs=1e-6)
+            assert float(family.log_partition(theta)) == pytest.approx(row["W"], abs=1e-6)
 
 
 def test_the_synthetic_population_is_where_the_paper_implies() -> None:
@@ -94,73 +89,79 @@ def test_constants_and_caps() -> None:
 
 
 def test_break_even_is_where_the_costs_meet() -> None:
-    world, _ = find_world()
-    even = synthetic.break_even(world, "without caps", 0.05)
-    at = synthetic.Expected.of(world, "without caps", 0.05)
+    question = Question(gamma=0.0, epsilon=0.05, delta=0.01)
+    at = synthetic.Expected.of("without caps", question)
     failing = at.rs_failures / at.rs  # P[Y=0 | f=0] among those RS-Audit asks
-    assert even.threshold is not None
-    label = even.threshold / failing  # with c_feat = 1
+    above = synthetic.break_even("without caps", question)["above"]
+    assert isinstance(above, float)
+    label = above / failing  # with c_feat = 1
     rs = at.rs + label * at.rs_failures
     assert at.coarse + at.features + label * at.coarse_failures == pytest.approx(rs)
 
 
+def test_runs_and_expectations_have_the_same_constants() -> None:
+    """As run, one R serves both groups; at epsilon = 0.8 it is below its cap."""
+    question = Question(gamma=0.0, epsilon=0.8, delta=0.01)
+    at, world = synthetic.Expected.of("as run", question), find_world()[0]
+    features = Constants.of("as run", 0.8, 0.3).features
+    seen = {g: world.cells[g].shares[2] * features for g in world.groups}
+    assert at.features == pytest.approx(sum(seen.values()))
+    assert at.features_of_1 == pytest.approx(seen["1"])
+
+
 def test_correctness_under_both_definitions() -> None:
-    runs = [
-        AuditRun(0, g, 0.0, e, a, 1, 1, 0.2, "UNFAIR")
+    rows = [
+        {"regime": g, "epsilon": e, "audit": a, "verdict": "UNFAIR"}
         for g in synthetic.REGIMES
         for e in synthetic.EPSILONS
         for a in ("rs", "exp")
     ]
-    rows = {r.epsilon: r for r in correctness(runs, eod=0.19) if r.regime == "as run"}
-    assert (rows[0.25].truth_paper, rows[0.25].truth_definition) == ("FAIR", "FAIR or UNFAIR")
-    assert (rows[0.25].rs_paper, rows[0.25].rs_definition) == (0.0, 1.0)
-    assert (rows[0.1].truth_paper, rows[0.1].truth_definition) == ("UNFAIR", "UNFAIR")
-    assert (rows[0.1].exp_paper, rows[0.1].exp_definition) == (1.0, 1.0)
+    table = correctness(join([{"runs": rows}])["runs"], eod=0.19)
+    at = where(table, regime="as run").set_index("epsilon").loc
+    assert (at[0.25].table, at[0.25].definition) == ("FAIR", "FAIR or UNFAIR")
+    assert (at[0.25].rs_table, at[0.25].rs_definition) == (0.0, 1.0)
+    assert (at[0.1].table, at[0.1].definition) == ("UNFAIR", "UNFAIR")
+    assert (at[0.1].exp_table, at[0.1].exp_definition) == (1.0, 1.0)
 
 
 def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (synthetic, synthetic_chapter):
-        monkeypatch.setattr(module, "EPSILONS", (0.25, 0.1, 0.001))
-        monkeypatch.setattr(module, "COST_PAIRS", ((0.0, 1.0), (0.5, 1.0), (0.5, 3.0)))
+    few = [q for q in synthetic.QUESTIONS if q.epsilon in (0.25, 0.1, 0.001)]
+    monkeypatch.setattr(synthetic, "QUESTIONS", few)
+    monkeypatch.setattr(synthetic, "TABLE_6", {q.epsilon: (1.0, 1.0) for q in few})
     # the projected gradient method has its own tests
     monkeypatch.setattr(synthetic, "_by_trunc_est", lambda past: past.model)
-    once = synthetic.run_batch(0, 1, 0, 5000, True)
-    adaptive = [
-        AdaptiveRuns(0.0, epsilon, *pair, repeats=2, cost=10.0, cost_sd=1.0, wrong=0)
-        for pair in synthetic.COST_PAIRS
-        for epsilon in synthetic.EPSILONS
+    found = join([synthetic.run_batch(0, 1, 0, 5000, True)])
+    runs = concat([found["runs"], found["runs"].assign(run=1)])
+    ours = [
+        {"epsilon": e, "feature": f, "label": c, "cost": 10.0, "cost_sd": 1.0}
+        for f, c in synthetic.COST_PAIRS
+        for e in synthetic.EPSILONS
     ]
-    chapter = tell_synthetic(
-        [*once, *(replace(r, run=1) for r in once), *adaptive], Settings(quick=True)
-    )
-    costs = next(t for t in chapter.tables if t.name == "all-costs").rows
-    at = {
-        (r.regime, r.feature_cost, r.label_cost): r
-        for r in of_kind(costs, synthetic_chapter.CostRow)
-        if r.epsilon == 0.1
-    }
-    # rightly booked, Exp-Audit is the dearer one, unless labels are very dear or features free
+    frames = {"runs": runs, **join([{"adaptive": ours}])}
+    chapter = synthetic.tell(frames, Settings(quick=True))
+    costs = chapter.tables["all-costs"].rows
+    at = where(costs, epsilon=0.1).set_index(["regime", "feature", "label"]).loc
+    # rightly booked, Exp-Audit costs more, unless labels are very expensive or features free
     assert at["without caps", 0.5, 1.0].exp_over_rs > 1.0
     assert at["without caps", 0.5, 3.0].exp_over_rs < 1.0
     assert at["without caps", 0.0, 1.0].exp_over_rs < 0.02
-    for label in (1.0, 3.0):  # as booked by the authors it never is
+    for label in (1.0, 3.0):  # as booked by the authors it never does
         booked = at["as run", 0.5, label]
-        assert booked.exp_published < booked.rs_published
-    draw = {picture.name: picture.draw for picture in chapter.pictures}
-    assert set(draw) == {"as-run", "without-caps", "estimates"}
-    assert "authors" in to_svg(draw["as-run"])
-    draw["estimates"]()
+        assert booked.exp_booked < booked.rs_booked
+    assert set(chapter.pictures) == {"as-run", "without-caps", "estimates"}
+    assert "authors" in to_svg(chapter.pictures["as-run"][1])
+    chapter.pictures["estimates"][1]()
 
 
 def test_the_embedded_chapter_tells_its_results() -> None:
-    once = run_all(epochs=1, runs=1, adaptive=0, seed=0)
-    again = [replace(r, run=-1) for r in of_kind(once, AuditRun)]
-    chapter = tell_embedded([*once, *again], Settings(quick=True))
-    rows = {(r.regime, r.epsilon): r for r in of_kind(chapter.tables[0].rows, Row)}
-    eod = float(chapter.setting[0].split("The true EOD is ")[1].split(". ")[0])
-    assert rows["without caps", 0.01].rs_estimate == pytest.approx(eod, abs=0.005)
-    for picture in chapter.pictures:
-        picture.draw()
+    found = join([embedded.run_all(epochs=1, runs=1, adaptive=2, seed=0)])
+    found["runs"] = concat([found["runs"], found["runs"].assign(run=-1)])
+    chapter = embedded.tell(found, Settings(quick=True))
+    rows = chapter.tables["audits"].rows
+    estimate = where(rows, regime="without caps", epsilon=0.01).rs_estimate.item()
+    assert estimate == pytest.approx(found["network"].eod.item(), abs=0.005)
+    for _, draw in chapter.pictures.values():
+        draw()
 
 
 def test_the_fair_classifier_is_another_one() -> None:
@@ -181,17 +182,18 @@ def test_the_fair_classifier_is_another_one() -> None:
 
 def test_the_theorems_hold_in_their_worlds() -> None:
     for world in ("fair", "unfair"):
-        for priced in bounds_chapter.run_epsilon(world, 0.1, repeats=100, adaptive=0, seed=0):
-            assert priced.within == 1.0
-            assert priced.wrong == 0.0
-            assert priced.cost > priced.least > priced.theorem_3
+        made = theorems.run_epsilon(world, 0.1, repeats=100, adaptive=0, seed=0)
+        costs = join([made])["costs"]
+        assert (costs.within == 1.0).all()
+        assert (costs.wrong == 0.0).all()
+        assert ((costs.cost > costs.least) & (costs.least > costs.theorem_3)).all()
 
 
 @pytest.mark.parametrize(
     ("check", "words"),
     [
         ("threshold", "UNFAIR in 100% of 1000 runs, the rule of the text in 0%"),
-        ("dry", "INCONCLUSIVE in 100%"),
+        ("dry", "UNFAIR at no cost in 100%"),
         ("tau", "epsilon = 2.06"),
         ("features", "1173 in place of 3430"),
         ("booking", "booked on the audit that asked"),
@@ -211,6 +213,6 @@ def test_the_theorems_hold_in_their_worlds() -> None:
     ],
 )
 def test_notes_state_what_was_measured(check: str, words: str) -> None:
-    (measured,) = run_check(check)
-    (note,) = (n for n in words_of("notes")["notes"] if n.get("check") == check)
-    assert words in note["measured"].format(**measured.found)
+    (measured,) = run_check(check)[check]
+    (note,) = (n for n in NOTES if n.check is not None and n.check.__name__ == check)
+    assert words in note.measured.format(**measured)

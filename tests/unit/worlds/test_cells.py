@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from paper.proof_worlds import lower_bound_pair
+from paper.theorems import lower_bound_pair
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.question import Question

@@ -1,21 +1,38 @@
-"""The decision-makers of the black-box experiments: five classifiers on two tables."""
+"""The tables and decision-makers of the black-box experiments: Adult, Law School, five classifiers.
+
+Also what the paper's Tables 4 and 5 say of the columns, beside what the data hold.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.errors import MissingExtra, UnknownName
+from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
 from equipoise.worlds.data import adult, encode, law_school
+from paper.work import Rows, Tables, Value
 
-__all__ = ["CLASSIFIERS", "COMPLETE", "DATASETS", "People", "classify", "decide", "read_people"]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+__all__ = [
+    "CLASSIFIERS",
+    "People",
+    "classify",
+    "compare_rows",
+    "decide",
+    "describe_columns",
+    "read_people",
+]
 
 CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
 DATASETS = ("adult", "adult complete", "law")
@@ -121,3 +138,94 @@ def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
             people.features[rows], people.outcome[rows], sensitive_features=people.protected[rows]
         )
     return np.asarray(model.predict(people.features, random_state=CLASSIFIER_SEED))
+
+
+# -- Tables 4 and 5 --------------------------------------------------------------------------------
+
+ADULT = {
+    "age": "[17 - 90]",
+    "workclass": "7",
+    "fnlwgt": "[13,492 - 1,490,400]",
+    "education": "16",
+    "education_num": "1 - 16",
+    "marital_status": "7",
+    "occupation": "14",
+    "relationship": "6",
+    "race": "5",
+    "sex": "2",
+    "capital_gain": "[0 - 99,999]",
+    "capital_loss": "[0 - 4,356]",
+    "hours_per_week": "[1 - 99]",
+    "native_country": "41",
+    "income": "2",
+}
+LAW = {
+    "decile1b": "[1.0 - 10.0]",
+    "decile3": "[1.0 - 10.0]",
+    "lsat": "[11.0 - 48.0]",
+    "ugpa": "[1.5 - 4.0]",
+    "zfygpa": "[-3.35 - 3.48]",
+    "zgpa": "[-6.44 - 4.01]",
+    "fulltime": "2",
+    "fam_inc": "5",
+    "male": "2",
+    "tier": "6",
+    "race": "6",
+    "pass_bar": "2",
+}
+"""Column -> what the paper's table says: a range, or how many values."""
+
+
+def describe_columns(dataset: str, law_path: str | None, law_digest: str | None) -> Tables:
+    """Describe every column; ``law_digest`` only says which file was read."""
+    table, said = (adult(), ADULT) if dataset == "adult" else (law_school(law_path), LAW)
+    whole = table.filter(COMPLETE) if dataset == "adult" else None
+    rows: Rows = [
+        {
+            "dataset": dataset,
+            "column": column,
+            "paper": paper,
+            "all": _holds(table, column, " - " in paper),
+            "complete": None if whole is None else _holds(whole, column, " - " in paper),
+        }
+        for column, paper in said.items()
+    ]
+    return {"columns": rows}
+
+
+def compare_rows(classifiers: Sequence[str]) -> Tables:
+    """Compare all rows of Adult with the complete ones: EOD and exact cost ratio."""
+    rows: Rows = [
+        {
+            "classifier": c,
+            **_figures("all", "adult", c),
+            **_figures("complete", "adult complete", c),
+        }
+        for c in classifiers
+    ]
+    return {"complete": rows}
+
+
+def _figures(prefix: str, dataset: str, classifier: str) -> dict[str, Value]:
+    people = read_people(dataset)
+    world = classify(people, decide(people, classifier)).as_cells
+    question = Question(gamma=0.0, epsilon=0.05, delta=0.05)
+    rs, base = (
+        price(world, question, Costs(0.0, 1.0), tau=1000).cost
+        for price in (rs_expectation, baseline_expectation)
+    )
+    return {
+        f"{prefix}_rows": len(people),
+        f"{prefix}_eod": world.difference("equalized_odds"),
+        f"{prefix}_ratio": rs / base,
+    }
+
+
+def _holds(table: DuckDBPyRelation, column: str, numeric: bool) -> str:
+    """Return a column's range, or how many values it has, unknown ones aside."""
+    if numeric:
+        ((low, high),) = table.aggregate(f"min({column}), max({column})").fetchall()
+        return f"[{low:,} - {high:,}]"
+    known = table.filter(f"CAST({column} AS VARCHAR) <> '?'")
+    ((values,),) = known.aggregate(f"count(DISTINCT {column})").fetchall()
+    return str(values)
