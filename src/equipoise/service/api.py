@@ -66,6 +66,63 @@ After = Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numb
 AtMost = Annotated[int, Query(ge=1, le=1000)]
 
 
+# -- commands and people --------------------------------------------------------------------------
+
+
+@router.post("/{audit}/commands", response_model=models.Results)
+def commands(context: Commanding, body: models.Commands) -> JSONResponse:
+    """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
+
+    What is answered is on disk. Commands may be repeated: what was carried out before is answered
+    as it was, with ``repeated`` true.
+    """
+    given = body.to_commands()
+    return _json({"results": [
+        {"person": person_of(command), "problem": one.to_dict()}
+        if isinstance(one, Problem) else one.to_dict()
+        for command, one in zip(given, context.results(given), strict=True)
+    ]})  # fmt: skip
+
+
+@router.post("/{audit}/overdue", response_model=models.Results)
+def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
+    """Mark the requests that are older than so many days (the audit's own number if null)."""
+    replies: list[Reply] = context.writer.overdue(days=body.days)
+    return _json({"results": [reply.to_dict() for reply in replies]})
+
+
+@router.get("/{audit}/people", response_model=models.PeoplePage)
+def people(
+    context: Reading,
+    state: Annotated[
+        list[PersonState] | None, Query(description="Any of these; all if left out.")
+    ] = None,
+    conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
+    after: After = 0,
+    limit: AtMost = 100,
+) -> JSONResponse:
+    """Return people in order of arrival, a page at a time."""
+    rows, more = page_of(
+        context.reader, state or (), conflicted=conflicted, after=after, limit=limit
+    )
+    return _json({"people": [models.shown(row) for row in rows], "next": more})
+
+
+@router.post("/{audit}/people", response_model=models.PeoplePage)
+def find_people(context: Reading, body: models.People) -> JSONResponse:
+    """Return those of the named people whom the audit was asked about."""
+    found = [context.reader.person(person) for person in body.people]
+    return _json({"people": [models.shown(row) for row in found if row is not None], "next": None})
+
+
+@router.get("/{audit}/events", response_model=models.EventsPage)
+def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
+    """Return what happened, a page at a time."""
+    head = context.reader.checkpoint().seq
+    found = list(context.reader.events(after=after, limit=limit))
+    return _json({"events": found, "next": found[-1]["seq"] if found else after, "head": head})
+
+
 # -- audits ---------------------------------------------------------------------------------------
 
 
@@ -129,63 +186,6 @@ def plan(
         return _json(forecast_of(context.reader))
     with request.app.state.audits.long_work():
         return _json(forecast_of(context.reader, trial_runs=trial_runs))
-
-
-# -- commands and people --------------------------------------------------------------------------
-
-
-@router.post("/{audit}/commands", response_model=models.Results)
-def commands(context: Commanding, body: models.Commands) -> JSONResponse:
-    """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
-
-    What is answered is on disk. Commands may be repeated: what was carried out before is answered
-    as it was, with ``repeated`` true.
-    """
-    given = body.to_commands()
-    return _json({"results": [
-        {"person": person_of(command), "problem": one.to_dict()}
-        if isinstance(one, Problem) else one.to_dict()
-        for command, one in zip(given, context.results(given), strict=True)
-    ]})  # fmt: skip
-
-
-@router.post("/{audit}/overdue", response_model=models.Results)
-def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
-    """Mark the requests that are older than so many days (the audit's own number if null)."""
-    replies: list[Reply] = context.writer.overdue(days=body.days)
-    return _json({"results": [reply.to_dict() for reply in replies]})
-
-
-@router.get("/{audit}/people", response_model=models.PeoplePage)
-def people(
-    context: Reading,
-    state: Annotated[
-        list[PersonState] | None, Query(description="Any of these; all if left out.")
-    ] = None,
-    conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
-    after: After = 0,
-    limit: AtMost = 100,
-) -> JSONResponse:
-    """Return people in order of arrival, a page at a time."""
-    rows, more = page_of(
-        context.reader, state or (), conflicted=conflicted, after=after, limit=limit
-    )
-    return _json({"people": [models.shown(row) for row in rows], "next": more})
-
-
-@router.post("/{audit}/people", response_model=models.PeoplePage)
-def find_people(context: Reading, body: models.People) -> JSONResponse:
-    """Return those of the named people whom the audit was asked about."""
-    found = [context.reader.person(person) for person in body.people]
-    return _json({"people": [models.shown(row) for row in found if row is not None], "next": None})
-
-
-@router.get("/{audit}/events", response_model=models.EventsPage)
-def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
-    """Return what happened, a page at a time."""
-    head = context.reader.checkpoint().seq
-    found = list(context.reader.events(after=after, limit=limit))
-    return _json({"events": found, "next": found[-1]["seq"] if found else after, "head": head})
 
 
 # -- proof ----------------------------------------------------------------------------------------

@@ -55,6 +55,6 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.attempts, app.state.metrics = attempts, metrics
     app.state.sessions = Sessions(settings)
     add_handlers(app)
-    for router in (api.probes, api.router, pages.router, pages_check.router):
+    for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
     return app
