@@ -54,15 +54,10 @@ class Panels:
 def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> Panels:
     """Gather the panels of an audit."""
     states = status.states
-    conflicts: Sequence[PersonRecord] = ()
-    if status.conflicts:
-        conflicts = live.people(conflicted=True, limit=LISTED)
-    late: Sequence[PersonRecord] = ()
-    if states.get("OVERDUE"):
-        late = live.people(states=("OVERDUE",), limit=LISTED)
-    unconfirmed: Sequence[PersonRecord] = ()
-    if states.get("RESERVED"):
-        unconfirmed = live.people(states=("RESERVED",), limit=LISTED)
+
+    def oldest(state: str) -> Sequence[PersonRecord]:
+        return live.people(states=(state,), limit=LISTED) if states.get(state) else ()
+
     settled = ("REVEALED", "CORRECTED")
     wanted = status.people - states.get("SKIPPED", 0)
     looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
@@ -77,9 +72,9 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
             ("given up", states.get("WRITTEN_OFF", 0), "WRITTEN_OFF"),
         ),
         ages=_ages(live.pending_by_day(), (now or datetime.now(UTC)).date()),
-        late=late,
-        unconfirmed=unconfirmed,
-        conflicts=conflicts,
+        late=oldest("OVERDUE"),
+        unconfirmed=oldest("RESERVED"),
+        conflicts=live.people(conflicted=True, limit=LISTED) if status.conflicts else (),
         proposals=status.proposals,
     )
 
