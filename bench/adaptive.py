@@ -14,7 +14,7 @@ from bench.measure import measure, table
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.question import Want
 from equipoise.simulation import run as run_audit
-from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.simulation.drive import InBlocks, drive
 from equipoise.worlds import CellWorld
 
 SHARES = {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.25, 0.12, 0.63, 0.32)}
@@ -84,7 +84,7 @@ def late_labels(labels: int) -> Callable[[], object]:
         return asked
 
     r = np.array(list(TWO.r.values()))
-    let_come(InBlocks(audit, np.ones(2), r, rng), labels)
+    drive(InBlocks(audit, np.ones(2), r, rng), labels)
 
     def task() -> float:
         times = []

@@ -16,7 +16,7 @@ from scipy.stats import norm
 import equipoise as eq
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.simulation.drive import InBlocks, drive
 from equipoise.worlds import TableWorld
 from study._resumed import Run, collect, made_by, mean
 from study.adult_cells import FEATURES
@@ -152,7 +152,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     audit = AdaptiveAudit(past, case.question, eq.Costs(), assist=assist)
     crowd = Turning.of(audit, case.world, rng)
     crowd.noise_after = case.noise_after if helped else None
-    let_come(crowd)
+    drive(crowd)
     finding = audit.conclude()
     right = case.question.truth(case.world.difference(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE

@@ -24,7 +24,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells
 from equipoise.evidence import Evidence
 from equipoise.history.past import Past
-from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.simulation.drive import InBlocks, drive
 from equipoise.worlds import CellWorld
 from study._open_book import PAGE, RandomAccepts, tally, write_section
 from study.boundary import ASIDE, QUESTION, boundaries
@@ -128,7 +128,7 @@ def audit_of(
 ) -> tuple[str, int]:
     rng = np.random.default_rng(seed)
     audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
-    let_come(InBlocks.of(audit, world, rng))
+    drive(InBlocks.of(audit, world, rng))
     finding = audit.conclude()
     return finding.verdict.value, finding.labels
 
@@ -152,7 +152,7 @@ def _worth(world: CellWorld, seed: int) -> list[str]:
             past: Past = RandomAccepts(world, share).past(PEOPLE, rng)
             checks[at].append(eq.check(past, QUESTION).verdict.value)
             audit = AdaptiveAudit(past, QUESTION, eq.Costs())
-            let_come(InBlocks.of(audit, world, rng))
+            drive(InBlocks.of(audit, world, rng))
             finding = audit.conclude()
             labels[at].append(finding.labels)
             cost[at].append(finding.cost)

@@ -68,8 +68,8 @@ def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
     Examples
     --------
     >>> from equipoise.cells import GroupCells
-    >>> as_often(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 0, 5)}), 0.4)
-    {'A': 0.3, 'B': 0.2}
+    >>> as_often(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 0, 5)}), 0.5)
+    {'A': 0.375, 'B': 0.25}
     """
     return {
         group: ratio * (c.approved_positive / c.approved if c.approved > 0 else 0.5)

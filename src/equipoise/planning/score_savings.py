@@ -28,7 +28,7 @@ from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import arrivals
 from equipoise.planning.trials import CAP
 from equipoise.question import Costs, Question
-from equipoise.simulation.loop import InBlocks, ScoredPeople, let_come
+from equipoise.simulation.drive import InBlocks, ScoredPeople, drive
 from equipoise.simulation.spread import spread
 
 __all__ = ["ScoreSavings", "require_scores", "try_scores"]
@@ -171,7 +171,7 @@ def _pair(
         per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
         people = () if audit.assist is None else looks
         crowd = InBlocks(copy, denied, r, np.random.default_rng(seed), people)
-        let_come(crowd, int(CAP * per_label))
+        drive(crowd, int(CAP * per_label))
         spent = copy.spending.values()
         labels = np.array([one.labels for one in spent], dtype=float)
         trials.append(_Trial(copy.cost, labels, labels + [one.features for one in spent]))

@@ -23,7 +23,7 @@ from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario, scenarios, usual_case
 from equipoise.planning.forecasts import LEVELS, Forecast, arrivals
 from equipoise.question import Costs, Question, Verdict
-from equipoise.simulation.loop import InBlocks, let_come
+from equipoise.simulation.drive import InBlocks, drive
 from equipoise.simulation.spread import spread
 
 __all__ = ["CAP", "Trial", "run_trials", "say_how_long", "try_case"]
@@ -134,7 +134,7 @@ def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: i
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
-    let_come(InBlocks(copy, denied, r, rng), most)
+    drive(InBlocks(copy, denied, r, rng), most)
     verdict = None if copy.finding is None else copy.finding.verdict
     labels = np.array([copy.spending[group].labels for group in audit.cells], dtype=float)
     return Trial(verdict, labels, copy.cost)

@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
-from equipoise.simulation.loop import let_come
+from equipoise.simulation.drive import drive
 from equipoise.worlds import World
 
 __all__ = ["simulate_live"]
@@ -40,7 +40,7 @@ def simulate_live(
     live = LiveAudit.create(
         ledger, name, past, question, costs, simulated=True, seed=f"{seed:064x}", **settings
     )
-    let_come(_Applicants(live, world, np.random.default_rng(seed + 1)), people)
+    drive(_Applicants(live, world, np.random.default_rng(seed + 1)), people)
     if live.finding is None:
         live.conclude("the simulated people are used up")
     return live

@@ -1,6 +1,6 @@
 """Simulation: any audit in any world, many times over."""
 
-from equipoise.simulation.loop import run
+from equipoise.simulation.drive import run
 from equipoise.simulation.result import Simulation, Summary
 from equipoise.simulation.setting import Delay
 from equipoise.simulation.simulate_audit import simulate

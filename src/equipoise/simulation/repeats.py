@@ -12,7 +12,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Progress, silent
 from equipoise.errors import BadData
 from equipoise.history.past import Past
-from equipoise.simulation.loop import InBlocks, let_come, run
+from equipoise.simulation.drive import InBlocks, drive, run
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.setting import Setting
 from equipoise.simulation.spread import spread
@@ -46,7 +46,7 @@ def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
     audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     at_once = setting.delay is None and setting.people is None and audit.budget is None
     if type(audit) is AdaptiveAudit and at_once:
-        let_come(InBlocks.of(audit, setting.world, rng))
+        drive(InBlocks.of(audit, setting.world, rng))
         audit.conclude()
     else:
         run(audit, setting.world, rng, delay=setting.delay, people=setting.people)

@@ -15,7 +15,7 @@ from equipoise.audits.tau_audits import RSAudit
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import run, simulate
-from equipoise.simulation.loop import InBlocks
+from equipoise.simulation.drive import InBlocks
 from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed

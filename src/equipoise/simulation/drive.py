@@ -1,10 +1,10 @@
 """One loop that runs an audit, at two speeds: person by person, or in blocks of labels.
 
-Whatever is run, the loop is :func:`let_come`: a crowd lets people come to its audit until there is
-a finding, nobody comes any more, or enough have come. A crowd that comes person by person
-(:class:`PersonByPerson`) works for every audit and lets outcomes come at once, late, out of order,
-or never. A crowd that comes in blocks (:class:`InBlocks`) is the same audit far sooner, for those
-that can say whom they would label until their plan changes and count these labels together.
+Whatever is run, the loop is :func:`drive`: people arrive at an audit until there is a finding,
+nobody comes any more, or enough have come. Arrivals person by person (:class:`PersonByPerson`) work
+for every audit and let outcomes come at once, late, out of order, or never. Arrivals in blocks
+(:class:`InBlocks`) are the same audit far sooner, for those that can say whom they would label
+until their plan changes and count these labels together.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from equipoise.simulation.setting import Delay, require_prices_paid
 from equipoise.worlds import CellWorld, TableWorld, World
 from equipoise.worlds.base import People, Seed, require_world
 
-__all__ = ["Crowd", "InBlocks", "PersonByPerson", "let_come", "run"]
+__all__ = ["Arrivals", "InBlocks", "PersonByPerson", "drive", "run"]
 
 Floats = NDArray[np.float64]
 
 
-class Crowd(Protocol):
+class Arrivals(Protocol):
     """People who come to an audit."""
 
     @property
@@ -44,11 +44,11 @@ class Crowd(Protocol):
         ...
 
 
-def let_come(crowd: Crowd, most: int | None = None) -> None:
+def drive(arrivals: Arrivals, most: int | None = None) -> None:
     """Let people come until the audit has a finding, nobody comes, or ``most`` have come."""
     came = 0
-    while crowd.finding is None and (most is None or came < most):
-        more = crowd.come(None if most is None else most - came)
+    while arrivals.finding is None and (most is None or came < most):
+        more = arrivals.come(None if most is None else most - came)
         if more == 0:
             return
         came += more
@@ -85,9 +85,9 @@ def run(
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
     require_prices_paid(world, audit.costs, getattr(audit, "assist", None))
-    crowd = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
-    let_come(crowd, people)
-    crowd.tell_until(None)
+    arrivals = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
+    drive(arrivals, people)
+    arrivals.tell_until(None)
     return audit.conclude()
 
 
