@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from equipoise.errors import (
@@ -33,7 +32,7 @@ from equipoise.errors import (
 )
 from equipoise.ledger.schema import VERSION, statements
 
-__all__ = ["Connection", "Database", "Explainer", "connect", "driver_errors", "shown"]
+__all__ = ["Connection", "Database", "connect", "driver_errors", "explained", "shown"]
 
 STREAMED = 2000  # rows fetched at once
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
@@ -47,36 +46,29 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.Error,) if theirs is None else (sqlite3.Error, theirs)
 
 
-class Explainer:
-    """A context that turns the drivers' errors into ours; nothing raw leaves it."""
+@contextmanager
+def explained(where: str, timeout: float) -> Iterator[None]:
+    """Turn the drivers' errors into ours; nothing raw leaves this context."""
+    try:
+        yield
+    except driver_errors() as error:
+        raise LedgerError(_in_words(str(error).strip(), where, timeout)) from error
 
-    def __init__(self, where: str, timeout: float) -> None:
-        self._where = where
-        self._timeout = timeout
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if isinstance(error, driver_errors()):
-            raise LedgerError(self._words(str(error).strip())) from error
-
-    def _words(self, message: str) -> str:
-        low, where = message.lower(), self._where
-        again = "nothing was stored; repeating the call is safe"
-        if "locked" in low or "lock timeout" in low or "busy" in low:
-            return f"the ledger {where} was locked by others for {self._timeout:g} s; {again}"
-        if "full" in low or "no space" in low:
-            return f"no space left for the ledger {where}; {again} once space is free"
-        if "not a database" in low or "malformed" in low:
-            return f"{where} is not a ledger, or is damaged ({message}); restore it from a backup"
-        if "readonly" in low or "read-only" in low:
-            return f"the ledger {where} is read-only; {again} where writing is allowed"
-        if "unable to open" in low:
-            return f"cannot open the ledger {where}: {message}"
-        return f"the ledger {where} failed ({message}); {again}"
+def _in_words(message: str, where: str, timeout: float) -> str:
+    low = message.lower()
+    again = "nothing was stored; repeating the call is safe"
+    if "locked" in low or "lock timeout" in low or "busy" in low:
+        return f"the ledger {where} was locked by others for {timeout:g} s; {again}"
+    if "full" in low or "no space" in low:
+        return f"no space left for the ledger {where}; {again} once space is free"
+    if "not a database" in low or "malformed" in low:
+        return f"{where} is not a ledger, or is damaged ({message}); restore it from a backup"
+    if "readonly" in low or "read-only" in low:
+        return f"the ledger {where} is read-only; {again} where writing is allowed"
+    if "unable to open" in low:
+        return f"cannot open the ledger {where}: {message}"
+    return f"the ledger {where} failed ({message}); {again}"
 
 
 class Connection:
@@ -252,9 +244,8 @@ class Database:
         self._lock = threading.RLock()  # held while the connection is in use
         self._pid = os.getpid()
         self.held: list[Connection] = []
-        self._explain = Explainer(self.shown, timeout)
         weakref.finalize(self, _let_go, self.held, self._pid)
-        with self._explain:
+        with explained(self.shown, timeout):
             self._prepare(create)
         _handles.add(self)
 
@@ -273,7 +264,7 @@ class Database:
     def using(self) -> Iterator[Connection]:
         """Yield the connection, to this thread alone."""
         self._require_own_process()
-        with self._lock, self._explain:
+        with self._lock, explained(self.shown, self.timeout):
             if not self.held:
                 self._connect()
             self._require_same_file()
@@ -323,7 +314,10 @@ class Database:
                 finally:
                     connection.run("COMMIT")
             return
-        with self._explain, contextlib.closing(connect(self.url, self.timeout)) as connection:
+        with (
+            explained(self.shown, self.timeout),
+            contextlib.closing(connect(self.url, self.timeout)) as connection,
+        ):
             if self.kind == "sqlite":
                 connection.run("BEGIN")
             else:

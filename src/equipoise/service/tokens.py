@@ -22,7 +22,7 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.database import Connection, Explainer, connect, driver_errors, shown
+from equipoise.ledger.database import Connection, connect, driver_errors, explained, shown
 from equipoise.ledger.writer import stamp
 
 __all__ = ["READERS", "Mark", "Role", "Token", "TokenStore"]
@@ -113,7 +113,7 @@ class TokenStore:
         self.url = url
         self._lock = threading.Lock()
         self._held: Connection | None = None
-        self._explain = Explainer(shown(url), 10.0)
+        self._shown = shown(url)
         if "://" not in url and not Path(url).exists():
             Path(url).parent.mkdir(parents=True, exist_ok=True)
             Path(url).touch(mode=0o600)
@@ -230,7 +230,7 @@ class TokenStore:
 
     @contextmanager
     def _using(self) -> Iterator[Connection]:
-        with self._lock, self._explain:
+        with self._lock, explained(self._shown, 10.0):
             if self._held is None:
                 self._held = connect(self.url, 10.0)
                 _prepare(self._held)
