@@ -108,7 +108,7 @@ def audit() -> Audit:
             lambda: Report.of("loans"),  # type: ignore[arg-type]
             "'live' must be a LiveAudit",
         ),
-        (lambda: any_.write_report("loans", Path("x.html")), "'report' must be a Report"),
+        (lambda: any_.write_report("loans", Path("x.html")), "'audit' must be an audit"),
     ],
 )
 def test_it_is_refused_by_name(call: Callable[[], object], message: str) -> None:

@@ -41,11 +41,11 @@ def report(
     live: LiveAudit,
     to: Annotated[
         list[Path] | None,
-        typer.Option("--to", help="A file that ends in .html, .md or .json; give it again."),
+        typer.Option("--to", help="A file that ends in .html or .json; give it again."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write the report: HTML for people, Markdown, JSON for programs."""
+    """Write the report: one HTML page for people, JSON for programs."""
     from equipoise.report import Report, write_report
 
     with working("Replaying the audit …"):

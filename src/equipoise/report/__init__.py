@@ -2,20 +2,6 @@
 
 from equipoise.report.content import Report
 from equipoise.report.live_simulation import simulate_live
-from equipoise.report.write import (
-    check_page,
-    to_html,
-    to_markdown,
-    write_check,
-    write_report,
-)
+from equipoise.report.write import check_page, to_html, write_check, write_report
 
-__all__ = [
-    "Report",
-    "check_page",
-    "simulate_live",
-    "to_html",
-    "to_markdown",
-    "write_check",
-    "write_report",
-]
+__all__ = ["Report", "check_page", "simulate_live", "to_html", "write_check", "write_report"]

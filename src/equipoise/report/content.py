@@ -21,7 +21,7 @@ from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 
-__all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity"]
+__all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity", "widened"]
 
 FOUR_FIFTHS = 0.8
 _ROUNDING = 1e-12
@@ -69,15 +69,15 @@ class GroupReport(JsonValue):
 
     @property
     def four_fifths(self) -> str:
-        """Whether the four-fifths rule is "met", the group is "below" it, or it is "open"."""
+        """Whether the four-fifths rule is "met", the group is "below" it, or it is "undecided"."""
         return four_fifths_state(self.impact_ratio)
 
 
 def four_fifths_state(ratio: Interval) -> str:
-    """Say what is established about a ratio: "met", "below" or "open"."""
+    """Say what is established about a ratio: "met", "below" or "undecided"."""
     if ratio.lower >= FOUR_FIFTHS - _ROUNDING:
         return "met"
-    return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "open"
+    return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "undecided"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,11 @@ class Comparison(JsonValue):
 
 @dataclass(frozen=True)
 class Sensitivity(JsonValue):
-    """The plug-in gap if everybody whose outcome is unknown turned out one way or the other."""
+    """The plug-in gap if everybody whose outcome is unknown turned out one way or the other.
+
+    ``unknown`` counts requests without an outcome, and approved people of the past of whose
+    outcome nothing is assumed.
+    """
 
     unknown: int
     lower: float
@@ -178,7 +182,7 @@ class Report(JsonValue):
             decimals=settings.decimals,
             decided=final,
             finding=finding,
-            free=_hull(Interval(free.lower, free.upper), Interval(finding.lower, finding.upper)),
+            free=widened(Interval(free.lower, free.upper), Interval(finding.lower, finding.upper)),
             four_fifths=Interval(1.0 - approvals.upper, 1.0 - approvals.lower),
             status=status,
             groups=tuple(_groups(settings, status, free, finding, approvals)),
@@ -233,7 +237,7 @@ def _groups(
                 selection_rate=selection[group],
                 impact_ratio=_impact_ratio(selection, group),
                 before={
-                    r: _hull(free.rates[r][group], finding.rates.get(r, {}).get(group))
+                    r: widened(free.rates[r][group], finding.rates.get(r, {}).get(group))
                     for r in rates
                     if r in free.rates
                 },
@@ -243,7 +247,7 @@ def _groups(
     return rows
 
 
-def _hull(before: Interval, now: Interval | None) -> Interval:
+def widened(before: Interval, now: Interval | None) -> Interval:
     """Return what was known before, at least as wide as what is known now.
 
     An audit shares the error probability between its first look and its last, so its intervals
@@ -285,8 +289,11 @@ def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Com
     if metric.is_free or not can_answer(settings.question):
         return []
     r = {g: 0.5 if one.estimate is None else one.estimate for g, one in shares.items()}
-    world = CellWorld(settings.past.cells, r)
+    cells = settings.past.cells
+    world = CellWorld(cells.like_known, r)
     note = "the published algorithm at its published threshold, expected"
+    if cells.unknown:
+        note += ", if approved people of unknown outcome are like the known"
     if settings.assist is not None and settings.assist.max_price is not None:
         note += ", had nobody a price of their own"
     rows = []
@@ -300,7 +307,8 @@ def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Com
 
 
 def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:
-    unknown = sum(own.unknown for own in status.groups.values())
+    past = sum(c.approved_unknown for c in settings.past.cells.values() if not c.cohorts)
+    unknown = sum(own.unknown for own in status.groups.values()) + round(past)
     boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)

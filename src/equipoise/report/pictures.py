@@ -1,126 +1,42 @@
-"""The pictures of pages: each drawn twice, for a wide page and for a phone."""
+"""The pictures of pages, drawn once for every width.
+
+Across, a picture is measured in percent of its place; down, in pixels. So bars grow with the page
+and letters do not, on a phone as on a wide screen. What must break into lines on a small page
+stands below the picture as HTML: what an axis measures, what colours mean.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from typing import Concatenate, ParamSpec
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from equipoise.finding import Interval
 from equipoise.question import Question
 from equipoise.rates import RATES
 from equipoise.report import sentences
 from equipoise.report.content import FOUR_FIFTHS, Report
-from equipoise.report.svg import (
-    BLUE,
-    FAIR,
-    FAIR_PALE,
-    INK,
-    MUTED,
-    PALE,
-    PAPER,
-    RULE,
-    SAND,
-    UNFAIR,
-    UNFAIR_PALE,
-    Picture,
-    Scale,
-    linear,
-    logarithmic,
-    nice_ticks,
-)
 
-__all__ = ["costs", "draw_gap", "draw_rates", "evidence", "gauge", "impact", "money", "rates"]
+__all__ = [
+    *("costs", "draw_gap", "draw_rates", "evidence", "gauge", "impact", "money", "rates"),
+    *("linear", "logarithmic", "nice_ticks"),
+]
 
-Arguments = ParamSpec("Arguments")
 GapRow = tuple[str, Interval, str]
 RateRow = tuple[str, Interval | None, Interval | None]
+Scale = Callable[[float], float]
+Points = Sequence[tuple[float, float]]
+
+# The page's style says what these are, by day and by night; outside of a page, by day.
+INK, MUTED, RULE = "var(--ink, #1f2933)", "var(--muted, #5f6c7b)", "var(--rule, #d5dbe1)"
+PAPER, SAND = "var(--paper, #ffffff)", "var(--sand, #e9e4d8)"
+BLUE, PALE = "var(--blue, #24588f)", "var(--pale, #b9cde3)"
+FAIR, FAIR_PALE = "var(--fair, #00735c)", "var(--fair-pale, #d9efe8)"
+UNFAIR, UNFAIR_PALE = "var(--unfair, #b0440f)", "var(--unfair-pale, #f7e2d6)"
 
 
-@dataclass(frozen=True)
-class Page:
-    """Where on a page a picture's rows begin and end; names stand beside them, or above."""
-
-    width: float
-    left: float
-    right: float
-    names_above: bool
-
-    @property
-    def above(self) -> float:
-        """What a row needs for its name."""
-        return 20.0 if self.names_above else 0.0
-
-    @property
-    def end(self) -> float:
-        """Where rows end."""
-        return self.width - self.right
-
-    def name(self, picture: Picture, y: float, words: str, *, bold: bool = False) -> None:
-        """Write a row's name, the row's middle being at ``y``."""
-        if self.names_above:
-            picture.text(self.left, y - 17, words, bold=bold)
-        else:
-            picture.text(self.left - 14, y + 5, words, anchor="end", bold=bold)
-
-
-SIZES = {"wide": Page(860.0, 150.0, 40.0, False), "narrow": Page(400.0, 12.0, 16.0, True)}
-
-Drawn = Markup | None
-
-
-def in_both_sizes(
-    draw: Callable[Concatenate[Page, Arguments], Drawn],
-) -> Callable[Arguments, Markup]:
-    """Draw for a wide page and for a phone; the page's style shows one of them."""
-
-    @wraps(draw)
-    def drawn(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Markup:
-        found = {name: draw(page, *args, **kwargs) for name, page in SIZES.items()}
-        divs = [
-            Markup('<div class="{}">{}</div>').format(name, svg)
-            for name, svg in found.items()
-            if svg is not None
-        ]
-        return Markup("").join(divs)
-
-    return drawn
-
-
-@in_both_sizes
-def draw_gap(page: Page, question: Question, rows: Sequence[GapRow]) -> Markup:
-    """Draw where the gap may be, a row per state of knowledge, against the question's two lines."""
-    largest = max(interval.upper for _, interval, _ in rows)
-    high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
-    x = linear(0.0, high, page.left, page.end)
-    step = 48.0 + page.above
-    top, bottom = 34.0, 44.0 + step * len(rows)
-    noun = sentences.noun(question)
-    picture = Picture(page.width, bottom + 52, f"The {noun} between groups: established range")
-    zones = (
-        (0.0, question.gamma, FAIR_PALE, "fair"),
-        (question.gamma, question.threshold, SAND, "either"),
-        (question.threshold, high, UNFAIR_PALE, "unfair"),
-    )
-    for start, end, fill, word in zones:
-        picture.rectangle(x(start), top, x(end) - x(start), bottom - top, fill)
-        if x(end) - x(start) > 34:
-            middle = (x(start) + x(end)) / 2
-            picture.text(middle, top - 9, word, anchor="middle", fill=MUTED, size=12)
-    for row, (label, interval, fill) in enumerate(rows):
-        y = top + 26 + page.above + row * step
-        page.name(picture, y, label, bold=row == len(rows) - 1)
-        picture.rectangle(
-            x(interval.lower), y - 8, x(interval.upper) - x(interval.lower), 16, fill, radius=3
-        )
-        if interval.estimate is not None:
-            picture.dot(x(interval.estimate), y, 7, INK)
-    _axis(picture, page, x, high, bottom, f"{noun} between groups", sentences.unit(question))
-    return picture.done()
+# -- what pages show -------------------------------------------------------------------------------
 
 
 def gauge(report: Report) -> Markup:
@@ -130,44 +46,41 @@ def gauge(report: Report) -> Markup:
     return draw_gap(report.question, [("before, for free", report.free, PALE), ("now", now, BLUE)])
 
 
-@in_both_sizes
-def evidence(page: Page, report: Report) -> Drawn:
-    """Draw how the established range narrowed with the outcomes that were bought."""
-    points = report.evidence
-    if len(points) < 2 or points[-1].answers == 0:
-        return None
-    question = report.question
-    high = min(1.0, max(max(p.upper for p in points), question.threshold * 1.5) * 1.02)
-    picture = Picture(page.width, 312, "Evidence over time")
-    top, bottom, left = 30.0, 258.0, 42.0 if page.names_above else 70.0
-    end = page.width - 96 if page.names_above else page.width - 130
-    x = linear(0.0, float(points[-1].answers), left, end)
-    y = linear(0.0, high, bottom, top)
-    upright = f"{sentences.noun(question)}, {sentences.unit(question)}"
-    picture.text(4, 14, upright, fill=MUTED, size=12)
-    for tick in nice_ticks(high):
-        picture.line([(left, y(tick)), (end, y(tick))], RULE)
-        picture.text(left - 8, y(tick) + 4, f"{tick * 100:g}", anchor="end", fill=MUTED, size=12)
-    band = [(x(p.answers), y(p.upper)) for p in points]
-    band += [(x(p.answers), y(p.lower)) for p in reversed(points)]
-    picture.area(band, PALE, opacity=0.75)
-    guesses = [(x(p.answers), y(p.estimate)) for p in points if p.estimate is not None]
-    if len(guesses) > 1:
-        picture.line(guesses, BLUE, width=2.5)
-    lines = ((question.gamma, FAIR, "fair below"), (question.threshold, UNFAIR, "unfair above"))
-    for value, colour, words in lines:
-        picture.line([(left, y(value)), (end, y(value))], colour, width=1.5, dashes="6 4")
-        shift = 10 if value == question.gamma else -2
-        picture.text(end + 6, y(value) + shift, words, fill=colour, size=12)
-    for tick in nice_ticks(float(points[-1].answers), 4 if page.names_above else 6):
-        picture.text(x(tick), bottom + 20, f"{tick:,g}", anchor="middle", fill=MUTED, size=12)
-    middle = (left + end) / 2
-    picture.text(middle, bottom + 42, "requests answered", anchor="middle", fill=MUTED, size=12)
-    return picture.done()
+def draw_gap(question: Question, rows: Sequence[GapRow]) -> Markup:
+    """Draw where the gap may be, a row per state of knowledge, against the question's two lines."""
+    largest = max(interval.upper for _, interval, _ in rows)
+    high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
+    x = linear(0.0, high, 0.0, 100.0)
+    step, top = 56.0, 24.0
+    bottom = top + 8 + step * len(rows)
+    noun = sentences.noun(question)
+    picture = Picture(bottom + 24, f"The {noun} between groups: established range")
+    zones = (
+        (0.0, question.gamma, FAIR_PALE, "fair"),
+        (question.gamma, question.threshold, SAND, "either"),
+        (question.threshold, high, UNFAIR_PALE, "unfair"),
+    )
+    for start, end, fill, word in zones:
+        picture.bar(x(start), x(end), top, bottom - top, fill)
+        if x(end) - x(start) > 11.0:
+            picture.text((x(start) + x(end)) / 2, top - 8, word, anchor="middle", fill=MUTED)
+    for row, (label, interval, fill) in enumerate(rows):
+        y = top + 18 + row * step
+        picture.text(0.0, y, label, shift=6, bold=row == len(rows) - 1, size=13, fill=INK)
+        picture.bar(x(interval.lower), x(interval.upper), y + 10, 16, fill)
+        if interval.estimate is not None:
+            picture.dot(x(interval.estimate), y + 18)
+    picture.axis(x, nice_ticks(high, 5), bottom, hundredths=True)
+    return picture.done(f"{noun} between groups, {sentences.unit(question)}")
 
 
-@in_both_sizes
-def draw_rates(page: Page, rate: str, rows: Sequence[RateRow], legend: Mapping[str, str]) -> Markup:
+def rates(report: Report, rate: str) -> Markup:
+    """Draw a rate of every group, before and after."""
+    rows = [(g.group, g.before.get(rate), g.after.get(rate)) for g in report.groups]
+    return draw_rates(rate, rows, {"before, for free": PALE, "after the audit": BLUE})
+
+
+def draw_rates(rate: str, rows: Sequence[RateRow], legend: Mapping[str, str]) -> Markup:
     """Draw a rate of every group: a pale bar for what is free, a dark one for what an audit adds.
 
     Parameters
@@ -177,89 +90,90 @@ def draw_rates(page: Page, rate: str, rows: Sequence[RateRow], legend: Mapping[s
     legend
         Words and the colour that they explain.
     """
-    step, top = 44.0 + page.above, 40.0 if legend else 12.0
-    bottom = top + step * len(rows)
-    picture = Picture(page.width, bottom + 50, RATES[rate].phrase)
-    x = linear(0.0, 1.0, page.left, page.end)
-    _legend(picture, page, legend)
-    for tick in nice_ticks(1.0):
-        picture.line([(x(tick), top - 6), (x(tick), bottom)], RULE)
+    step = 54.0
+    bottom = 8.0 + step * len(rows)
+    picture = Picture(bottom + 24, RATES[rate].phrase)
+    x = linear(0.0, 1.0, 0.0, 100.0)
+    for tick in nice_ticks(1.0, 5):
+        picture.line(x(tick), 0.0, x(tick), bottom, RULE)
     for row, (group, before, after) in enumerate(rows):
-        y = top + 16 + page.above + step * row
-        page.name(picture, y, group)
-        for interval, fill, shift in ((before, PALE, -11), (after, BLUE, 1)):
+        y = 16.0 + step * row
+        picture.text(0.0, y, group, size=13, fill=INK)
+        for interval, fill, down in ((before, PALE, 7), (after, BLUE, 19)):
             if interval is not None:
-                width = x(interval.upper) - x(interval.lower)
-                picture.rectangle(x(interval.lower), y + shift, width, 10, fill, radius=2)
+                picture.bar(x(interval.lower), x(interval.upper), y + down, 10, fill)
         if after is not None and after.estimate is not None:
-            picture.dot(x(after.estimate), y + 6, 6, INK)
-    _axis(picture, page, x, 1.0, bottom, RATES[rate].phrase, "%")
-    return picture.done()
+            picture.dot(x(after.estimate), y + 24)
+    picture.axis(x, nice_ticks(1.0, 5), bottom, hundredths=True)
+    return picture.done(f"{RATES[rate].phrase} (%)", legend)
 
 
-def rates(report: Report, rate: str) -> Markup:
-    """Draw a rate of every group, before and after."""
-    rows = [(g.group, g.before.get(rate), g.after.get(rate)) for g in report.groups]
-    return draw_rates(rate, rows, {"before, for free": PALE, "after the audit": BLUE})
+def evidence(report: Report) -> Markup | None:
+    """Draw how the established range narrowed with the outcomes that were bought."""
+    points, question = report.evidence, report.question
+    if len(points) < 2 or points[-1].answers == 0:
+        return None
+    high = min(1.0, max(max(p.upper for p in points), question.threshold * 1.5) * 1.02)
+    top, bottom = 16.0, 236.0
+    picture = Picture(bottom + 24, "Evidence over time")
+    x = linear(0.0, float(points[-1].answers), 0.0, 100.0)
+    y = linear(0.0, high, bottom, top)
+    band = [(x(p.answers), y(p.upper)) for p in points]
+    band += [(x(p.answers), y(p.lower)) for p in reversed(points)]
+    guesses = [(x(p.answers), y(p.estimate)) for p in points if p.estimate is not None]
+    picture.curve(band, guesses)
+    for tick in nice_ticks(high):
+        picture.line(0.0, y(tick), 100.0, y(tick), RULE)
+        picture.text(0.0, y(tick) - 4, f"{tick * 100:g}", fill=INK)
+    for value, colour in ((question.gamma, FAIR), (question.threshold, UNFAIR)):
+        picture.line(0.0, y(value), 100.0, y(value), colour, width=1.5, dashes="6 4")
+    picture.axis(x, nice_ticks(float(points[-1].answers), 4), bottom)
+    upright = f"{sentences.noun(question)}, {sentences.unit(question)}"
+    legend = {"fair below this line": FAIR, "unfair above this line": UNFAIR}
+    return picture.done(f"across: requests answered; up: {upright}", legend)
 
 
-@in_both_sizes
-def impact(page: Page, report: Report) -> Markup:
+def impact(report: Report) -> Markup:
     """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
-    groups = report.groups
-    step = 34.0 + page.above
-    bottom = 20 + step * len(groups)
-    picture = Picture(page.width, bottom + 54, "Impact ratios")
-    x = linear(0.0, 1.05, page.left, page.end)
-    for row, group in enumerate(groups):
-        y = 18 + page.above + step * row
+    step, top = 48.0, 18.0
+    bottom = top + 4 + step * len(report.groups)
+    picture = Picture(bottom + 24, "Impact ratios")
+    x = linear(0.0, 1.0, 0.0, 100.0)
+    for row, group in enumerate(report.groups):
+        y, ratio = top + 16 + step * row, group.impact_ratio
+        picture.text(0.0, y, group.group, size=13, fill=INK)
+        picture.bar(0.0, x(ratio.upper), y + 7, 18, PALE)
         fill = UNFAIR if group.four_fifths == "below" else BLUE
-        ratio = group.impact_ratio
-        page.name(picture, y + 9, group.group)
-        picture.rectangle(x(0), y, x(ratio.upper) - x(0), 18, PALE, radius=2)
-        picture.rectangle(x(0), y, x(ratio.lower) - x(0), 18, fill, radius=2)
+        picture.bar(0.0, x(ratio.lower), y + 7, 18, fill)
         if ratio.estimate is not None and ratio.lower > 0.15:
-            picture.text(x(ratio.lower) - 6, y + 14, f"{ratio.estimate:.2f}",
-                         anchor="end", fill=PAPER, size=12, bold=True)  # fmt: skip
-    picture.line([(x(FOUR_FIFTHS), 6), (x(FOUR_FIFTHS), bottom)], INK, width=1.5, dashes="5 4")
-    picture.text(x(FOUR_FIFTHS) - 6, 13, "four fifths", anchor="end", size=12, fill=MUTED)
-    _axis(picture, page, x, 1.0, bottom, "approval rate over the largest other group's", "")
-    return picture.done()
+            words = f"{ratio.estimate:.2f}"
+            picture.text(
+                x(ratio.lower), y + 20, words, anchor="end", shift=-6, fill=PAPER, bold=True
+            )
+    picture.line(x(FOUR_FIFTHS), 2, x(FOUR_FIFTHS), bottom, INK, width=1.5, dashes="5 4")
+    picture.text(x(FOUR_FIFTHS), 12, "four fifths", anchor="end", shift=-6, fill=MUTED)
+    picture.axis(x, nice_ticks(1.0, 5), bottom)
+    return picture.done("approval rate over the largest other group's")
 
 
-@in_both_sizes
-def money(page: Page, report: Report) -> Drawn:
+def money(report: Report) -> Markup | None:
     """Draw the budget: spent, held, free."""
     status = report.status
-    cap = status.cap
-    if not cap:
+    if not status.cap:
         return None
-    parts = (
-        ("spent", status.spent, BLUE),
-        ("held", status.reserved, PALE),
-        ("free", cap - status.spent - status.reserved, SAND),
-    )
-    picture = Picture(page.width, 60 + (26 * len(parts) if page.names_above else 36), "The budget")
-    x = linear(0.0, float(cap), 10, page.width - 10)
-    start = 0.0
-    for _, amount, fill in parts:
+    left = status.cap - status.spent - status.reserved
+    parts = {"spent": (status.spent, BLUE), "held": (status.reserved, PALE), "free": (left, SAND)}
+    picture, start = Picture(36.0, "The budget"), 0.0
+    for amount, fill in parts.values():
         if amount:
-            picture.rectangle(x(start), 12, x(start + amount) - x(start), 32, fill)
-        start += amount
-    at, down = 10.0, 64.0
-    for word, amount, fill in parts:
-        words = f"{word} {report.money(amount)}"
-        picture.rectangle(at, down, 14, 14, fill, radius=2)
-        picture.text(at + 20, down + 12, words)
-        if page.names_above:
-            down += 26
-        else:
-            at += 48 + 7.4 * len(words)
-    return picture.done()
+            end = start + 100.0 * amount / status.cap
+            picture.bar(start, end, 2, 32, fill)
+            start = end
+    legend = {f"{word} {report.money(amount)}": fill for word, (amount, fill) in parts.items()}
+    return picture.done("", legend)
 
 
-@in_both_sizes
-def costs(page: Page, report: Report) -> Drawn:
+def costs(report: Report) -> Markup | None:
     """Draw what this audit costs next to what the published ones would."""
     rows = [("this audit", float(report.status.spent + report.status.reserved), BLUE)]
     rows += [(row.audit, row.cost, PALE) for row in report.comparisons if math.isfinite(row.cost)]
@@ -269,54 +183,23 @@ def costs(page: Page, report: Report) -> Drawn:
     shown = [max(cost / unit, 0.0) for _, cost, _ in rows]
     high = 10.0 ** math.ceil(math.log10(max(*shown, 10.0)))
     low = 10.0 ** math.floor(math.log10(max(min(s for s in [*shown, high] if s > 0) / 3, 1e-2)))
-    step = 36.0 + page.above
-    bottom = 12 + step * len(rows)
-    picture = Picture(page.width, bottom + 48, "What it costs, on a logarithmic scale")
-    end = page.width - (34 if page.names_above else 170)
-    x = logarithmic(low, high, page.left, end)
+    step = 48.0
+    bottom = 6.0 + step * len(rows)
+    picture = Picture(bottom + 24, "What it costs, on a logarithmic scale")
+    x = logarithmic(low, high, 0.0, 88.0)  # the last word needs room
     exponents = range(round(math.log10(low)), round(math.log10(high)) + 1)
-    most = 3 if page.names_above else 7
-    for exponent in exponents[:: max(1, -(-len(exponents) // most))]:
-        tick = x(10.0**exponent)
-        picture.line([(tick, 4), (tick, bottom)], RULE)
-        anchor = "start" if page.names_above else "middle"
-        picture.text(tick, bottom + 18, _power(exponent), anchor=anchor, fill=MUTED, size=12)
+    for exponent in exponents[:: max(1, -(-len(exponents) // 4))]:
+        at = x(10.0**exponent)
+        picture.line(at, 0, at, bottom, RULE)
+        picture.text(at, bottom + 18, _power(exponent), fill=MUTED)
     for row, ((name, cost, fill), value) in enumerate(zip(rows, shown, strict=True)):
-        y = 10 + page.above + step * row
-        amount = report.money(cost)
-        page.name(picture, y + 10, f"{name}: {amount}" if page.names_above else name, bold=row == 0)
-        picture.rectangle(x(low), y, x(max(value, low)) - x(low), 20, fill, radius=2)
-        if not page.names_above:
-            picture.text(x(max(value, low)) + 8, y + 15, amount, size=12)
-    words = f"cost{f' in {report.currency}' if report.currency else ''}, logarithmic scale"
-    picture.text((page.left + end) / 2, bottom + 40, words, anchor="middle", fill=MUTED, size=12)
-    return picture.done()
-
-
-def _axis(
-    picture: Picture, page: Page, x: Scale, high: float, y: float, words: str, unit: str
-) -> None:
-    """Draw an axis from 0 to ``high`` with what it measures; shares are written in hundredths."""
-    picture.line([(x(0.0), y), (x(high), y)], MUTED)
-    for tick in nice_ticks(high, 5 if page.names_above else 8):
-        shown = f"{tick * 100:g}" if unit else f"{tick:g}"
-        picture.line([(x(tick), y), (x(tick), y + 5)], MUTED)
-        picture.text(x(tick), y + 20, shown, anchor="middle", fill=MUTED, size=12)
-    whole = f"{words} (%)" if unit == "%" else f"{words}, {unit}" if unit else words
-    middle = (x(0.0) + x(high)) / 2
-    if page.names_above and len(whole) > 52:  # two lines on a phone
-        picture.text(middle, y + 36, words, anchor="middle", fill=MUTED, size=12)
-        picture.text(middle, y + 49, unit, anchor="middle", fill=MUTED, size=12)
-    else:
-        picture.text(middle, y + 40, whole, anchor="middle", fill=MUTED, size=12)
-
-
-def _legend(picture: Picture, page: Page, entries: Mapping[str, str]) -> None:
-    at = page.left
-    for words, fill in entries.items():
-        picture.rectangle(at, 8, 14, 14, fill, radius=2)
-        picture.text(at + 20, 20, words, size=12, fill=MUTED)
-        at += 46 + 7.0 * len(words)
+        y = 16.0 + step * row
+        words = f"{name}: {report.money(cost)}"
+        picture.text(0.0, y, words, bold=row == 0, size=13, fill=INK)
+        picture.bar(0.0, x(max(value, low)), y + 7, 18, fill)
+    return picture.done(
+        f"cost{f' in {report.currency}' if report.currency else ''}, logarithmic scale"
+    )
 
 
 def _power(exponent: int) -> str:
@@ -325,3 +208,126 @@ def _power(exponent: int) -> str:
     words = {9: "billion", 12: "trillion"}
     base = max(b for b in (6, *words) if b <= exponent)
     return f"{10 ** (exponent - base):,} {words.get(base, 'million')}"
+
+
+# -- scales ----------------------------------------------------------------------------------------
+
+
+def linear(low: float, high: float, start: float, end: float) -> Scale:
+    """Return a map from [low, high] to [start, end].
+
+    Examples
+    --------
+    >>> linear(0, 1, 100, 300)(0.5)
+    200.0
+    """
+    span = (high - low) or 1.0
+    return lambda value: start + (value - low) / span * (end - start)
+
+
+def logarithmic(low: float, high: float, start: float, end: float) -> Scale:
+    """Return a map on a logarithmic scale."""
+    inner = linear(math.log10(low), math.log10(high), start, end)
+    return lambda value: inner(math.log10(max(value, low)))
+
+
+def nice_ticks(high: float, most: int = 6) -> list[float]:
+    """Return round numbers from 0 to about ``high``.
+
+    Examples
+    --------
+    >>> nice_ticks(0.34)
+    [0.0, 0.1, 0.2, 0.3]
+    """
+    if high <= 0:
+        return [0.0]
+    raw = high / most
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * size for m in (1, 2, 5, 10) if m * size >= raw * (1 - 1e-9))
+    return [round(i * step, 12) for i in range(int(high / step + 1e-9) + 1)]
+
+
+# -- marks -----------------------------------------------------------------------------------------
+
+
+class Picture:
+    """A drawing that is built up mark by mark: x in percent of its place, y in pixels.
+
+    Parameters
+    ----------
+    title
+        What it shows, for those who cannot see it.
+    """
+
+    def __init__(self, height: float, title: str) -> None:
+        self._parts = [
+            f'<svg class="chart" height="{height:g}" role="img" aria-label="{escape(title)}">'
+        ]
+
+    def bar(self, start: float, end: float, y: float, height: float, fill: str) -> None:
+        """Draw a bar; one too narrow to see is made visible."""
+        self._parts.append(
+            f'<rect x="{start:.2f}%" y="{y:.1f}" width="{max(end - start, 0.4):.2f}%" '
+            f'height="{height:g}" fill="{fill}"/>'
+        )
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, width: float = 1.0,
+        dashes: str = "",
+    ) -> None:  # fmt: skip
+        """Draw a straight line."""
+        dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+        self._parts.append(
+            f'<line x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}" stroke="{stroke}" '
+            f'stroke-width="{width:g}"{dash}/>'
+        )
+
+    def curve(self, band: Points, line: Points) -> None:
+        """Fill a band and draw a line; both stretch with the page, the line's width does not."""
+        low, high = min(y for _, y in band), max(y for _, y in [*band, *line])
+        view = f'viewBox="0 {low:.1f} 100 {max(high - low, 1.0):.1f}" preserveAspectRatio="none"'
+        area, path = (" ".join(f"{x:.2f},{y:.1f}" for x, y in some) for some in (band, line))
+        self._parts.append(
+            f'<svg y="{low:.1f}" width="100%" height="{max(high - low, 1.0):.1f}" {view}>'
+            f'<polygon points="{area}" fill="{PALE}" opacity="0.75"/>'
+            f'<polyline points="{path}" fill="none" stroke="{BLUE}" stroke-width="2.5" '
+            'vector-effect="non-scaling-stroke"/></svg>'
+        )
+
+    def dot(self, x: float, y: float) -> None:
+        """Draw a best guess: a dot with a rim."""
+        self._parts.append(
+            f'<circle cx="{x:.2f}%" cy="{y:.1f}" r="6" fill="{INK}" stroke="{PAPER}" '
+            'stroke-width="1.5"/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, *, fill: str, shift: float = 0.0, size: float = 12,
+        anchor: str = "start", bold: bool = False,
+    ) -> None:  # fmt: skip
+        """Write words, some pixels beside a place."""
+        weight = ' font-weight="600"' if bold else ""
+        self._parts.append(
+            f'<text x="{x:.2f}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" fill="{fill}" '
+            f'text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+        )
+
+    def axis(self, x: Scale, ticks: Sequence[float], y: float, *, hundredths: bool = False) -> None:
+        """Draw an axis with its numbers, shares in hundredths."""
+        self.line(0.0, y, 100.0, y, MUTED)
+        for tick in ticks:
+            shown = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
+            self.line(x(tick), y, x(tick), y + 5, MUTED)
+            self.text(x(tick), y + 18, shown, anchor="middle", fill=MUTED)
+
+    def done(self, axis: str, legend: Mapping[str, str] | None = None) -> Markup:
+        """Return the drawing with what its axis measures and what its colours mean."""
+        # Every word goes through escape().
+        below = f'<p class="axis">{escape(axis)}</p>' if axis else ""
+        entries = "".join(
+            f'<span><svg class="swatch"><rect width="14" height="14" fill="{fill}"/></svg>'
+            f"{escape(words)}</span>"
+            for words, fill in (legend or {}).items()
+        )
+        key = f'<p class="legend">{entries}</p>' if entries else ""
+        return Markup("".join([*self._parts, "</svg>", below, key]))

@@ -53,8 +53,8 @@ def formula(question: Question) -> str:
     """Return the gap as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
     if question.comparison is GapScale.RATIO:
-        return f"Δ = 1 - lowest / highest over groups, the largest of {listed}"
-    return f"Δ = largest difference over groups a, b of {listed}"
+        return f"gap = 1 - lowest / highest over groups, the largest of {listed}"
+    return f"gap = largest difference over groups a, b of {listed}"
 
 
 def headline(report: Report) -> str:
@@ -63,7 +63,7 @@ def headline(report: Report) -> str:
     gap = f"{noun(question)} between groups"
     span = f"between {_size(question, finding.lower)} and {_size(question, finding.upper)}"
     if not report.decided:
-        return f"The audit goes on. The {gap} is {span} so far."
+        return f"The audit is in progress. The {gap} is {span} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
         return f"The audit ended without an answer: the {gap} is {span}."
     if not report.finding.guaranteed:
@@ -82,7 +82,7 @@ def headline(report: Report) -> str:
 def letters() -> str:
     """Return what the letters of formulas stand for."""
     return (
-        "Δ: the gap, the largest one between two groups. P[… | …]: the share of people, among "
+        "P[… | …]: the share of people, among "
         "those after the bar, for whom what stands before it is true. f = 1: approved, f = 0: "
         "turned down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
     )
@@ -150,7 +150,7 @@ def four_fifths(report: Report) -> str:
     span = f"between {ratio.lower:.1%} and {ratio.upper:.1%}"
     if ratio.upper - ratio.lower < 1e-9:
         span = f"{ratio.lower:.1%}"
-    state = {"met": "is met", "below": "is broken", "open": "can be neither claimed nor denied"}
+    state = {"met": "is met", "below": "is broken", "undecided": "is undecided"}
     return (
         f"The lowest approval rate is {span} of the highest: the four-fifths rule "
         f"{state[four_fifths_state(ratio)]} (wrong with probability at most {level:.1%})."

@@ -1,122 +1,163 @@
-"""A report as HTML, Markdown or JSON, and a page of what past decisions establish."""
+"""Pages without network or script: the report of an audit, and what past decisions establish."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from equipoise._version import __version__
-from equipoise.errors import InvalidInput, UnknownName, require_kind
-from equipoise.finding import Interval
+from equipoise.audits.base import Audit
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
-from equipoise.history import History
+from equipoise.history import Past
+from equipoise.ledger import LiveAudit
 from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
-from equipoise.report.content import Report
+from equipoise.report.content import Report, widened
 
-__all__ = ["check_page", "to_html", "to_markdown", "write_check", "write_report"]
+__all__ = ["check_page", "to_html", "write_check", "write_report"]
+
+FORMS = (".html", ".json")
 
 
-def write_report(report: Report, path: str | Path) -> None:
-    """Write the report in the form that the file's name asks for.
+def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = None) -> Path:
+    """Write the report of an audit, in a ledger or in memory; return where it is.
+
+    Parameters
+    ----------
+    audit
+        A live audit, its :class:`Report`, or an audit in memory such as ``AdaptiveAudit``: its
+        report has no ledger to speak of, and so no proof, no drift and nobody who did things.
+    path
+        A file that ends in ``.html`` (one page for people) or ``.json`` (for programs); the
+        audit's name and ``.html`` if left out.
 
     Examples
     --------
-    >>> from equipoise import Costs, Question, worlds
-    >>> from equipoise.report import simulate_live
-    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> live = simulate_live(world, Question(), Costs(label=100), audit="rs", options={"tau": 5})
     >>> import tempfile
+    >>> import equipoise as eq
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = eq.History.from_cells({"A": counts, "B": counts})
+    >>> audit = eq.AdaptiveAudit(past, eq.Question("equal_opportunity"), eq.Costs())
+    >>> audit.tell(audit.ask("A", 0), 1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(Report.of(live), f"{folder}/report.md")
-    ...     Path(f"{folder}/report.md").read_text().partition(":")[0]
-    '# Fairness audit'
+    ...     eq.write_report(audit, f"{folder}/report.html").name
+    'report.html'
     """
-    require_kind("report", report, Report, "a Report, as Report.of(live) makes it")
-    path = Path(path)
-    forms: dict[str, Callable[[Report], str]] = {
-        ".html": to_html,
-        ".md": to_markdown,
-        ".json": lambda made: made.to_json(indent=2) + "\n",
-    }
-    if path.suffix not in forms:
-        raise UnknownName("form of report", path.suffix or path.name, forms)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(forms[path.suffix](report), encoding="utf-8")
+    if not isinstance(audit, Report | LiveAudit | Audit):
+        raise InvalidInput(
+            "'audit' must be an audit, as LiveAudit.open or AdaptiveAudit(...) make it, or its "
+            f"Report; got {type(audit).__name__}"
+        )
+    name = audit.settings.name if isinstance(audit, LiveAudit) else audit.name
+    path = Path(f"{name}.html" if path is None else path)
+    if path.suffix not in FORMS:
+        raise UnknownName("form of report", path.suffix or path.name, FORMS)
+    if isinstance(audit, Audit):
+        found = audit.so_far()
+        text = _audit_page(audit, found) if path.suffix == ".html" else _json(found)
+    else:
+        report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
+        text = to_html(report) if path.suffix == ".html" else _json(report)
+    return _written(path, text)
 
 
-def write_check(history: History, findings: Sequence[Check], path: str | Path) -> None:
+def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> Path:
     """Write what past decisions establish as one HTML file; several questions make one page."""
     path = Path(path)
     if path.suffix != ".html":
         raise InvalidInput(f"'--report' of a check must end in .html; got {path.name!r}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(check_page(history, findings), encoding="utf-8")
+    return _written(path, check_page(history, findings))
 
 
 def to_html(report: Report) -> str:
     """Return one HTML file that needs nothing else: no network, no script."""
-    return _render("report.html.j2", True, **_of_report(report))
-
-
-def to_markdown(report: Report) -> str:
-    """Return the report as Markdown."""
-    return _render("report.md.j2", False, **_of_report(report))
-
-
-def check_page(history: History, findings: Sequence[Check]) -> str:
-    """Return one HTML file with the free answers to some questions about the same past."""
-    summary = history.summary
     return _render(
-        "check.html.j2",
-        True,
-        source="Past decisions" if summary is None else Path(summary.source).name,
-        read=None if summary is None else str(summary),
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
-        findings=findings,
-        cells=history.cells,
-        notes=history.notes,
-        version=__version__,
-        interval=Interval,
-        rows=_rows,
+        "report.html.j2",
+        report=report,
+        finding=report.finding,
+        status=report.status,
+        question=report.question,
+        rates=[rate.name for rate in METRICS[report.question.metric].rates],
     )
 
 
-def _rows(by_group: Mapping[str, Interval]) -> list[pictures.RateRow]:
-    return [(group, None, one) for group, one in by_group.items()]
+def check_page(history: Past, findings: Sequence[Check]) -> str:
+    """Return one HTML file with the free answers to some questions about the same past."""
+    title = "What past decisions establish, at no cost"
+    return _finding_page(history, title, [(None, one) for one in findings], in_progress=False)
 
 
-def _of_report(report: Report) -> dict[str, object]:
-    return {
-        "report": report,
-        "finding": report.finding,
-        "status": report.status,
-        "question": report.question,
-        "rates": [rate.name for rate in METRICS[report.question.metric].rates],
-    }
+def _audit_page(audit: Audit, found: Finding) -> str:
+    title = f"Fairness audit ({audit.name})"
+    pairs = [(audit.known_for_free, found)]
+    return _finding_page(audit.history, title, pairs, in_progress=audit.finding is None)
 
 
-def _words_only(value: object) -> object:
-    """Keep names and reasons from being markup: HTML, links or cells of a Markdown table."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    text = str(escape(value)).replace("&#39;", "'").replace("&#34;", '"')
-    return " ".join(text.replace("|", "\\|").replace("](", "]\\(").split("\n"))
+def _finding_page(
+    history: Past,
+    title: str,
+    pairs: Sequence[tuple[Finding | None, Finding]],
+    *,
+    in_progress: bool,
+) -> str:
+    """Return a page of findings, each with what was known before it where that is less."""
+    summary = getattr(history, "summary", None)
+    return _render(
+        "finding.html.j2",
+        title=title,
+        source="Past decisions" if summary is None else Path(summary.source).name,
+        read=None if summary is None else str(summary),
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
+        pairs=pairs,
+        in_progress=in_progress,
+        past=history,
+        notes=getattr(history, "notes", ()),
+        version=__version__,
+        gap_rows=_gap_rows,
+        rate_rows=_rate_rows,
+        legend={"before, for free": pictures.PALE, "after the audit": pictures.BLUE},
+    )
 
 
-def _render(template: str, autoescape: bool, **values: object) -> str:
+def _gap_rows(free: Finding | None, found: Finding) -> list[pictures.GapRow]:
+    now = Interval(found.lower, found.upper, found.estimate)
+    if free is None:
+        return [("past data", now, pictures.BLUE)]
+    before = widened(Interval(free.lower, free.upper), now)
+    return [("before, for free", before, pictures.PALE), ("now", now, pictures.BLUE)]
+
+
+def _rate_rows(free: Finding | None, found: Finding, rate: str) -> list[pictures.RateRow]:
+    rows: list[pictures.RateRow] = []
+    for group, now in found.rates[rate].items():
+        before = None if free is None else free.rates.get(rate, {}).get(group)
+        rows.append((group, before and widened(before, now), now))
+    return rows
+
+
+def _json(value: Report | Finding) -> str:
+    return value.to_json(indent=2) + "\n"
+
+
+def _written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _render(template: str, **values: object) -> str:
     environment = Environment(
         loader=PackageLoader("equipoise.report", "templates"),
-        autoescape=autoescape,
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=None if autoescape else _words_only,
     )
     environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     environment.filters["points"] = lambda share: f"{share * 100:.1f}"

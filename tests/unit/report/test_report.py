@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
 
+import equipoise as eq
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
-from equipoise.report import Report, simulate_live, to_html, to_markdown
-from equipoise.report.svg import logarithmic, nice_ticks
+from equipoise.report import Report, simulate_live, to_html, write_report
+from equipoise.report.pictures import logarithmic, nice_ticks
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares(
@@ -98,7 +100,7 @@ def test_a_drift_is_a_warning_on_the_verdict() -> None:
     made = Report.of(live)
     assert any("approval rate of group 'B' has moved" in line for line in made.finding.warnings)
     assert "approval rate of group &#39;B&#39; has moved" in to_html(made)
-    assert "> **Warning.**" in to_markdown(made)
+    assert "<b>Warning.</b>" in to_html(made)
 
 
 def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
@@ -112,7 +114,7 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
     made = Report.of(live)
     assert made.decided
     assert not made.finding.guaranteed
-    assert "no error probability is proven" in to_markdown(made)
+    assert "no error probability is proven" in to_html(made)
 
 
 @pytest.mark.parametrize("compare", ["difference", "ratio"])
@@ -130,11 +132,39 @@ def test_every_metric_has_a_report(metric: str, compare: Literal["difference", "
 def test_the_four_fifths_rule_is_settled_by_past_data(report: Report) -> None:
     """Approvals of 60% and 30%: many past rows settle it, a few leave it open."""
     assert 0.5 in report.four_fifths
-    assert "of the highest: the four-fifths rule is broken" in to_markdown(report)
+    assert "of the highest: the four-fifths rule is broken" in to_html(report)
     past = LiveAudit.create("sqlite://", "exact", WORLD.past(), QUESTION, COSTS)
-    assert "lowest approval rate is 50.0% of the highest" in to_markdown(Report.of(past))
+    assert "lowest approval rate is 50.0% of the highest" in to_html(Report.of(past))
     few = LiveAudit.create("sqlite://", "few", WORLD.past(40, 1), QUESTION, COSTS)
-    assert "can be neither claimed nor denied" in to_markdown(Report.of(few))
+    assert "four-fifths rule is undecided" in to_html(Report.of(few))
+
+
+@pytest.mark.parametrize("kind", [eq.AdaptiveAudit, eq.RSAudit])
+def test_an_audit_in_memory_has_a_report(kind: type[eq.AdaptiveAudit], tmp_path: Path) -> None:
+    audit = kind(WORLD.past(), QUESTION, COSTS)
+    page = write_report(audit, tmp_path / "begun.html").read_text("utf-8")
+    assert "NO VERDICT YET" in page
+    for person in WORLD.draw(60, 3):
+        ticket = audit.ask(person.group, person.decision)
+        if ticket.want is Want.LABEL:
+            audit.tell(ticket, person.outcome)
+    found = audit.conclude()
+    page = write_report(audit, tmp_path / "done.html").read_text("utf-8")
+    assert f"<strong>{found.verdict}</strong>" in page
+    assert "<td>unlimited</td>" in page
+    assert f"Spent so far: {found.cost:,.10g} for {found.labels:,} overrides" in page
+    assert "script" not in page
+    data = json.loads(write_report(audit, tmp_path / "done.json").read_text("utf-8"))
+    assert (data["verdict"], data["lower"]) == (found.verdict, found.lower)
+
+
+def test_a_live_audit_is_written_under_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    live = LiveAudit.create("sqlite://", "loans", WORLD.past(2000, 0), QUESTION, COSTS)
+    assert write_report(live) == Path("loans.html")
+    assert Path("loans.html").read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_ticks_are_round() -> None:
