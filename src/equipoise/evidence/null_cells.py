@@ -129,10 +129,11 @@ class NullCells:
         cells
             The cells that are asked about.
         """
-        wealth = self.log_stake[cells]
-        unknown = counts[..., 2].any()
-        for (zero, one), group in zip(self.log_factor, self._groups_of(cells), strict=True):
-            n, zero, one = counts[..., group, :], zero[cells], one[cells]
+        wealth, unknown = self.log_stake[cells], counts[..., 2].any()
+        for (zero, one), group in zip(
+            self.log_factor[:, :, cells], self._groups_of(cells), strict=True
+        ):
+            n = counts[..., group, :]
             wealth = wealth + n[..., 0] * zero + n[..., 1] * one
             if unknown:
                 wealth += n[..., 2] * np.minimum(zero, one)
