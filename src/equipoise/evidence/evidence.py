@@ -7,9 +7,10 @@ number of their request, and nothing of tickets or money.
 Bets are fixed, so the evidence against a cell is a function of counts: of labels that are 0, that
 are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
 of their factors). A cell is refuted if this function, of what is known now, reaches the bar over
-all requests so far, or over those up to the end of an earlier epoch, the requests between two
-plans. Each of these values is at most that of all true outcomes, which is one supermartingale in
-request order; so it does not matter who decides which outcomes are told, or when.
+all requests so far, or over those up to the end of an earlier epoch. Epochs end at plans, and
+whenever requests have grown by a fiftieth. Each of these values is at most that of all true
+outcomes, which is one supermartingale in request order; so it does not matter who decides which
+outcomes are told, or when.
 
 Where scores assist, bets are sized anew at every plan. The sizes stand for all requests of the
 epoch, whenever their outcomes come, and follow from what was told before it began.
@@ -39,10 +40,13 @@ UNKNOWN = -1
 """In place of an outcome that will never be known; in counts, the last of three columns."""
 
 PILOT = 5  # labels per group before the first plan
-EPOCH = 1.2  # labels grow by this factor between two plans
+REPLAN = 1.2  # labels grow by this factor between two plans
+EPOCH = 1.02  # requests grow by this factor in an epoch, if no plan ends it before
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
 _SAMPLE = (1000, 125)  # cells of a piece that a plan looks at: with two groups, with more
 _LOST = 1e-20  # evidence that will hardly recover
+_SHORTEST = 10  # requests of an epoch at least
+_NEVER = 2**60
 _AT_ONCE = 1_000_000  # numbers to work on at a time
 
 
@@ -62,7 +66,7 @@ class GroupSample:
 
 @dataclass
 class Epoch:
-    """The requests between two plans: the first one's number, and how bets on them are sized.
+    """A stretch of requests: the first one's number, and how bets on them are sized.
 
     ``counts`` has their labels that are 0, 1 and unknown per group, shape (groups, 3); observations
     that bets are sized for are not among them.
@@ -160,8 +164,9 @@ class Evidence:
         self._ends: list[Ends] = []  # Z of each for the outcomes 0 and 1, where scores assist
         self._settled = 0  # requests before the first that is pending
         self.random_accepts = np.zeros((k, 3))
-        self._epochs = [Epoch(0, [None] * k, np.zeros((k, 3)))]
         self._total = np.zeros((k, 3))  # counts of all epochs
+        self._epochs: list[Epoch] = []
+        self._begin_epoch([None] * k)
         self.ones, self.zeros = np.zeros(k), np.zeros(k)  # told, in label equivalents
         self.requested = np.zeros(k)
         self.shares = reachable / max(reachable.sum(), 1)
@@ -194,6 +199,7 @@ class Evidence:
 
         Whoever is not asked for the label is settled at once, and counts at the next look.
         """
+        self._end_epoch_if_due()
         sizing, number = self._epochs[-1].sizings[group], len(self._groups)
         if not (ends == LABEL if sizing is None else sizing.covers(ends)):
             raise ValueError(f"{ends} leaves the range that was declared: {sizing}")
@@ -243,6 +249,15 @@ class Evidence:
         if equivalents[:-1].sum() >= self.labels_until_plan:
             raise ValueError(f"{len(groups)} labels; at most {self.labels_until_plan:g} now")
         ends = np.tile(LABEL, (len(groups), 1)) if ends is None else ends
+        taken = 0
+        while taken < len(groups) and self.verdict is None:
+            self._end_epoch_if_due()
+            part = slice(taken, taken + self._next_epoch - self.requests)
+            taken += self._record_part(groups[part], outcomes[part], ends[part])
+        return taken
+
+    def _record_part(self, groups: Ints, outcomes: Ints, ends: Array) -> int:
+        equivalents = self.label_equivalents[groups]
         asked = np.flatnonzero(ends[:, 0] != ends[:, 1])
         z = np.where(outcomes == 1, ends[:, 1], ends[:, 0])
         plain = np.array([sizing is None for sizing in self.sizings])[groups]
@@ -268,6 +283,19 @@ class Evidence:
         if taken and taken - 1 in asked[-1:]:  # plans change after labels
             self._replan_if_due()
         return taken
+
+    def _end_epoch_if_due(self) -> None:
+        if self.requests >= self._next_epoch:
+            self._begin_epoch(self.sizings)
+            last = len(self._epochs) - 2
+            self._stale = last if self._stale is None else self._stale
+
+    def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
+        n = self.requests
+        self._epochs.append(Epoch(n, sizings, np.zeros_like(self._total)))
+        self._next_epoch = n + (
+            max(_SHORTEST, int(EPOCH * n) - n) if self._sizer is None else _NEVER
+        )
 
     def advance(self, *, replan: bool = True) -> Verdict | None:
         """Look at the evidence of what is recorded; plan anew where enough was told since."""
@@ -486,11 +514,10 @@ class Evidence:
         if cell is None:
             return np.full(len(looks), inf)
         cells = np.array([cell])
-        if self._stale is not None and any(
-            self._at_end(against, cover, cells, e)[0] >= against.bar
-            for e in range(self._stale, len(self._epochs) - 1)
-        ):
-            return np.full(len(looks), inf)
+        if self._stale is not None:
+            for found in self._at_ends(against, cover, cells):
+                if found.max() >= against.bar:
+                    return np.full(len(looks), inf)
         return evidence(self._log_wealth(against, cover, cells, looks))[:, 0]
 
     def _least(self, against: Refutation, cover: int, look: Looks) -> float:
@@ -515,27 +542,35 @@ class Evidence:
                 wealth = wealth + null.sized_gain(group, people, by, cells)
         return wealth
 
-    def _at_end(self, against: Refutation, cover: int, cells: Cells, epoch: int) -> Array:
-        """Return the evidence at the end of a past epoch, of what is known now."""
-        counts = np.sum([e.counts for e in self._epochs[: epoch + 1]], axis=0)
-        wealth = against.covers[cover].log_wealth(counts, cells)
-        if self._sizer is not None:
-            wealth = wealth + self._past_gain(against.covers[cover], cells, epoch + 1)
-        return evidence(wealth)
+    def _at_ends(self, against: Refutation, cover: int, cells: Cells) -> Iterator[Array]:
+        """Yield the evidence at ends of past epochs of which an outcome came since they were seen.
+
+        Some ends at a time, of what is known now; shape (ends, cells).
+        """
+        null, first = against.covers[cover], self._stale or 0
+        counts = np.cumsum([epoch.counts for epoch in self._epochs[:-1]], axis=0)
+        step = max(1, _AT_ONCE // max(null.log_stake[cells].size, 1))
+        for start in range(first, len(counts), step):
+            wealth = null.log_wealth(counts[start : start + step], cells)
+            if self._sizer is not None:
+                for e in range(start, start + len(wealth)):
+                    wealth[e - start] += self._past_gain(null, cells, e + 1)
+            yield evidence(wealth)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
         if self._stale is None:
             return
-        ends, self._stale = range(self._stale, len(self._epochs) - 1), None
         for against in (self._against_unfair, self._against_fair):
-            for cover in range(len(against.covers)):
-                for e in ends:
-                    found = self._at_end(against, cover, self._cells(against, cover), e)
-                    against.keep(cover, found < against.bar)
-            if self._sizer is not None:
-                past = len(self._epochs) - 1
-                against.sized = [self._past_gain(n, slice(None), past) for n in against.covers]
+            for cover, null in enumerate(against.covers):
+                refuted = np.zeros(len(against.standing[cover]), dtype=bool)
+                for found in self._at_ends(against, cover, self._cells(against, cover)):
+                    refuted |= (found >= against.bar).any(axis=0)
+                against.keep(cover, ~refuted)
+                if self._sizer is not None:
+                    past = self._past_gain(null, slice(None), len(self._epochs) - 1)
+                    against.sized[cover : cover + 1] = [past]
+        self._stale = None
 
     def _forget(self) -> None:
         """Forget what followed from an outcome that is no longer so."""
@@ -627,7 +662,7 @@ class Evidence:
 
     def replan(self) -> None:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
-        self._next_plan = int(np.ceil(EPOCH * self.told.sum()))
+        self._next_plan = int(np.ceil(REPLAN * self.told.sum()))
         self._settle()
         look = Looks(self._total[None], self._sized_by())
         for against in (self._against_unfair, self._against_fair):
@@ -642,7 +677,7 @@ class Evidence:
                         gain += null.sized_gain(group, people, by, slice(None))[0]
                 against.sized = past
         sizings = self.sizings if self._sizer is None else self._sizer.sizings()
-        self._epochs.append(Epoch(len(self._groups), sizings, np.zeros_like(self._total)))
+        self._begin_epoch(sizings)
         plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
