@@ -287,8 +287,9 @@ class Evidence:
     def _end_epoch_if_due(self) -> None:
         if self.requests >= self._next_epoch:
             self._begin_epoch(self.sizings)
-            last = len(self._epochs) - 2
-            self._stale = last if self._stale is None else self._stale
+            if self._stale is None:
+                self._stale = len(self._epochs) - 2
+            self._settle()
 
     def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
         n = self.requests
@@ -548,13 +549,13 @@ class Evidence:
         Some ends at a time, of what is known now; shape (ends, cells).
         """
         null, first = against.covers[cover], self._stale or 0
-        counts = np.cumsum([epoch.counts for epoch in self._epochs[:-1]], axis=0)
+        after = np.cumsum([epoch.counts for epoch in self._epochs[:first:-1]], axis=0)[::-1]
         step = max(1, _AT_ONCE // max(null.log_stake[cells].size, 1))
-        for start in range(first, len(counts), step):
-            wealth = null.log_wealth(counts[start : start + step], cells)
+        for start in range(0, len(after), step):
+            wealth = null.log_wealth(self._total - after[start : start + step], cells)
             if self._sizer is not None:
-                for e in range(start, start + len(wealth)):
-                    wealth[e - start] += self._past_gain(null, cells, e + 1)
+                for at, gained in enumerate(wealth, start=first + start):
+                    gained += self._past_gain(null, cells, at + 1)
             yield evidence(wealth)
 
     def _settle(self) -> None:
