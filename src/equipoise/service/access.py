@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import inputs
 from equipoise.ledger.writer import stamp
-from equipoise.service.problems import Problem, problem_of, to_response
+from equipoise.service.problems import HttpProblem, problem_of, to_response
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import Role, Token, TokenStore
 
@@ -111,7 +111,7 @@ class Attempts:
             times.popleft()
         if len(times) >= FAILURES:
             wait = int(times[0] + WINDOW - now) + 1
-            raise Problem("too-many-attempts", headers={"Retry-After": str(wait)})
+            raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})
         times.append(now)
 
 
@@ -135,7 +135,7 @@ class Access:
             return
         try:
             answer = await self._enter(scope)
-        except Problem as problem:
+        except HttpProblem as problem:
             answer = to_response(problem)
         except EquipoiseError as error:
             answer = to_response(problem_of(error, tell_all=False))
@@ -157,12 +157,12 @@ class Access:
             return None
         if scope["method"] in SAFE:
             return RedirectResponse("/login", 303)
-        raise Problem("unauthenticated")
+        raise HttpProblem("unauthenticated")
 
     async def _by_token(self, scope: Scope, headers: Headers) -> Caller:
         kind, _, text = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
-            raise Problem("unauthenticated")
+            raise HttpProblem("unauthenticated")
         key, now = hashlib.sha256(text.encode("latin-1")).digest(), time.monotonic()
         known = self._known.get(key)
         if known is not None and now < known[0]:
@@ -171,7 +171,7 @@ class Access:
         if token is None:  # others at the same address, with a token that is right, are let in
             self._known.pop(key, None)
             self._attempts.failed(scope)
-            raise Problem("unauthenticated")
+            raise HttpProblem("unauthenticated")
         caller = Caller(token.name, token.role, token.audit)
         self._known[key] = (now + REMEMBERED, caller)
         self._known.move_to_end(key)
@@ -204,16 +204,16 @@ class Access:
         right = len(given) == 1 and hmac.compare_digest(given[0], wanted)
         if not (wanted and listed and right):
             self._attempts.failed(scope)
-            raise Problem("unauthenticated", "this is not the proxy that is trusted")
+            raise HttpProblem("unauthenticated", "this is not the proxy that is trusted")
         actors = headers.getlist(settings.proxy_actor)
         groups = headers.getlist(settings.proxy_groups)
         if len(actors) != 1 or len(groups) > 1:
-            raise Problem("unauthenticated", "the proxy must name one actor, in one header")
+            raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
         name = inputs.name("actor", _text(actors[0]))
         theirs = {one.strip() for one in _text(groups[0] if groups else "").split(",")}
         roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
         if not roles:
-            raise Problem("forbidden", f"no group of {name} has a role here")
+            raise HttpProblem("forbidden", f"no group of {name} has a role here")
         return Caller(name, roles[0], None, self._sessions.form_key(f"proxy {name}"))
 
 
@@ -221,7 +221,7 @@ def _require_same_site(headers: Headers) -> None:
     """Refuse what another site's page sends: browsers say where a request comes from."""
     origin = headers.get("origin") or headers.get("referer", "")
     if urlsplit(origin).netloc != headers.get("host", "") or not origin:
-        raise Problem("cross-site")
+        raise HttpProblem("cross-site")
 
 
 def _text(header: str) -> str:
@@ -234,12 +234,12 @@ def decoded(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise Problem("malformed-request", "the path is not UTF-8") from None
+        raise HttpProblem("malformed-request", "the path is not UTF-8") from None
 
 
 def caller_of(request: Request) -> Caller:
     """Return who is calling."""
     caller: Caller | None = request.state.caller
     if caller is None:
-        raise Problem("unauthenticated")
+        raise HttpProblem("unauthenticated")
     return caller

@@ -33,7 +33,7 @@ from equipoise.service.audits import (
 )
 from equipoise.service.forecast import forecast_of
 from equipoise.service.problems import MEDIA as PROBLEM
-from equipoise.service.problems import Problem
+from equipoise.service.problems import HttpProblem
 from equipoise.service.proof import begin_verification, hand_out_checkpoint
 from equipoise.service.tokens import READERS, Mark, Role, TokenStore
 
@@ -79,7 +79,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
     given = body.to_commands()
     return _json({"results": [
         {"person": person_of(command), "problem": one.to_dict()}
-        if isinstance(one, Problem) else one.to_dict()
+        if isinstance(one, HttpProblem) else one.to_dict()
         for command, one in zip(given, context.results(given), strict=True)
     ]})  # fmt: skip
 
@@ -109,7 +109,7 @@ def people(
 
 
 @router.post("/{audit}/people", response_model=models.PeoplePage)
-def find_people(context: Reading, body: models.People) -> JSONResponse:
+def find_people(context: Reading, body: models.Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
     found = [context.reader.person(person) for person in body.people]
     return _json({"people": [models.shown(row) for row in found if row is not None], "next": None})
@@ -132,7 +132,7 @@ async def may_create(
     """Let in auditors whose scope holds the new name."""
     caller, name = caller_of(request), decoded(audit)
     if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     return caller
 
 
@@ -144,7 +144,7 @@ def audits(request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
     caller, rows = caller_of(request), request.app.state.audits.rows
     if caller.role not in READERS:
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     return _json({"audits": [models.shown(r) for r in rows() if caller.may_see(r.name, r.uid)]})
 
 
@@ -175,7 +175,7 @@ def finding(context: Reading) -> JSONResponse:
     return _json({"finding": plain(final), "so_far": so_far.to_dict()})
 
 
-@router.get("/{audit}/plan", response_model=models.Forecast)
+@router.get("/{audit}/plan", response_model=models.ForecastModel)
 def plan(
     context: Reading,
     request: Request,
@@ -238,7 +238,7 @@ def verification(context: Reading, request: Request, number: str) -> JSONRespons
     """Say how a verification goes, or went."""
     found = _store(request).mark(context.audit.uid, decoded(number))
     if found is None or found.kind == "checkpoint":
-        raise Problem("not-found")
+        raise HttpProblem("not-found")
     return _json(found.to_dict())
 
 
@@ -274,7 +274,7 @@ def readyz(request: Request) -> JSONResponse:
     try:
         request.app.state.audits.require_ready()
     except Exception:
-        raise Problem("storage-unavailable") from None
+        raise HttpProblem("storage-unavailable") from None
     return _json({"status": "ok"})
 
 
@@ -287,7 +287,7 @@ def metrics(request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
     caller = caller_of(request)
     if caller.role not in READERS or caller.audit is not None:
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     text = request.app.state.metrics.text()
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -344,7 +344,7 @@ def _same_audit(
     )
     stored.close_ledger()
     if one != other:
-        raise Problem("audit-exists")
+        raise HttpProblem("audit-exists")
     return row
 
 

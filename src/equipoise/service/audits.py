@@ -30,7 +30,7 @@ from equipoise.report import Report
 from equipoise.service.access import Caller, caller_of, decoded
 from equipoise.service.forecast import forecast_of
 from equipoise.service.panels import Panels, panels_of
-from equipoise.service.problems import Problem, problem_of
+from equipoise.service.problems import HttpProblem, problem_of
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role
 
@@ -195,7 +195,7 @@ class OpenAudits:
             try:
                 uid = self._uids[name] = self._ledger().audit(name).uid
             except UnknownName:
-                raise Problem("unknown-audit") from None
+                raise HttpProblem("unknown-audit") from None
             if uid not in self._audits:
                 self._audits[uid] = OpenAudit(self.settings, uid)
             self._audits.move_to_end(uid)
@@ -211,7 +211,7 @@ class OpenAudits:
     def long_work(self) -> Iterator[None]:
         """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
         if not self._long.acquire(blocking=False):
-            raise Problem("busy", "another long calculation is under way")
+            raise HttpProblem("busy", "another long calculation is under way")
         try:
             yield
         finally:
@@ -264,21 +264,21 @@ class AuditContext:
     def do(self, command: Command) -> Reply:
         """Carry out a command in the caller's name."""
         (result,) = self.results([command])
-        if isinstance(result, Problem):
+        if isinstance(result, HttpProblem):
             raise result
         return result
 
-    def results(self, commands: Sequence[Command]) -> list[Reply | Problem]:
+    def results(self, commands: Sequence[Command]) -> list[Reply | HttpProblem]:
         """Carry out commands in the caller's name; each has a reply, or why not.
 
         A command that the caller may not send, or a ledger that cannot store, refuses all of them.
         """
         if not all(may_do(self.caller.role, command.command) for command in commands):
-            raise Problem("forbidden")
+            raise HttpProblem("forbidden")
         checked = [do.checked_or_refused(command) for command in commands]
         good = [command for command in checked if not isinstance(command, EquipoiseError)]
         done = iter(self.writer.results(good) if good else ())
-        found: list[Reply | Problem] = []
+        found: list[Reply | HttpProblem] = []
         for given, command in zip(commands, checked, strict=True):
             result = command if isinstance(command, EquipoiseError) else next(done)
             if isinstance(result, LedgerError):
@@ -289,7 +289,7 @@ class AuditContext:
                 found.append(self._seen(result))
         return found
 
-    def problem(self, error: EquipoiseError, command: Command) -> Problem:
+    def problem(self, error: EquipoiseError, command: Command) -> HttpProblem:
         """Say what went wrong, as far as the caller may know."""
         return problem_of(error, command, tell_all=self.caller.may_know)
 
@@ -309,20 +309,20 @@ def context(*roles: Role) -> Callable[..., Awaitable[AuditContext]]:
     ) -> AuditContext:
         caller, audits = caller_of(request), request.app.state.audits
         if caller.role not in roles:
-            raise Problem("forbidden")
+            raise HttpProblem("forbidden")
         if request.scope["query_string"]:
             _require_known_query(request)
         wanted = decoded(audit)
         try:
             name = inputs.name("audit", wanted)
             found = audits.known(name) or await run_in_threadpool(audits.open, name)
-        except (Problem, EquipoiseError) as error:
+        except (HttpProblem, EquipoiseError) as error:
             if isinstance(error, LedgerError):
                 raise
             # whether others exist is not said
-            raise Problem("unknown-audit" if caller.audit is None else "forbidden") from None
+            raise HttpProblem("unknown-audit" if caller.audit is None else "forbidden") from None
         if not caller.may_see(found.name, found.uid):
-            raise Problem("forbidden")
+            raise HttpProblem("forbidden")
         return AuditContext(caller, found)
 
     return let_in
@@ -334,7 +334,7 @@ def _require_known_query(request: Request) -> None:
     names = set() if known is None else {field.alias for field in known.query_params}
     for name in request.query_params:
         if name not in names:
-            raise Problem("invalid-input", f"there is no query parameter {name[:40]!a} here")
+            raise HttpProblem("invalid-input", f"there is no query parameter {name[:40]!a} here")
 
 
 Auditing = Annotated[AuditContext, Depends(context(Role.AUDITOR))]

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from equipoise.errors import InvalidInput
 from equipoise.report import pictures, sentences
 from equipoise.service.access import Caller, caller_of
-from equipoise.service.problems import Problem
+from equipoise.service.problems import HttpProblem
 
 __all__ = ["Form", "Sent", "Upload", "fragment", "own_form", "page", "problem_page", "read_form"]
 
@@ -92,7 +92,7 @@ def page(
     return HTMLResponse(fragment(template, me=who, **more), status)
 
 
-def problem_page(request: Request, problem: Problem) -> HTMLResponse:
+def problem_page(request: Request, problem: HttpProblem) -> HTMLResponse:
     """Return a refusal as people read it."""
     answer = page(request, "error.html", status=problem.status_code, problem=problem)
     answer.headers.update(problem.headers or {})
@@ -102,7 +102,7 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
 async def read_form(request: Request, *, table: bool = False) -> Form:
     """Return what was sent: words in UTF-8, and one table where a page takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
-        raise Problem("malformed-request", "a form must be in UTF-8")
+        raise HttpProblem("malformed-request", "a form must be in UTF-8")
     values: dict[str, list[str]] = {}
     upload = None
     sent = await request.form(max_files=int(table), max_fields=FIELDS)
@@ -112,7 +112,7 @@ async def read_form(request: Request, *, table: bool = False) -> Form:
         elif name == "table":
             upload = Upload(value.filename or "", value.file)
         else:
-            raise Problem("invalid-input", f"{name[:40]!r} must be words, not a file")
+            raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
     return Form(values, upload)
 
 
@@ -121,7 +121,7 @@ async def own_form(request: Request, *, table: bool = False) -> Form:
     caller, form = caller_of(request), await read_form(request, table=table)
     key = (form.values.pop("form_key", None) or [""])[-1]
     if not caller.form_key or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
-        raise Problem("cross-site")
+        raise HttpProblem("cross-site")
     return form
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from equipoise.service.problems import Problem, to_response
+from equipoise.service.problems import HttpProblem, to_response
 from equipoise.service.settings import ServiceSettings
 
 __all__ = ["JsonLines", "Metrics", "RequestLimits"]
@@ -91,11 +91,11 @@ class RequestLimits:
             _read_path(scope)
             limited = self._limited(scope, receive)
             await self._app(scope, limited, with_headers)
-        except Problem as problem:  # found before anything was answered
+        except HttpProblem as problem:  # found before anything was answered
             await to_response(problem)(scope, receive, with_headers)
         except Exception:
             log.exception("failed", extra={"fields": {"route": _route(scope)}})
-            await to_response(Problem("internal"))(scope, receive, with_headers)
+            await to_response(HttpProblem("internal"))(scope, receive, with_headers)
         finally:
             self._note(scope, status, time.perf_counter() - start)
 
@@ -110,7 +110,7 @@ class RequestLimits:
             limit, patience = settings.upload_limit, settings.upload_seconds
         length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
         if not length.isdigit() or int(length) > limit:
-            raise Problem("too-large", f"at most {limit:,} bytes")
+            raise HttpProblem("too-large", f"at most {limit:,} bytes")
         seen, deadline, more = 0, time.monotonic() + patience, True
 
         async def limited() -> Message:
@@ -121,11 +121,11 @@ class RequestLimits:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     message = await receive()
             except TimeoutError:
-                raise Problem("too-slow") from None
+                raise HttpProblem("too-slow") from None
             seen += len(message.get("body", b""))
             more = message.get("more_body", False)
             if seen > limit:
-                raise Problem("too-large", f"at most {limit:,} bytes")
+                raise HttpProblem("too-large", f"at most {limit:,} bytes")
             return message
 
         return limited
@@ -171,10 +171,10 @@ def _read_path(scope: Scope) -> None:
     """
     raw = scope.get("raw_path") or scope["path"].encode()
     if len(raw) > PATH_LIMIT:
-        raise Problem("malformed-request", "the path is too long")
+        raise HttpProblem("malformed-request", "the path is too long")
     if scope["path"].startswith(NAMED):
         if not raw.startswith(tuple(start.encode() for start in NAMED)):
-            raise Problem("malformed-request", "only names in a path may be percent-encoded")
+            raise HttpProblem("malformed-request", "only names in a path may be percent-encoded")
         scope["path"] = raw.decode("latin-1")
 
 

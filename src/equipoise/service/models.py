@@ -103,7 +103,7 @@ class Results(Model):
     results: list[Reply | Refusal]
 
 
-class People(Model):
+class Pseudonyms(Model):
     """Pseudonyms."""
 
     people: Annotated[list[Name], Field(min_length=1, max_length=BATCH)]
@@ -222,7 +222,7 @@ class FindingModel(Model):
     so_far: dict[str, Any]
 
 
-class Forecast(Model):
+class ForecastModel(Model):
     """What an audit is expected to cost with its past, if the denied succeed as assumed.
 
     Costs are null where this past cannot decide, and ``rows`` says how many rows like these would;

@@ -24,7 +24,7 @@ from equipoise.service.api import download, page_of
 from equipoise.service.audits import AuditContext, Reading, may_do
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
 from equipoise.service.panels import apart, log_of, proposed
-from equipoise.service.problems import Problem
+from equipoise.service.problems import HttpProblem
 from equipoise.service.proof import begin_verification, hand_out_checkpoint
 from equipoise.service.tokens import READERS, Role
 
@@ -101,7 +101,7 @@ def audits(request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0) -
     """List the audits."""
     caller, known = caller_of(request), request.app.state.audits
     if caller.role not in READERS:
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     rows = [r for r in known.rows() if caller.may_see(r.name, r.uid) and r.id > after]
     shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
@@ -168,7 +168,7 @@ def export(context: Reading) -> Response:
 def static(name: str) -> Response:
     """Return the style or the script."""
     if name not in MEDIA:
-        raise Problem("not-found")
+        raise HttpProblem("not-found")
     text = (files("equipoise.service") / "static" / name).read_text("utf-8")
     if name == "style.css":
         look = files("equipoise.report") / "templates" / "report.css"
@@ -232,18 +232,18 @@ def act(context: Reading, request: Request, what: str, form: Sent) -> Response:
         if what == "verify":
             return _verify(context, request)
         if what not in ACTIONS:
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         command = ACTIONS[what](form, context.reader)
         if not may_do(context.caller.role, command.command):
-            raise Problem("forbidden")
+            raise HttpProblem("forbidden")
         final = _what_is_final(context, command)
         if final and form.word("sure") != "yes":
             return _page(context, request, "sure.html", what=what, words=FOR_EVER[final], form=form)
         reply = context.do(command)
-    except Problem as problem:
+    except HttpProblem as problem:
         return _audit_page(context, request, problem=problem)
     except EquipoiseError as error:
-        return _audit_page(context, request, problem=Problem("invalid-input", str(error)))
+        return _audit_page(context, request, problem=HttpProblem("invalid-input", str(error)))
     done = "proposed" if reply.state == "PROPOSED" else what
     return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
 
@@ -279,7 +279,7 @@ def confirm(context: Reading, request: Request, form: Sent) -> Response:
 async def upload(context: Reading, request: Request) -> Response:
     """Take a table of arrivals or of outcomes; what is wrong with a row holds up no other."""
     if not may_do(context.caller.role, "ask"):
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
     async with uploads.sent_by(request) as form:
         if form.table is None or not form.table.name:
@@ -348,7 +348,7 @@ def _checkpoint_file(context: AuditContext, request: Request) -> Response:
 
 def _verify(context: AuditContext, request: Request) -> Response:
     if context.caller.role is not Role.AUDITOR:
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     begin_verification(context, request.app.state.audits, request.app.state.store)
     return _back(context, "done=verify")
 
@@ -366,7 +366,7 @@ def _page(context: AuditContext, request: Request, template: str, **more: Any) -
 
 
 def _audit_page(
-    context: AuditContext, request: Request, *, done: str = "", problem: Problem | None = None
+    context: AuditContext, request: Request, *, done: str = "", problem: HttpProblem | None = None
 ) -> HTMLResponse:
     status = problem.status_code if problem else 200
     part = _live_part(context, request, patience=PATIENCE)
@@ -417,7 +417,7 @@ def _batch_page(
     for start in range(0, len(commands), 1000):
         part = commands[start : start + 1000]
         for command, result in zip(part, context.results(part), strict=True):
-            if isinstance(result, Problem):
+            if isinstance(result, HttpProblem):
                 refused.append((do.person_of(command), result.words or result.title))
                 continue
             taken.append(result)

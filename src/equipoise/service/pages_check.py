@@ -31,7 +31,7 @@ from equipoise.service.audits import OpenAudits
 from equipoise.service.forecast import USUAL, assumed, forecast
 from equipoise.service.forms import Form, Sent, page
 from equipoise.service.pages import minor_units
-from equipoise.service.problems import Problem
+from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role
 from equipoise.service.uploads import Uploads
 
@@ -77,8 +77,8 @@ async def look(request: Request) -> HTMLResponse:
         async with state.uploads.sent_by(request) as form:
             cells, source = await _past(form, state.uploads)
         shown = await run_in_threadpool(_answers, form, cells, source, state.audits)
-    except (EquipoiseError, Problem) as error:
-        if isinstance(error, Problem) and error.status_code != 422:
+    except (EquipoiseError, HttpProblem) as error:
+        if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
         return _refused(request, error)
     only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
@@ -90,14 +90,14 @@ def create(request: Request, form: Sent) -> Response:
     """Begin an audit on the counts of the page; where that is refused, show the page again."""
     caller, audits, name = _require_reader(request), request.app.state.audits, form.word("name")
     if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     try:
         shown = _answers(form, _counts(form), form.word("source")[:200], audits)
     except EquipoiseError as error:
         return _refused(request, error)
     try:
         row = create_audit(audits, name, _new_audit(form, shown["asked"]), caller.name)
-    except (EquipoiseError, ValidationError, Problem) as error:
+    except (EquipoiseError, ValidationError, HttpProblem) as error:
         return _refused(request, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
@@ -115,7 +115,7 @@ def _refused(request: Request, error: Exception, **more: Any) -> HTMLResponse:
 def _require_reader(request: Request) -> Caller:
     caller = caller_of(request)
     if caller.role is Role.WRITER:
-        raise Problem("forbidden")
+        raise HttpProblem("forbidden")
     return caller
 
 
@@ -199,7 +199,7 @@ def _new_audit(form: Form, asked: Asked) -> models.NewAudit:
 
 
 def _explain(error: Exception) -> str:
-    if isinstance(error, Problem):
+    if isinstance(error, HttpProblem):
         return error.words or error.title
     if isinstance(error, ValidationError):
         first = error.errors()[0]

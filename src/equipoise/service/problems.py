@@ -20,7 +20,7 @@ from equipoise.errors import (
 )
 from equipoise.ledger import commands as do
 
-__all__ = ["Problem", "add_handlers", "problem_of", "to_response"]
+__all__ = ["HttpProblem", "add_handlers", "problem_of", "to_response"]
 
 MEDIA = "application/problem+json"
 FOR_PROGRAMS = ("/v1", "/livez", "/readyz", "/metrics", "/openapi.json")
@@ -52,7 +52,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
 """Type -> status and title; ``urn:equipoise:<type>`` is the URI."""
 
 
-class Problem(HTTPException):
+class HttpProblem(HTTPException):
     """A refusal, with its type and what the caller may know of it."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Problem(HTTPException):
 
 def problem_of(
     error: EquipoiseError, command: do.Command | None = None, *, tell_all: bool = True
-) -> Problem:
+) -> HttpProblem:
     """Say what an error of the product is over HTTP.
 
     With ``tell_all`` false (writers) a conflict or a state is named, never described: its words
@@ -82,21 +82,21 @@ def problem_of(
     """
     detail = str(error)
     if isinstance(error, LedgerError):
-        return Problem("storage-unavailable", detail if tell_all else "")
+        return HttpProblem("storage-unavailable", detail if tell_all else "")
     if isinstance(error, Conflict):
         kind = "person-conflict" if isinstance(command, do.Ask) else "outcome-conflict"
-        return Problem(kind, detail if tell_all else "")
+        return HttpProblem(kind, detail if tell_all else "")
     if isinstance(error, ProtocolError):
         kind = "budget-committed" if isinstance(command, do.SetBudget) else "wrong-state"
-        return Problem(kind, detail if tell_all else "")
+        return HttpProblem(kind, detail if tell_all else "")
     if isinstance(error, UnknownPerson):
-        return Problem("unknown-person")
+        return HttpProblem("unknown-person")
     if isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
-        return Problem("unknown-proposal", detail)
-    return Problem("invalid-input", detail)
+        return HttpProblem("unknown-proposal", detail)
+    return HttpProblem("invalid-input", detail)
 
 
-def to_response(problem: Problem) -> JSONResponse:
+def to_response(problem: HttpProblem) -> JSONResponse:
     """Return a problem as an answer."""
     return JSONResponse(problem.to_dict(), problem.status_code, problem.headers, media_type=MEDIA)
 
@@ -113,24 +113,24 @@ def add_handlers(app: FastAPI) -> None:
             return to_response(problem)
         return problem_page(request, problem)
 
-    for kind in (Problem, EquipoiseError, RequestValidationError, HTTPException):
+    for kind in (HttpProblem, EquipoiseError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refuse)
 
 
-def _as_problem(error: Exception, *, tell_all: bool) -> Problem:
-    if isinstance(error, Problem):
+def _as_problem(error: Exception, *, tell_all: bool) -> HttpProblem:
+    if isinstance(error, HttpProblem):
         return error
     if isinstance(error, EquipoiseError):
         return problem_of(error, tell_all=tell_all)
     if isinstance(error, RequestValidationError):
         found = error.errors()
         if any(one["type"] == "json_invalid" for one in found):
-            return Problem("malformed-request", "the body is not JSON")
+            return HttpProblem("malformed-request", "the body is not JSON")
         lines = [f"{_place(one['loc'])}: {one['msg']}" for one in found[:10]]
-        return Problem("invalid-input", _printable("; ".join(lines)))
+        return HttpProblem("invalid-input", _printable("; ".join(lines)))
     assert isinstance(error, HTTPException)
     kinds = {404: "not-found", 405: "method-not-allowed"}
-    return Problem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
+    return HttpProblem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
 
 
 def _place(where: tuple[int | str, ...]) -> str:

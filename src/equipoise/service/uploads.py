@@ -22,7 +22,7 @@ from fastapi import Request
 from equipoise.errors import InvalidInput
 from equipoise.service.access import caller_of
 from equipoise.service.forms import Form, Upload, own_form
-from equipoise.service.problems import Problem
+from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
 __all__ = ["Uploads"]
@@ -44,7 +44,7 @@ class Uploads:
         """Yield a form with its table, unless the caller's earlier one is still sent or read."""
         caller = caller_of(request).name
         if caller in self._waiting:
-            raise Problem("busy", "your earlier table is still being read")
+            raise HttpProblem("busy", "your earlier table is still being read")
         self._waiting.add(caller)
         try:
             yield await own_form(request, table=True)
