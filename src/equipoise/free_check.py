@@ -20,9 +20,10 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.errors import BadData, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
-from equipoise.history.past import Past, require_past
+from equipoise.history.history import as_past
+from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
-from equipoise.question import Question, Verdict, require_asked
+from equipoise.question import Question, Verdict, as_question
 from equipoise.rates import (
     METRICS,
     RATES,
@@ -134,7 +135,9 @@ class Check(Finding):
         ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
 
 
-def check(history: Past, question: Question, *, assume: Assume | None = None) -> Check:
+def check(
+    history: object, question: Question | str, *, assume: Assume | None = None, **reading: object
+) -> Check:
     """Return what past data alone say about the question, at no cost.
 
     The reported interval holds with probability at least ``1 - delta`` whatever the population
@@ -143,9 +146,16 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
 
     Parameters
     ----------
+    history
+        Past decisions, or any table that :meth:`equipoise.History.read` takes.
+    question
+        What is asked, or the name of a metric.
     assume
         What may be taken for granted of the denied; nothing if None. The answer holds under it, and
         is INCONCLUSIVE where past data contradict it.
+    reading
+        How a table is read: ``group``, ``decision``, ``outcome`` and all that
+        :meth:`equipoise.History.read` takes.
 
     Examples
     --------
@@ -158,9 +168,13 @@ def check(history: Past, question: Question, *, assume: Assume | None = None) ->
     <Verdict.INCONCLUSIVE: 'INCONCLUSIVE'>
     >>> check(past, Question("demographic_parity")).verdict  # all that it needs is known
     <Verdict.UNFAIR: 'UNFAIR'>
+    >>> import pandas as pd
+    >>> rows = [("A", 1, 1), ("B", 0, None)] * 50
+    >>> table = pd.DataFrame(rows, columns=["race", "granted", "paid"])
+    >>> check(table, "demographic_parity", group="race", decision="granted", outcome="paid").verdict
+    <Verdict.UNFAIR: 'UNFAIR'>
     """
-    require_past(history)
-    require_asked(question)
+    history, question = as_past(history, reading), as_question(question)
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     cells, scale = history.cells, question.comparison

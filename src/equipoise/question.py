@@ -18,7 +18,16 @@ from equipoise.errors import (
 )
 from equipoise.rates import METRICS
 
-__all__ = ["Costs", "Question", "ScoreRecord", "Ticket", "Verdict", "Want", "require_asked"]
+__all__ = [
+    "Costs",
+    "Question",
+    "ScoreRecord",
+    "Ticket",
+    "Verdict",
+    "Want",
+    "as_question",
+    "require_asked",
+]
 
 LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
 
@@ -301,6 +310,14 @@ class Ticket(JsonValue):
 
     def __str__(self) -> str:
         return f"#{self.number} {self.group}: {self.want.lower()}"
+
+
+def as_question(question: object) -> Question:
+    """Return a question; the name of a metric asks with the usual gamma, epsilon and delta."""
+    asked = Question(question) if isinstance(question, str) else question
+    require_asked(asked)
+    assert isinstance(asked, Question)
+    return asked
 
 
 def require_asked(question: object, costs: object = None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -120,3 +122,15 @@ def test_the_command_line_takes_it(tmp_path: object) -> None:
     code, shown = check("at-most:B")
     assert code == 2
     assert "at-most:GROUP=NUMBER" in " ".join(shown.split())
+
+
+def test_a_table_and_the_name_of_a_metric_are_enough() -> None:
+    rng = np.random.default_rng(3)
+    race, granted = rng.choice(["a", "b"], 2000), rng.integers(0, 2, 2000)
+    paid = np.where(granted == 1, (rng.random(2000) < 0.7).astype(float), np.nan)
+    book = pd.DataFrame({"race": race, "granted": granted, "paid": paid})
+    columns = {"group": "race", "decision": "granted", "outcome": "paid"}
+    past, question = eq.History.read(book, **columns), eq.Question("equal_opportunity")
+    assert eq.check(book, "equal_opportunity", **columns) == eq.check(past, question)
+    planned = eq.plan(book, "equal_opportunity", **columns)
+    assert planned.to_dict() == eq.plan(past, question, eq.Costs()).to_dict()

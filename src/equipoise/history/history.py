@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.history.options import Meaning, Moment, ReadOptions
-from equipoise.history.past import Past
+from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, is_missing, with_counts
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
     from equipoise.history.scores import Scores
 
-__all__ = ["History", "Summary"]
+__all__ = ["History", "Summary", "as_past"]
 
 FEW = 30  # people in a group that is called small
 
@@ -371,6 +372,29 @@ class History(Past, Shown):
         read = [] if self.summary is None else [str(self.summary)]
         notes = [f"- {note}" for note in self.notes]
         return "\n".join([repr(self)[1:-1], *read, str(self.cells), *notes])
+
+
+def as_past(history: object, reading: Mapping[str, object]) -> Past:
+    """Return past decisions: as they are, or read from a table as :meth:`History.read` would."""
+    if not reading:
+        require_past(history)
+    known = [name for name in inspect.signature(History.read).parameters if name != "source"]
+    for name in reading:
+        if name not in known:
+            raise InvalidInput(
+                f"{name!r} is no way to read a table: what is asked belongs to the question, as in "
+                f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(known)}"
+            )
+    if isinstance(history, Past):
+        if reading:
+            raise InvalidInput(
+                f"{next(iter(reading))!r} says how to read a table, and 'history' has been read"
+            )
+        return history
+    for name in ("group", "decision", "outcome"):
+        if name not in reading:
+            raise InvalidInput(f"{name!r} must name a column of the table; it is left out")
+    return History.read(history, **reading)  # type: ignore[arg-type]
 
 
 def _feature_columns(features: Any) -> dict[str, Any]:

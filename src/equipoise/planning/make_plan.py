@@ -20,13 +20,14 @@ from equipoise.errors import (
 )
 from equipoise.free_check import Check, check
 from equipoise.history import History
-from equipoise.history.past import Past, require_past
+from equipoise.history.history import as_past
+from equipoise.history.past import Past
 from equipoise.planning.budget import Affordable, what_a_budget_buys
 from equipoise.planning.cases import as_often, scenarios, usual_case
 from equipoise.planning.forecasts import Forecast, forecast, rounded
 from equipoise.planning.score_savings import ScoreSavings, require_scores, try_scores
 from equipoise.planning.trials import run_trials
-from equipoise.question import Costs, Question, Verdict, require_asked
+from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
 from equipoise.worlds.cells import CellWorld
 
@@ -177,9 +178,9 @@ class Plan(JsonValue, Shown):
 
 
 def plan(
-    history: Past,
-    question: Question,
-    costs: Costs,
+    history: object,
+    question: Question | str,
+    costs: Costs | None = None,
     *,
     denied_rate: Mapping[str, float] | None = None,
     budget: float | None = None,
@@ -189,6 +190,7 @@ def plan(
     assist: Assist | None = None,
     n_jobs: int | None = None,
     progress: Progress = silent,
+    **reading: object,
 ) -> Plan:
     """Say what an audit would cost on this history, and which one to run.
 
@@ -197,6 +199,12 @@ def plan(
 
     Parameters
     ----------
+    history
+        Past decisions, or any table that :meth:`equipoise.History.read` takes.
+    question
+        What is asked, or the name of a metric.
+    costs
+        What answers cost; 1 for every override that ends badly if left out.
     denied_rate
         What you know of some groups: the share of their denied who would have succeeded.
     budget
@@ -212,6 +220,9 @@ def plan(
         the denied is taken from their labels, if the history has some, else from the approved.
     n_jobs
         Processes to spread trial runs over, as joblib counts them.
+    reading
+        How a table is read: ``group``, ``decision``, ``outcome`` and all that
+        :meth:`equipoise.History.read` takes.
 
     Examples
     --------
@@ -223,7 +234,8 @@ def plan(
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
-    require_past(history)
+    history, question = as_past(history, reading), as_question(question)
+    costs = Costs() if costs is None else costs
     require_asked(question, costs)
     require_n_jobs(n_jobs)
     require_whole("trial_runs", trial_runs)
