@@ -131,7 +131,7 @@ def by_value(
         at = columns.index(column)
         return [(kind, kind.values[at], kind.count) for kind in counted.kinds]
     columns = (*columns, column)
-    table = counted.table if most_rows is None else counted.table.head(columns, most_rows)
+    table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
     kinds = {kind.values: kind for kind in counted.kinds}
     found = [(tuple(map(text_of, values)), value, n) for *values, value, n in table.count(columns)]
     return [(kinds[values], value, int(n)) for values, value, n in found if values in kinds]
@@ -154,7 +154,7 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     notes = []
     if options.id is not None:
         table = _each_once(table, options.id, options)
-    _require_few(table.head(options.columns, PEEK).count(options.columns), options, PEEK // 2)
+    _require_few(table.take(options.columns, PEEK).count(options.columns), options, PEEK // 2)
     found = table.count(options.columns, MOST_KINDS)
     if not found:
         raise BadData(f"{table.name} has no rows")
@@ -162,7 +162,7 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     size = sum(int(row[-1]) for row in found)
     if options.id is None and size <= MOST_COMPARED and set(table.columns) - set(options.used):
         with suppress(BadData):  # a column that cannot be compared
-            different = table.distinct(table.columns).count([options.decision])
+            different = table.take(table.columns).count([options.decision])
             if equal := size - sum(int(row[-1]) for row in different):
                 notes.append(
                     f"{rows(equal)} equal another one in all columns. Who is there more than once "
@@ -199,7 +199,7 @@ def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
             "and would count as often; rows that say the same of a person can be counted once",
             repeated="count_once",
         )
-    table = table.distinct([name, *(column for column in options.used if column != name)])
+    table = table.take([name, *(column for column in options.used if column != name)])
     again, _, _ = _repeats(table, name)
     if again:
         raise BadData(
@@ -212,8 +212,8 @@ def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
 
 def _repeats(table: Table, name: str) -> tuple[int, int, int]:
     """Return how many people are repeated, how many rows are too many, how many have no name."""
-    sizes = [(bool(none), int(size), int(n)) for none, size, n in table.repeated(name)]
-    again = [(size, n) for none, size, n in sizes if not none]
+    sizes = [(bool(none), int(size), int(n)) for none, size, n in table.sizes(name)]
+    again = [(size, n) for none, size, n in sizes if size > 1 and not none]
     without = sum(size for none, size, _ in sizes if none)
     return sum(n for _, n in again), sum((size - 1) * n for size, n in again), without
 

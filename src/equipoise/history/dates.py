@@ -11,7 +11,7 @@ from datetime import date, datetime, time
 
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.options import Moment, ReadOptions
-from equipoise.history.tables import Table
+from equipoise.history.tables import COMPARE, Day, Sign, Table
 from equipoise.history.values import is_missing, rows, shown
 
 __all__ = ["cut", "read_days"]
@@ -25,30 +25,36 @@ def cut(table: Table, options: ReadOptions) -> Table:
     column = options.date
     if column is None:
         return table
-    since, until = (_moment(name, getattr(options, name)) for name in ("since", "until"))
+    signs: dict[str, Sign] = {"since": ">=", "until": "<"}
+    moments = {name: _moment(name, getattr(options, name)) for name in signs}
+    ends = {name: end for name, end in moments.items() if end is not None}
     least, without = table.least(column)
     if isinstance(least, date):
         _require_dates(column, without)
-        ends = [None if end is None else _like(least, end) for end in (since, until)]
-        return table.between(column, *ends)
-    for name, end in (("since", since), ("until", until)):
-        if end is not None and end.time() != time():
+        for name, end in ends.items():
+            table = table.where(column, signs[name], _like(least, end))
+        return table
+    for name, end in ends.items():
+        if end.time() != time():
             raise InvalidInput(
                 f"{name!r} must be a day, as column {column!r} holds text, which is cut by day; "
                 f"got {getattr(options, name)!r}; give a column of the engine's own type for times"
             )
-    found = {str(day): int(n) for day, n in table.days(column, MOST_DAYS)}
+    found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
     blank = sum(n for day, n in found.items() if is_missing(day) and day != "None")
     _require_dates(column, without + blank)
-    first, last = (None if end is None else end.date() for end in (since, until))
     days = read_days(column, found)
-    kept = [text for text, day in days.items() if (first or day) <= day < (last or date.max)]
+    kept = [
+        text
+        for text, day in days.items()
+        if all(COMPARE[signs[name]](day, end.date()) for name, end in ends.items())
+    ]
     if not kept:
         raise BadData(
             f"column {column!r} holds no day of that period; its days are from "
             f"{min(days.values())} to {max(days.values())}"
         )
-    return table.on_days(column, kept)
+    return table.where(Day(column), "in", kept)
 
 
 def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:

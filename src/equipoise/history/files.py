@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import Problem, ReadOptions
-from equipoise.history.tables import Relation, require_once, translated
+from equipoise.history.tables import Relation, literal, require_once, translated
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -241,7 +241,7 @@ def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: 
     """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
     said = ", header = true, all_varchar = true"
     if options.encoding is not None:
-        said += f", encoding = {_literal(options.encoding)}"
+        said += f", encoding = {literal(options.encoding)}"
     else:
         for path in paths:
             _require_utf8(path)
@@ -300,11 +300,7 @@ def _require_utf8(path: str) -> None:
 
 def _quoted(path: str) -> str:
     """Return a file's name as SQL: DuckDB would take a star in it for a pattern."""
-    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
 
 
 # -- files of other kinds --------------------------------------------------------------------------
@@ -326,7 +322,7 @@ def _open_remote(place: str, options: ReadOptions) -> Relation:
     if _all_end([place.partition("?")[0]], PARQUET):
         scan, more = "read_parquet", ""
     with translated(repr(place)):
-        rows = connection.from_query(f"FROM {scan}({_literal(place)}{more})")
+        rows = connection.from_query(f"FROM {scan}({literal(place)}{more})")
         return relation(repr(place), rows, options)
 
 

@@ -7,11 +7,12 @@ complaints when the program ends (about types that narwhals keeps, where numpy i
 
 from __future__ import annotations
 
+import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.errors import BadData, InvalidInput
 
@@ -22,17 +23,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Database",
+    "Day",
     "Frame",
     "Relation",
     "Rows",
     "Table",
     "identifier",
+    "literal",
     "require_once",
     "translated",
 ]
 
 Rows = list[tuple[Any, ...]]
+Sign = Literal[">=", "<", "in"]
 COUNT = "equipoise count of rows"  # no column is called so
+
+
+class Day(str):
+    """A column of texts of which the first ten characters are compared."""
 
 
 class translated:  # noqa: N801 - used like a function
@@ -87,18 +95,16 @@ class Frame:
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
-        import narwhals as nw
-
-        counted = self.rows.group_by(*by).agg(nw.len().alias(COUNT))
+        counted = self._counted(by)
         return self._fetch(counted if most is None else counted.head(most))
 
-    def head(self, columns: Sequence[str], most: int) -> Frame:
-        """Return columns of some rows."""
-        return replace(self, rows=self.rows.select(*columns).head(most))
+    def sizes(self, column: str) -> Rows:
+        """Return (1 for no value, rows that share a value, how many such values there are)."""
+        import narwhals as nw
 
-    def distinct(self, columns: Sequence[str]) -> Frame:
-        """Return columns of the rows without repetitions."""
-        return replace(self, rows=self.rows.select(*columns).unique())
+        none = nw.when(nw.col(column).is_null()).then(nw.lit(1)).otherwise(nw.lit(0))
+        sizes = self._counted([column]).select(none.alias("none"), nw.col(COUNT).alias("size"))
+        return replace(self, rows=sizes).count(["none", "size"])
 
     def least(self, column: str) -> tuple[Any, int]:
         """Return the least value of a column, and how many rows have none."""
@@ -109,31 +115,21 @@ class Frame:
         ((least, without),) = self._fetch(self.rows.select(at.min(), none))
         return least, int(without or 0)
 
-    def between(self, column: str, since: Any, until: Any) -> Frame:
-        """Return the rows with ``since <= column < until``; None is no end."""
+    def where(self, column: str, sign: Sign, value: Any) -> Frame:
+        """Return the rows whose value compares so."""
+        at = _expression(column)
+        rule = at.is_in(value) if sign == "in" else COMPARE[sign](at, value)
+        return replace(self, rows=self.rows.filter(rule))
+
+    def take(self, columns: Sequence[str], most: int | None = None) -> Frame:
+        """Return columns of some rows, or of all without repetitions."""
+        rows = self.rows.select(*columns)
+        return replace(self, rows=rows.unique() if most is None else rows.head(most))
+
+    def _counted(self, by: Sequence[str]) -> nw.LazyFrame[Any]:
         import narwhals as nw
 
-        at, rows = nw.col(column), self.rows
-        rows = rows if since is None else rows.filter(at >= since)
-        return replace(self, rows=rows if until is None else rows.filter(at < until))
-
-    def days(self, column: str, most: int) -> Rows:
-        """Return the first ten characters of a column's texts with their numbers of rows."""
-        return replace(self, rows=self.rows.select(_day(column).alias("day"))).count(["day"], most)
-
-    def on_days(self, column: str, days: Sequence[str]) -> Frame:
-        """Return the rows whose first ten characters are among these."""
-        return replace(self, rows=self.rows.filter(_day(column).is_in(days)))
-
-    def repeated(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, number of such values) if repeated."""
-        import narwhals as nw
-
-        none = nw.when(nw.col(column).is_null()).then(nw.lit(1)).otherwise(nw.lit(0))
-        sizes = self.rows.group_by(column).agg(nw.len().alias(COUNT))
-        sizes = sizes.select(none.alias("none"), nw.col(COUNT).alias("size"))
-        sizes = sizes.filter((nw.col("size") > 1) | (nw.col("none") == 1))
-        return replace(self, rows=sizes).count(["none", "size"])
+        return self.rows.select(*map(_expression, by)).group_by(*by).agg(nw.len().alias(COUNT))
 
     def _fetch(self, frame: nw.LazyFrame[Any]) -> Rows:
         with warnings.catch_warnings(), translated(self.name):
@@ -141,10 +137,14 @@ class Frame:
             return [tuple(row) for row in frame.collect().rows()]
 
 
-def _day(column: str) -> nw.Expr:
+COMPARE = {">=": operator.ge, "<": operator.lt}
+
+
+def _expression(column: str) -> nw.Expr:
     import narwhals as nw
 
-    return nw.col(column).cast(nw.String).str.slice(0, 10)
+    at = nw.col(str(column))
+    return at.cast(nw.String).str.slice(0, 10) if isinstance(column, Day) else at
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Relation:
     name: str
     rows: DuckDBPyRelation
     notes: tuple[str, ...] = ()
-    engine: ClassVar[str] = "DuckDB"
+    engine: str = "DuckDB"
 
     @property
     def columns(self) -> Sequence[str]:
@@ -167,13 +167,11 @@ class Relation:
         counted = self.rows.aggregate(f"{keys}, count(*)", keys)
         return self._fetch(counted if most is None else counted.limit(most))
 
-    def head(self, columns: Sequence[str], most: int) -> Relation:
-        """Return columns of some rows."""
-        return replace(self, rows=self._project(columns).limit(most))
-
-    def distinct(self, columns: Sequence[str]) -> Relation:
-        """Return columns of the rows without repetitions."""
-        return replace(self, rows=self._project(columns).distinct())
+    def sizes(self, column: str) -> Rows:
+        """Return (1 for no value, rows that share a value, how many such values there are)."""
+        at = identifier(column)
+        sizes = self.rows.aggregate(f"CAST({at} IS NULL AS INT) AS none, count(*) AS size", at)
+        return replace(self, rows=sizes).count(["none", "size"])
 
     def least(self, column: str) -> tuple[Any, int]:
         """Return the least value of a column, and how many rows have none."""
@@ -183,43 +181,30 @@ class Relation:
         ((found, without),) = self._fetch(self.rows.aggregate(f"{least}, count(*) - count({at})"))
         return datetime.min.replace(tzinfo=UTC) if zoned else found, int(without)
 
-    def between(self, column: str, since: Any, until: Any) -> Relation:
-        """Return the rows with ``since <= column < until``; None is no end."""
-        at = identifier(column)
-        ends = [f"{at} {sign} '{end}'" for sign, end in ((">=", since), ("<", until)) if end]
-        return replace(self, rows=self.rows.filter(" AND ".join(ends)))
+    def where(self, column: str, sign: Sign, value: Any) -> Relation:
+        """Return the rows whose value compares so."""
+        text = f"({', '.join(map(literal, value))})" if sign == "in" else literal(str(value))
+        return replace(self, rows=self.rows.filter(f"{identifier(column)} {sign} {text}"))
 
-    def days(self, column: str, most: int) -> Rows:
-        """Return the first ten characters of a column's texts with their numbers of rows."""
-        day = self.rows.project(f"{_duckdb_day(column)} AS day")
-        return replace(self, rows=day).count(["day"], most)
-
-    def on_days(self, column: str, days: Sequence[str]) -> Relation:
-        """Return the rows whose first ten characters are among these."""
-        texts = ", ".join("'" + day.replace("'", "''") + "'" for day in days)
-        return replace(self, rows=self.rows.filter(f"{_duckdb_day(column)} IN ({texts})"))
-
-    def repeated(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, number of such values) if repeated."""
-        at = identifier(column)
-        sizes = self.rows.aggregate(f"CAST({at} IS NULL AS INT) AS none, count(*) AS size", at)
-        return replace(self, rows=sizes.filter("size > 1 OR none = 1")).count(["none", "size"])
-
-    def _project(self, columns: Sequence[str]) -> DuckDBPyRelation:
-        return self.rows.project(", ".join(map(identifier, columns)))
+    def take(self, columns: Sequence[str], most: int | None = None) -> Relation:
+        """Return columns of some rows, or of all without repetitions."""
+        rows = self.rows.project(", ".join(map(identifier, columns)))
+        return replace(self, rows=rows.distinct() if most is None else rows.limit(most))
 
     def _fetch(self, rows: DuckDBPyRelation) -> Rows:
         with translated(self.name):
             return rows.fetchall()
 
 
-def identifier(name: str) -> str:
-    """Return a column's name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
+def identifier(column: str) -> str:
+    """Return a column's name as DuckDB writes it."""
+    name = '"' + column.replace('"', '""') + '"'
+    return f"substr(CAST({name} AS VARCHAR), 1, 10)" if isinstance(column, Day) else name
 
 
-def _duckdb_day(column: str) -> str:
-    return f"substr(CAST({identifier(column)} AS VARCHAR), 1, 10)"
+def literal(text: str) -> str:
+    """Return a text as DuckDB writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True)
@@ -240,15 +225,20 @@ class Database:
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
-        return self._count([_column(name) for name in by], most)
+        import sqlalchemy as sql
 
-    def head(self, columns: Sequence[str], most: int) -> Database:
-        """Return columns of some rows."""
-        return self._of(lambda select: select.limit(most), columns)
+        keys = [_column(name) for name in by]
+        query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
+        return self._fetch(query if most is None else query.limit(most))
 
-    def distinct(self, columns: Sequence[str]) -> Database:
-        """Return columns of the rows without repetitions."""
-        return self._of(lambda select: select.distinct(), columns)
+    def sizes(self, column: str) -> Rows:
+        """Return (1 for no value, rows that share a value, how many such values there are)."""
+        import sqlalchemy as sql
+
+        at = _column(column)
+        none, size = sql.case((at.is_(None), 1), else_=0), sql.func.count()
+        sizes = sql.select(none.label("none"), size.label("size")).select_from(self.rows)
+        return replace(self, rows=sizes.group_by(at).subquery()).count(["none", "size"])
 
     def least(self, column: str) -> tuple[Any, int]:
         """Return the least value of a column, and how many rows have none."""
@@ -259,41 +249,22 @@ class Database:
         ((least, without),) = self._fetch(query.select_from(self.rows))
         return least, int(without)
 
-    def between(self, column: str, since: Any, until: Any) -> Database:
-        """Return the rows with ``since <= column < until``; None is no end."""
+    def where(self, column: str, sign: Sign, value: Any) -> Database:
+        """Return the rows whose value compares so."""
         at = _column(column)
-        rules = [*([at >= since] if since else []), *([at < until] if until else [])]
-        return self._of(lambda select: select.where(*rules), self.columns)
+        rule = at.in_(value) if sign == "in" else COMPARE[sign](at, value)
+        return replace(self, rows=self._select(self.columns).where(rule).subquery())
 
-    def days(self, column: str, most: int) -> Rows:
-        """Return the first ten characters of a column's texts with their numbers of rows."""
-        return self._count([_sql_day(column)], most)
+    def take(self, columns: Sequence[str], most: int | None = None) -> Database:
+        """Return columns of some rows, or of all without repetitions."""
+        rows = self._select(columns)
+        rows = rows.distinct() if most is None else rows.limit(most)
+        return replace(self, rows=rows.subquery(), columns=columns)
 
-    def on_days(self, column: str, days: Sequence[str]) -> Database:
-        """Return the rows whose first ten characters are among these."""
-        return self._of(lambda select: select.where(_sql_day(column).in_(days)), self.columns)
-
-    def repeated(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, number of such values) if repeated."""
+    def _select(self, columns: Sequence[str]) -> Select[Any]:
         import sqlalchemy as sql
 
-        at, size = _column(column), sql.func.count()
-        none = sql.case((at.is_(None), 1), else_=0)
-        sizes = sql.select(none.label("none"), size.label("size")).select_from(self.rows)
-        sizes = sizes.group_by(at).having(sql.or_(size > 1, at.is_(None)))
-        return replace(self, rows=sizes.subquery()).count(["none", "size"])
-
-    def _of(self, change: Callable[[Select[Any]], Select[Any]], columns: Sequence[str]) -> Database:
-        import sqlalchemy as sql
-
-        select = sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
-        return replace(self, rows=change(select).subquery(), columns=columns)
-
-    def _count(self, keys: Sequence[Any], most: int | None) -> Rows:
-        import sqlalchemy as sql
-
-        query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
-        return self._fetch(query if most is None else query.limit(most))
+        return sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
 
     def _fetch(self, query: Select[Any]) -> Rows:
         with translated(self.name), self.connections.connect() as connection:
@@ -306,11 +277,8 @@ Table = Frame | Relation | Database
 def _column(name: str) -> Any:
     import sqlalchemy as sql
 
-    return sql.column(sql.quoted_name(name, True))
-
-
-def _sql_day(column: str) -> Any:
-    import sqlalchemy as sql
-
+    column = sql.column(sql.quoted_name(str(name), True))
+    if not isinstance(name, Day):
+        return column
     first, ten = sql.literal_column("1"), sql.literal_column("10")  # a parameter is no GROUP BY key
-    return sql.func.substr(sql.cast(_column(column), sql.String), first, ten)
+    return sql.func.substr(sql.cast(column, sql.String), first, ten)
