@@ -12,7 +12,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.free_check import label_box
-from equipoise.history.random_accepts import rank_test
+from equipoise.history.other_columns import rank_test
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed
 

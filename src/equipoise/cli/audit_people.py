@@ -17,7 +17,7 @@ from equipoise.cli.options import Json
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from equipoise.history.live_values import LiveValues
+    from equipoise.history.values import LiveValues
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Command
 
@@ -104,8 +104,7 @@ class People:
 
 def live_values(live: LiveAudit) -> LiveValues:
     """Return how an audit reads what is said of people."""
-    from equipoise.history.live_values import LiveValues
-    from equipoise.history.values import Coding
+    from equipoise.history.values import Coding, LiveValues
 
     coding = live.settings.coding
     return LiveValues(live.settings.groups, Coding.from_dict(coding) if coding else None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.errors import UnknownName
-from equipoise.history.live_values import LiveValues
+from equipoise.history.values import LiveValues
 
 __all__ = ["CodedRows"]
 

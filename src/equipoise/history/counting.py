@@ -33,7 +33,7 @@ from equipoise.history.values import (
     with_counts,
 )
 
-__all__ = ["CountedTable", "Kind", "by_value", "count_table"]
+__all__ = ["CountedTable", "Kind", "count_table"]
 
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
@@ -120,21 +120,6 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
         return _interpret(table, found, options, notes, everybody=everybody)
 
     return settle(options, source, step)
-
-
-def by_value(
-    counted: CountedTable, column: str, most_rows: int | None = None
-) -> list[tuple[Kind, Any, int]]:
-    """Return the kinds of rows split by the values of one more column, with numbers of rows."""
-    columns = counted.options.columns
-    if column in columns:
-        at = columns.index(column)
-        return [(kind, kind.values[at], kind.count) for kind in counted.kinds]
-    columns = (*columns, column)
-    table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
-    kinds = {kind.values: kind for kind in counted.kinds}
-    found = [(tuple(map(text_of, values)), value, n) for *values, value, n in table.count(columns)]
-    return [(kinds[values], value, int(n)) for values, value, n in found if values in kinds]
 
 
 # -- what is asked of the engine -------------------------------------------------------------------

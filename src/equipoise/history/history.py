@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from equipoise.history.counting import CountedTable
-    from equipoise.history.scores import Scores
+    from equipoise.history.other_columns import Scores
 
 __all__ = ["History", "Summary", "as_past"]
 
@@ -265,8 +265,7 @@ class History(Past, Shown):
 
     @classmethod
     def _of(cls, counted: CountedTable) -> History:
-        from equipoise.history.random_accepts import require_random
-        from equipoise.history.scores import read_scores
+        from equipoise.history.other_columns import read_scores, require_random
 
         options, cells = counted.options, counted.cells
         notes = [*_remarks(cells), *counted.table.notes, *counted.notes]

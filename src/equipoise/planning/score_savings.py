@@ -22,8 +22,8 @@ from equipoise.bounds import most_efficient
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history import History
+from equipoise.history.other_columns import Scores
 from equipoise.history.past import Past
-from equipoise.history.scores import Scores
 from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import arrivals
 from equipoise.planning.trials import CAP

@@ -9,7 +9,7 @@ from equipoise.cli.audit_people import number
 from equipoise.cli.coded import CodedRows
 from equipoise.errors import InvalidInput
 from equipoise.history import History
-from equipoise.history.live_values import LiveValues
+from equipoise.history.values import LiveValues
 
 PAST = pd.DataFrame(
     {"g": ["A", "B"] * 3, "d": [1, 1, 0, 0, 1, 1], "y": ["1", "0", "?", "?", "0", "-1"]}

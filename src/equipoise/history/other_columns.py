@@ -1,29 +1,111 @@
-"""Did a test programme accept the denied at random? Its people held against the other denied.
+"""Columns beside group, decision and outcome: scores, and what shows whether a test was random.
 
-A programme that prefers near misses shows in scores, one that ran for a season in dates. Within
-each group the accepted and the other denied are compared by the ranks of a column's values
-(Mann-Whitney, with ties), from counts alone.
+A model's score is there for the denied too, though no outcome is; what it will do for an audit
+depends on both. A test programme that prefers near misses shows in scores, one that ran for a
+season in dates: within each group the accepted and the other denied are compared by the ranks of a
+column's values (Mann-Whitney, with ties), from counts alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import erfc, sqrt
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from equipoise.errors import BadData
-from equipoise.history.counting import CountedTable, by_value
-from equipoise.history.values import is_missing, shown
+from equipoise.history.counting import CountedTable, Kind
+from equipoise.history.values import is_missing, shown, text_of
 
-__all__ = ["rank_test", "require_random"]
+__all__ = ["Scores", "rank_test", "read_scores", "require_random"]
 
+Array = NDArray[np.float64]
+
+ENOUGH = 200_000  # rows whose scores are read at most
 LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
 MOST_VALUES = 100_000
 
 Tally = Mapping[Any, tuple[int, int]]
 """Value -> how many accepted and other denied people have it."""
+
+
+def _by_value(
+    counted: CountedTable, column: str, most_rows: int | None = None
+) -> list[tuple[Kind, Any, int]]:
+    """Return the kinds of rows split by the values of one more column, with numbers of rows."""
+    columns = counted.options.columns
+    if column in columns:
+        at = columns.index(column)
+        found = [(kind, kind.values[at], kind.count) for kind in counted.kinds]
+    else:
+        columns = (*columns, column)
+        table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
+        kinds = {kind.values: kind for kind in counted.kinds}
+        found = [
+            (kinds[texts], value, int(n))
+            for *values, value, n in table.count(columns)
+            if (texts := tuple(map(text_of, values))) in kinds
+        ]
+    return [(kind, value, n) for kind, value, n in found if not is_missing(value)]
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One group's scores, and outcomes of those whose outcome is known.
+
+    Attributes
+    ----------
+    approved, outcomes
+        Of approved people whose outcome is known.
+    denied
+        Of all denied people.
+    labelled, labels
+        Of denied people whose outcome is known all the same.
+    """
+
+    approved: Array
+    outcomes: Array
+    denied: Array
+    labelled: Array
+    labels: Array
+
+
+def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
+    """Return the scores of every group, of some rows if there are very many."""
+    coding = counted.coding
+    found: dict[str, list[tuple[float, int, int, int]]] = {group: [] for group in counted.cells}
+    for kind, value, n in _by_value(counted, column, ENOUGH):
+        known = not is_missing(kind.outcome, coding.missing_values)
+        bit = coding.outcome.bit(kind.outcome) if known else None
+        outcome = -1 if bit is None else bit
+        found[kind.group].append((_score(column, value), kind.approved, outcome, n))
+    return {group: _scores(own) for group, own in found.items()}
+
+
+def _scores(rows: list[tuple[float, int, int, int]]) -> Scores:
+    table = np.array(sorted(rows, key=lambda row: row[2]), dtype=np.float64).reshape(-1, 4)
+    score, approved, outcome = np.repeat(table[:, :3], table[:, 3].astype(np.intp), axis=0).T
+    seen, labelled = ((outcome >= 0) & (approved == bit) for bit in (1, 0))
+    known = score[seen], outcome[seen]
+    return Scores(*known, score[approved == 0], score[labelled], outcome[labelled])
+
+
+def _score(column: str, value: object) -> float:
+    number = _number(str(value))
+    if number is None or not np.isfinite(number):
+        raise BadData(f"column {column!r} must hold numbers to be a score; found {value!r}")
+    return number
+
+
+# -- was a test programme random? ------------------------------------------------------------------
 
 
 def require_random(counted: CountedTable) -> str:
@@ -62,16 +144,13 @@ def rank_test(tally: Tally) -> float:
     >>> round(rank_test({1: (5, 5), 2: (5, 5)}), 2), rank_test({1: (40, 0), 2: (0, 40)}) < 1e-6
     (1.0, True)
     """
-    ones, others = (sum(counts[at] for counts in tally.values()) for at in (0, 1))
-    total = ones + others
-    below, ranks, ties = 0, 0.0, 0.0
-    for value in sorted(tally):
-        here = sum(tally[value])
-        ranks += tally[value][0] * (below + (here + 1) / 2.0)
-        ties += float(here) ** 3 - here
-        below += here
+    counts = np.array([tally[value] for value in sorted(tally)], dtype=np.float64).reshape(-1, 2)
+    here = counts.sum(axis=1)
+    (ones, others), total = counts.sum(axis=0), here.sum()
     if ones == 0 or others == 0:
         return 1.0
+    ranks = (counts[:, 0] * (here.cumsum() - here + (here + 1) / 2.0)).sum()
+    ties = (here**3 - here).sum()
     spread = ones * others / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)))
     if spread <= 0.0:
         return 1.0
@@ -82,8 +161,8 @@ def _tallies(counted: CountedTable, column: str) -> dict[str, Tally]:
     """Return, per group, how many accepted and other denied people have each value."""
     denied = [
         (kind.group, kind.random_accept, value, n)
-        for kind, value, n in by_value(counted, column)
-        if not kind.approved and not is_missing(value)
+        for kind, value, n in _by_value(counted, column)
+        if not kind.approved
     ]
     if len({value for _, _, value, _ in denied}) > MOST_VALUES:
         raise BadData(
