@@ -253,7 +253,7 @@ class AdaptiveAudit(Audit):
             )
         evidence = self._evidence()
         # A doubt that is due waits for a label, which somebody has to come for.
-        until_doubt = max(np.ceil(self._next_doubt - evidence.told.sum()), 1e-9)
+        until_doubt = max(np.ceil(self._next_doubt - evidence.told_in_all), 1e-9)
         count = min(evidence.labels_until_plan, until_doubt)
         return evidence.choose(arrivals, count if most is None else min(count, most), rng)
 
@@ -310,6 +310,11 @@ class AdaptiveAudit(Audit):
         welcome = self._weighed.eligible()[index] and group not in self._closed
         return Want.LABEL if welcome else Want.NOTHING
 
+    def _decide_want(self, group: str, decision: int) -> Want:
+        if self._looks_later and self.budget is None:
+            return Want.NOTHING  # the log says what was wanted, and nobody's arrival ends the audit
+        return super()._decide_want(group, decision)
+
     def _book_request(self, ticket: Ticket) -> None:
         super()._book_request(ticket)
         index, record = self._index[ticket.group], ticket.score_record
@@ -331,7 +336,11 @@ class AdaptiveAudit(Audit):
             told = np.array([number]), ScoreRecords.of(record), np.array([answer.outcome])
             self._sampler.learn(group, *told)
         evidence.record(number, UNKNOWN if answer.outcome is None else answer.outcome)
-        if not self._looks_later or evidence.plan_is_due or evidence.told.sum() >= self._next_doubt:
+        if (
+            not self._looks_later
+            or evidence.plan_is_due
+            or evidence.told_in_all >= self._next_doubt
+        ):
             self._look()
 
     def _look(self) -> None:
@@ -354,8 +363,8 @@ class AdaptiveAudit(Audit):
         evidence = self._evidence()
         if evidence.verdict is not None:
             return self._decided(evidence.verdict)
-        if evidence.told.sum() >= self._next_doubt or self._finding is not None:
-            self._next_doubt = max(self._next_doubt, DOUBT * evidence.told.sum())
+        if evidence.told_in_all >= self._next_doubt or self._finding is not None:
+            self._next_doubt = max(self._next_doubt, DOUBT * evidence.told_in_all)
             if self._may_blur and self._standing.undecidable():
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"

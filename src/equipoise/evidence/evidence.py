@@ -168,6 +168,7 @@ class Evidence:
         self._epochs: list[Epoch] = []
         self._begin_epoch([None] * k)
         self.ones, self.zeros = np.zeros(k), np.zeros(k)  # told, in label equivalents
+        self.told_in_all = 0.0  # the sum of both
         self.requested = np.zeros(k)
         self.shares = reachable / max(reachable.sum(), 1)
         self.verdict: Verdict | None = None
@@ -280,6 +281,7 @@ class Evidence:
         self.requested += np.bincount(groups[kept], weight, k)
         self.ones += np.bincount(groups[kept], weight * z[kept], k)
         self.zeros += np.bincount(groups[kept], weight * (1.0 - z[kept]), k)
+        self.told_in_all += float(weight.sum())
         if taken and taken - 1 in asked[-1:]:  # plans change after labels
             self._replan_if_due()
         return taken
@@ -317,6 +319,7 @@ class Evidence:
         self._total += more
         self.zeros += more[:, 0]
         self.ones += more[:, 1]
+        self.told_in_all += float(more[:, :2].sum())
         self.requested += more.sum(axis=1)
         self._forget()
 
@@ -329,12 +332,12 @@ class Evidence:
     @property
     def labels_until_plan(self) -> float:
         """How many labels, at least one observation, will come by the plan as it stands now."""
-        return max(float(self._next_plan - self.told.sum()), 1e-9)
+        return max(self._next_plan - self.told_in_all, 1e-9)
 
     @property
     def plan_is_due(self) -> bool:
         """Whether enough was told since the last plan."""
-        return bool(self.told.sum() >= self._next_plan)
+        return self.told_in_all >= self._next_plan
 
     def eligible(self) -> NDArray[np.bool_]:
         """Say of which groups a label is welcome, given the labels requested so far."""
@@ -647,13 +650,14 @@ class Evidence:
         """Count an outcome in label equivalents."""
         if outcome == UNKNOWN:
             return
-        group = self._groups[number]
+        group, weight = self._groups[number], float(sign)
         if sizing is None:
-            (self.ones if outcome else self.zeros)[group] += sign
+            (self.ones if outcome else self.zeros)[group] += weight
         else:
             z, weight = self._ends[number][outcome], sign * sizing.label_equivalents
             self.ones[group] += weight * z
             self.zeros[group] += weight * (1.0 - z)
+        self.told_in_all += weight
 
     # -- planning -------------------------------------------------------------------------------
 
@@ -663,7 +667,7 @@ class Evidence:
 
     def replan(self) -> None:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
-        self._next_plan = int(np.ceil(REPLAN * self.told.sum()))
+        self._next_plan = int(np.ceil(REPLAN * self.told_in_all))
         self._settle()
         look = Looks(self._total[None], self._sized_by())
         for against in (self._against_unfair, self._against_fair):
