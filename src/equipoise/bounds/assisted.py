@@ -111,7 +111,7 @@ def efficient_looks(world: World, costs: Costs, assist: Assist) -> list[Efficien
     counted, whole = costs_nothing(world, costs), mean_costs(world, costs)
     out = []
     for group, price in zip(world.cells, whole.tolist(), strict=True):
-        mine, own = denied_of(world, group), costs.of(group)
+        mine, own = world.denied_rows(group), costs.of(group)
         if not len(mine):
             out.append(Efficient(np.ones(1), price, price, 1.0))
             continue
@@ -176,14 +176,9 @@ def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
     return place
 
 
-def denied_of(world: TableWorld, group: str) -> NDArray[np.intp]:
-    """Return the rows of a group's denied people."""
-    return np.flatnonzero((world.group == world.groups.index(group)) & (world.decision == 0))
-
-
 def failure_costs(world: TableWorld, group: str, costs: Costs) -> Array:
     """Return what the label of each denied person of a group costs if it is 0."""
-    rows, label = denied_of(world, group), costs.of(group).label
+    rows, label = world.denied_rows(group), costs.of(group).label
     if world.price is None:
         return np.full(len(rows), label)
     return np.where(np.isnan(world.price[rows]), label, world.price[rows])
@@ -202,7 +197,7 @@ def mean_costs(world: World, costs: Costs) -> Array:
     means = [costs.of(group).expected(world.r[group]) for group in world.cells]
     if isinstance(world, TableWorld) and world.price is not None:
         for place, group in enumerate(world.cells):
-            if len(rows := denied_of(world, group)):
+            if len(rows := world.denied_rows(group)):
                 paid = failure_costs(world, group, costs) * (1.0 - world.outcome[rows])
                 means[place] = costs.of(group).feature + float(paid.mean())
     return np.array(means)

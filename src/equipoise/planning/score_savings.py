@@ -29,7 +29,7 @@ from equipoise.planning.forecasts import arrivals
 from equipoise.planning.trials import CAP
 from equipoise.question import Costs, Question
 from equipoise.simulation.drive import InBlocks, ScoredPeople, drive
-from equipoise.simulation.spread import spread
+from equipoise.simulation.simulate_audit import spread
 
 __all__ = ["ScoreSavings", "require_scores", "try_scores"]
 

@@ -24,7 +24,7 @@ from equipoise.planning.cases import Scenario, scenarios, usual_case
 from equipoise.planning.forecasts import LEVELS, Forecast, arrivals
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation.drive import InBlocks, drive
-from equipoise.simulation.spread import spread
+from equipoise.simulation.simulate_audit import spread
 
 __all__ = ["CAP", "Trial", "run_trials", "say_how_long", "try_case"]
 

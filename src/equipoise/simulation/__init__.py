@@ -1,8 +1,7 @@
 """Simulation: any audit in any world, many times over."""
 
-from equipoise.simulation.drive import run
+from equipoise.simulation.drive import Delay, run
 from equipoise.simulation.result import Simulation, Summary
-from equipoise.simulation.setting import Delay
 from equipoise.simulation.simulate_audit import simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]

@@ -10,7 +10,7 @@ until their plan changes and count these labels together.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -18,17 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.base import Audit, Features
+from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
-from equipoise.question import Ticket, Want
-from equipoise.simulation.setting import Delay, require_prices_paid
+from equipoise.question import Costs, Ticket, Want
 from equipoise.worlds import CellWorld, TableWorld, World
-from equipoise.worlds.base import People, Seed, require_world
+from equipoise.worlds.base import Person, Seed, require_world
 
-__all__ = ["Arrivals", "InBlocks", "PersonByPerson", "drive", "run"]
+__all__ = [
+    "Arrivals",
+    "Delay",
+    "InBlocks",
+    "PersonByPerson",
+    "ScoredPeople",
+    "drive",
+    "require_prices_paid",
+    "run",
+]
 
 Floats = NDArray[np.float64]
+Delay = Callable[[int, np.random.Generator], int | None]
+"""After how many further arrivals an outcome is told; None: the person vanishes."""
 
 
 class Arrivals(Protocol):
@@ -89,6 +99,19 @@ def run(
     drive(arrivals, people)
     arrivals.tell_until(None)
     return audit.conclude()
+
+
+def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
+    """Raise if people have prices of their own and the audit would pay the label cost instead."""
+    if assist is None and isinstance(world, TableWorld) and world.price is not None:
+        labels = [costs.of(group).label for group in world.groups]
+        dearest = max(*labels, float(np.nanmax(world.price)))
+        raise InvalidInput(
+            "people of this world have prices of their own, and an audit without assist= would "
+            "pay the label cost instead: give the adaptive audit "
+            f"assist=Assist(max_price={dearest!r}), with gate=1e-9 as well if it is to ask "
+            "everybody at these prices, or make the world without price="
+        )
 
 
 class InBlocks:
@@ -168,7 +191,7 @@ class ScoredPeople:
                 "an audit that looks before it asks needs a world with people to look at: "
                 f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
             )
-        rows = np.flatnonzero((world.group == world.groups.index(group)) & (world.decision == 0))
+        rows = world.denied_rows(group)
         nothing = np.full(len(rows), np.nan)
         columns = (nothing if c is None else c[rows] for c in (world.score, world.price))
         return cls(world.outcome[rows].astype(np.float64), *columns)
@@ -185,7 +208,7 @@ class PersonByPerson:
         self._rng = rng
         self._delay = delay
         self._clock, self._batch = 0, 256
-        self._due: list[tuple[int, int, _Letter]] = []
+        self._due: list[tuple[int, int, Ticket, Person]] = []
 
     @property
     def finding(self) -> Finding | None:
@@ -196,55 +219,35 @@ class PersonByPerson:
         """Let a batch of people arrive, larger every time."""
         size = self._batch if most is None else min(self._batch, most)
         people = self._world.draw(size, self._rng)
-        groups, decisions = people.group.tolist(), people.decision.tolist()
-        seen = self._seen(people)
-        for i in range(size):
-            if decisions[i] and not self._audit.looks_at_approved:
+        looks = self._audit.assist is not None
+        draws = self._rng.random(size).tolist() if looks else [None] * size
+        for now, (person, draw) in enumerate(zip(people, draws, strict=True), start=self._clock):
+            if person.decision and not self._audit.looks_at_approved:
                 continue
-            self.tell_until(self._clock + i)
-            score, price, draw = seen[i]
+            self.tell_until(now)
+            score, price = (person.score, person.price) if looks else (None, None)
             ticket = self._audit.ask(
-                *(people.groups[groups[i]], decisions[i]), score=score, price=price, draw=draw
+                *(person.group, person.decision), score=score, price=price, draw=draw
             )
             if ticket.want in (Want.LABEL, Want.FEATURES):
-                features = None if people.features is None else people.features[i]
-                self._answer(_Letter(ticket, int(people.outcome[i]), features), self._clock + i)
+                self._answer(ticket, person, now)
             elif self._audit.finding is not None:
                 break
         self._clock, self._batch = self._clock + size, min(2 * self._batch, 65_536)
         return size
 
-    def _seen(self, people: People) -> list[tuple[float | None, float | None, float | None]]:
-        """Return score, price and a draw that nobody could foresee, for an audit that looks."""
-        n = len(people)
-        if self._audit.assist is None:
-            return [(None, None, None)] * n
-        draws = self._rng.random(n).tolist()
-        return list(zip(*people.scores_and_prices(), draws, strict=True))
-
     def tell_until(self, now: int | None) -> None:
         """Tell the outcomes that are due before ``now``, all of them if it is None."""
         while self._due and (now is None or self._due[0][0] < now):
-            self._tell(heapq.heappop(self._due)[2])
+            _, _, ticket, person = heapq.heappop(self._due)
+            self._audit.tell(ticket, person.outcome, person.features)
 
-    def _answer(self, letter: _Letter, now: int) -> None:
-        if letter.ticket.want is Want.FEATURES:
-            self._audit.tell(letter.ticket, features=letter.features)
+    def _answer(self, ticket: Ticket, person: Person, now: int) -> None:
+        if ticket.want is Want.FEATURES:
+            self._audit.tell(ticket, features=person.features)
         elif self._delay is None:
-            self._tell(letter)
-        elif (wait := self._delay(letter.outcome, self._rng)) is None:
-            self._audit.withdraw(letter.ticket)
+            self._audit.tell(ticket, person.outcome, person.features)
+        elif (wait := self._delay(person.outcome, self._rng)) is None:
+            self._audit.withdraw(ticket)
         else:
-            heapq.heappush(self._due, (now + wait, letter.ticket.number, letter))
-
-    def _tell(self, letter: _Letter) -> None:
-        self._audit.tell(letter.ticket, letter.outcome, letter.features)
-
-
-@dataclass(frozen=True)
-class _Letter:
-    """What a ticket asked for."""
-
-    ticket: Ticket
-    outcome: int
-    features: Features | None
+            heapq.heappush(self._due, (now + wait, ticket.number, ticket, person))

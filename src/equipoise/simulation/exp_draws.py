@@ -8,9 +8,9 @@ their own distribution. How often the oracle says 1 is measured on points that f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,8 @@ from equipoise.errors import BadData
 from equipoise.history.past import endless_counts
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, log_ratio
-from equipoise.simulation.repeats import run_repeats
 from equipoise.simulation.result import Draws, Run
-from equipoise.simulation.setting import Setting, draw_at_once
+from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
@@ -44,96 +43,70 @@ def draw(setting: Setting) -> Draws | None:
     late = setting.delay is not None or setting.people is not None or setting.pasts is not None
     if late or "budget" in setting.options:
         return None
-    crowds: dict[str, _Crowd]
     if isinstance(world, MixtureWorld):
-        crowds = {g: _Mixture(m) for g, m in world.mixtures.items()}
+        crowds = {g: _of_mixture(m) for g, m in world.mixtures.items()}
     elif isinstance(world, TableWorld) and world.features is not None:
-        crowds = {g: _Rows.of(world, g) for g in world.groups}
+        crowds = {g: _of_rows(world, world.features, g) for g in world.groups}
     else:
         return None
     runs = [
         _run(setting, world, crowds, np.random.default_rng(seed))
         for seed in np.random.SeedSequence(setting.seed).spawn(setting.repeats)
     ]
-    return _collect(setting, world, runs)
-
-
-class _Crowd(Protocol):
-    """One group: the share of outcome 1, who is denied, and people's features."""
-
-    @property
-    def q(self) -> float: ...
-
-    @property
-    def denied(self) -> tuple[float, float]: ...
-
-    def draw(self, size: int, rng: np.random.Generator) -> Points: ...
-
-    def map_share(self, counts: FeatureCounts) -> float: ...
+    draws = Draws.of([Run() if audit is None else Run.of(audit) for audit in runs])
+    going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
+    if going:
+        _run_fallbacks(setting, world, going, draws)
+    return draws
 
 
 @dataclass(frozen=True)
-class _Mixture:
-    mixture: GroupMixture
+class _Crowd:
+    """One group: P[Y=1], P[f=0 | Y=0] and P[f=0 | Y=1], and people's features.
 
-    @cached_property
-    def points(self) -> list[Points]:
-        """Points that fill the law of outcome 0 and that of outcome 1."""
-        return [
-            law.family.from_uniforms(
-                law.theta, sobol(law.family.dimension(law.theta), seed=0).random(_POINTS)
-            )
-            for law in self.mixture.laws
-        ]
+    ``points`` are people who fill each part of the group evenly, with the part's share.
+    """
 
-    @property
-    def q(self) -> float:
-        return self.mixture.q
-
-    @property
-    def denied(self) -> tuple[float, float]:
-        zero, one = self.mixture.laws
-        return 1.0 - zero.acceptance, 1.0 - one.acceptance
-
-    def draw(self, size: int, rng: np.random.Generator) -> Points:
-        ones = int(rng.binomial(size, self.q))
-        zero, one = self.mixture.laws
-        return np.concatenate(
-            [
-                one.family.sample(one.theta, ones, rng),
-                zero.family.sample(zero.theta, size - ones, rng),
-            ]
-        )
-
-    def map_share(self, counts: FeatureCounts) -> float:
-        zero, one = (_map_share(counts, points) for points in self.points)
-        return self.q * one + (1.0 - self.q) * zero
-
-
-@dataclass(frozen=True)
-class _Rows:
-    features: Points
     q: float
     denied: tuple[float, float]
-
-    @classmethod
-    def of(cls, world: TableWorld, group: str) -> _Rows:
-        assert world.features is not None
-        here = world.group == world.groups.index(group)
-        outcome, refused = world.outcome[here], world.decision[here] == 0
-        zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
-        return cls(world.features[here], float(outcome.mean()), (zero, one))
-
-    def draw(self, size: int, rng: np.random.Generator) -> Points:
-        return self.features[rng.integers(len(self.features), size=size)]
+    draw: Callable[[int, np.random.Generator], Points]
+    points: Callable[[], list[tuple[float, Points]]]
 
     def map_share(self, counts: FeatureCounts) -> float:
-        return _map_share(counts, self.features)
+        """Return the share of the group of whom the MAP oracle says 1."""
+        limit = -np.log(counts.odds)
+        return sum(w * float(np.mean(log_ratio(counts.fits, x) > limit)) for w, x in self.points())
 
 
-def _map_share(counts: FeatureCounts, points: Points) -> float:
-    """Return the share of these people of whom the MAP oracle says 1."""
-    return float(np.mean(log_ratio(counts.fits, points) > -np.log(counts.odds)))
+def _of_mixture(mixture: GroupMixture) -> _Crowd:
+    q, (zero, one) = mixture.q, mixture.laws
+
+    def sample(size: int, rng: np.random.Generator) -> Points:
+        ones = int(rng.binomial(size, q))
+        parts = ((one, ones), (zero, size - ones))
+        return np.concatenate([law.family.sample(law.theta, n, rng) for law, n in parts])
+
+    @cache
+    def points() -> list[tuple[float, Points]]:
+        found = []
+        for weight, law in ((q, one), (1.0 - q, zero)):
+            uniforms = sobol(law.family.dimension(law.theta), seed=0).random(_POINTS)
+            found.append((weight, law.family.from_uniforms(law.theta, uniforms)))
+        return found
+
+    return _Crowd(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
+
+
+def _of_rows(world: TableWorld, features: Points, group: str) -> _Crowd:
+    here = world.group == world.groups.index(group)
+    own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
+    zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
+    return _Crowd(
+        float(outcome.mean()),
+        (zero, one),
+        draw=lambda size, rng: own[rng.integers(len(own), size=size)],
+        points=lambda: [(1.0, own)],
+    )
 
 
 def _run(
@@ -187,41 +160,29 @@ def _features(
     return counts
 
 
-def _collect(
-    setting: Setting, world: MixtureWorld | TableWorld, runs: list[ExpAudit | None]
-) -> Draws:
-    draws = Draws.of([Run() if audit is None else Run.of(audit) for audit in runs])
-    open_ended = [i for i, a in enumerate(runs) if a is not None and a.finding is None]
-    if open_ended:
-        _run_fallbacks(setting, world, runs, open_ended, draws)
-    return draws
-
-
 def _run_fallbacks(
     setting: Setting,
     world: MixtureWorld | TableWorld,
-    runs: list[ExpAudit | None],
-    rows: list[int],
+    going: dict[int, ExpAudit],
     draws: Draws,
 ) -> None:
     """Let the fall-back audit finish the runs that went over to labels."""
-    first = runs[rows[0]]
-    assert first is not None
-    own = [audit.history for audit in (runs[row] for row in rows) if audit is not None]
-    options = {"tau": setting.options["tau"]} if setting.options.get("tau") else {}
+    rows, audits = list(going), list(going.values())
     kind = str(setting.options.get("fallback", "rs"))
-    inner = Setting(
-        audit_class(kind),
-        CellWorld(world.cells, world.r),
-        first.fallback_question,
-        setting.costs,
-        repeats=len(rows),
-        seed=setting.seed + 1,
-        history_size=setting.history_size,
-        options=options if kind == "rs" else {},
-        pasts=None if setting.history_size is None else own,
+    tau = setting.options.get("tau") if kind == "rs" else None
+    done = run_setting(
+        Setting(
+            audit_class(kind),
+            CellWorld(world.cells, world.r),
+            audits[0].fallback_question,
+            setting.costs,
+            repeats=len(rows),
+            seed=setting.seed + 1,
+            history_size=setting.history_size,
+            options={"tau": tau} if tau else {},
+            pasts=None if setting.history_size is None else [a.history for a in audits],
+        )
     )
-    done = draw_at_once(inner) or run_repeats(inner)
     for name in ("cost", "labels", "features"):
         getattr(draws, name)[rows] += getattr(done, name)
     for name in ("verdict", "estimate", "lower", "upper"):

@@ -1,21 +1,27 @@
-"""Run any audit in any world, many times."""
+"""Run any audit in any world, many times: at once where an audit has a way to, else run by run."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
+import numpy as np
+from numpy.random import SeedSequence
+
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
-from equipoise.audits.catalogue import audit_class
+from equipoise.audits.catalogue import AUDITS, audit_class, check_options, resolve
 from equipoise.display import Progress, silent
-from equipoise.errors import InvalidInput, require_n_jobs
+from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
-from equipoise.question import Costs, Question
-from equipoise.simulation.repeats import run_repeats
-from equipoise.simulation.result import Draws, Simulation
-from equipoise.simulation.setting import Delay, Setting, draw_at_once
+from equipoise.question import Costs, Question, require_asked
+from equipoise.simulation.drive import Delay, InBlocks, drive, require_prices_paid, run
+from equipoise.simulation.result import Draws, Run, Simulation
 from equipoise.worlds import World
+from equipoise.worlds.base import require_world
 
-__all__ = ["simulate"]
+__all__ = ["Setting", "run_setting", "simulate", "spread"]
 
 
 def simulate(
@@ -89,7 +95,7 @@ def simulate(
         options,
         _every_run(past, history_size, repeats),
     )
-    draws = draw_at_once(setting) or run_repeats(setting, n_jobs=n_jobs, progress=progress)
+    draws = run_setting(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
         **{f.name: getattr(draws, f.name) for f in fields(Draws)},
         audit=setting.audit.name,
@@ -109,3 +115,95 @@ def _every_run(past: Past | None, history_size: int | None, repeats: int) -> lis
             "unlimited past"
         )
     return [past] * repeats
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that defines a simulation; see :func:`equipoise.simulation.simulate`.
+
+    ``pasts`` are the repeats' own past data where they are there already, else they are drawn.
+    """
+
+    audit: type[Audit]
+    world: World
+    question: Question
+    costs: Costs
+    repeats: int = 200
+    seed: int = 0
+    history_size: int | None = None
+    delay: Delay | None = None
+    people: int | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+    pasts: Sequence[Past] | None = None
+
+    def __post_init__(self) -> None:
+        require_world(self.world)
+        require_asked(self.question, self.costs)
+        for name in ("repeats", "history_size", "people"):
+            require_whole(name, getattr(self, name))
+        require_whole("seed", self.seed, least=0)
+        if self.delay is not None and not callable(self.delay):
+            raise InvalidInput(
+                f"'delay' must be a function of an outcome and a generator; got {self.delay!r}"
+            )
+        check_options(self.audit, self.options)
+        require_prices_paid(self.world, self.costs, self.options.get("assist"))
+
+
+def run_setting(
+    setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
+) -> Draws:
+    """Return all runs of a setting: drawn at once where its audit can, else made one by one."""
+    entry = AUDITS.get(setting.audit.name)
+    if entry and entry.draws and setting.audit is audit_class(setting.audit.name):
+        drawn: Draws | None = resolve(entry.draws)(setting)
+        if drawn is not None:
+            return drawn
+    from joblib import delayed
+
+    seeds = SeedSequence(setting.seed).spawn(setting.repeats)
+    pasts: Sequence[Past | None] = setting.pasts or [None] * setting.repeats
+    alike = replace(setting, pasts=None)
+    work = (delayed(_run_once)(alike, seed, past) for seed, past in zip(seeds, pasts, strict=True))
+    runs = []
+    for one in spread(work, n_jobs):
+        runs.append(one)
+        progress(len(runs) / setting.repeats)
+    return Draws.of(runs)
+
+
+def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
+    rng = np.random.default_rng(seed)
+    try:
+        past = past or setting.world.past(setting.history_size, rng)
+    except BadData:  # a past without one of the groups: nothing can be said
+        return Run()
+    audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
+    at_once = setting.delay is None and setting.people is None and audit.budget is None
+    if type(audit) is AdaptiveAudit and at_once:
+        drive(InBlocks.of(audit, setting.world, rng))
+        audit.conclude()
+    else:
+        run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
+    return Run.of(audit)
+
+
+def spread(tasks: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
+    """Yield the results of joblib's delayed calls in their order, as soon as they are there.
+
+    ``n_jobs=None`` follows :func:`joblib.parallel_config`. Backends that cannot hand out results
+    one by one, such as Ray's, give them all at the end.
+
+    Examples
+    --------
+    >>> from joblib import delayed
+    >>> list(spread((delayed(abs)(x) for x in (-1, 2)), n_jobs=None))
+    [1, 2]
+    """
+    from joblib import Parallel
+
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:
+        parallel = Parallel(n_jobs=n_jobs)
+    yield from parallel(tasks)

@@ -25,7 +25,7 @@ from equipoise.history import History, Past
 from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Verdict
 from equipoise.simulation.result import Draws
-from equipoise.simulation.setting import Setting
+from equipoise.simulation.simulate_audit import Setting
 from equipoise.worlds import CellWorld
 
 __all__ = ["draw"]

@@ -158,6 +158,10 @@ class TableWorld:
         """Return the true gap."""
         return self.as_cells.difference(metric, compare)
 
+    def denied_rows(self, group: str) -> NDArray[np.intp]:
+        """Return the rows of a group's denied people."""
+        return np.flatnonzero((self.group == self.groups.index(group)) & (self.decision == 0))
+
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
         return self._people(np.random.default_rng(seed).integers(len(self), size=size))

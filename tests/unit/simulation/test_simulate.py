@@ -13,7 +13,7 @@ from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
-from equipoise.simulation.spread import spread
+from equipoise.simulation.simulate_audit import spread
 from equipoise.worlds import CellWorld, MixtureWorld, Person, TableWorld
 
 WORLD = CellWorld.from_shares(
