@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,6 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 # In a frame the truncated sample has variance 1; a law 100 times wider is beyond what it can tell.
 _FRAME_VARIANCES = (1e-6, 1e4)
 _FARTHEST = 1e6  # mean in standard deviations: theta's covariance has its fourth power
-_ROOT_2 = float(np.sqrt(2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +96,19 @@ class Gaussian(Family):
     def natural(self, theta: Array) -> tuple[Array, Array]:
         """Return ``(Sigma^-1 mu, Sigma^-1)``; leading axes of theta broadcast."""
         d = self.dimension(theta)
-        eta = theta[..., :d]
+        precision = np.zeros((*theta.shape[:-1], d, d))
         if self._known is not None:
-            precision = np.broadcast_to(np.linalg.inv(self._known), (*theta.shape[:-1], d, d))
-            return eta, np.asarray(precision)
-        if self.structure == "spherical":
-            return eta, theta[..., d, None, None] / np.sqrt(d) * np.eye(d)
-        precision = theta[..., d : 2 * d, None] * np.eye(d)
-        if self.structure == "full":
-            row, column = np.triu_indices(d, 1)
-            precision[..., row, column] = theta[..., 2 * d :] / _ROOT_2
-            precision[..., column, row] = theta[..., 2 * d :] / _ROOT_2
-        return eta, precision
+            return theta, precision + np.linalg.inv(self._known)
+        row, column, scale = _entries(self.structure, d)
+        precision[..., row, column] = theta[..., d:] @ scale.T / 2.0
+        return theta[..., :d], precision + np.swapaxes(precision, -1, -2)
+
+    def _flatten(self, eta: Array, precision: Array) -> Array:
+        """Return theta; leading axes broadcast."""
+        if self._known is not None:
+            return eta
+        row, column, scale = _entries(self.structure, eta.shape[-1])
+        return np.concatenate([eta, precision[..., row, column] @ scale], axis=-1)
 
     # -- the interface ---------------------------------------------------------------------------
 
@@ -118,13 +119,8 @@ class Gaussian(Family):
     def dimension(self, theta: Array) -> int:
         """Return d, read off the length of theta."""
         p = int(theta.shape[-1])
-        if self._known is not None:
-            return p
-        if self.structure == "spherical":
-            return p - 1
-        if self.structure == "diagonal":
-            return p // 2
-        return round((math.sqrt(9.0 + 8.0 * p) - 3.0) / 2.0)
+        lengths = {"known": p, "spherical": p - 1, "diagonal": p // 2}
+        return lengths.get(self.structure, round((math.sqrt(9.0 + 8.0 * p) - 3.0) / 2.0))
 
     def log_base(self, X: Array) -> Array:
         """Return the constant, and the quadratic form where the covariance is known."""
@@ -139,13 +135,8 @@ class Gaussian(Family):
         """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
         if self._known is not None:
             return X
-        if self.structure == "spherical":
-            square = np.einsum("ij,ij->i", X, X) / np.sqrt(X.shape[1])
-            return np.column_stack([X, -0.5 * square])
-        if self.structure == "diagonal":
-            return np.hstack([X, -0.5 * X**2])
-        row, column = np.triu_indices(X.shape[1], 1)
-        return np.hstack([X, -0.5 * X**2, X[:, row] * X[:, column] / -_ROOT_2])
+        row, column, scale = _entries(self.structure, X.shape[1])
+        return np.hstack([X, -0.5 * (X[:, row] * X[:, column]) @ scale])
 
     def log_partition(self, theta: Array) -> Array:
         """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``; +inf where not definite."""
@@ -165,34 +156,17 @@ class Gaussian(Family):
 
     def statistics_of_moments(self, mean: Array, covariance: Array) -> Array:
         """Return ``E[T]`` of any law with this mean and covariance; leading axes broadcast."""
-        if self._known is not None:
-            return mean
-        d = mean.shape[-1]
         second = covariance + mean[..., :, None] * mean[..., None, :]
-        squares = np.diagonal(second, axis1=-2, axis2=-1)
-        if self.structure == "spherical":
-            return np.concatenate([mean, -0.5 / np.sqrt(d) * squares.sum(-1)[..., None]], axis=-1)
-        parts = [mean, -0.5 * squares]
-        if self.structure == "full":
-            row, column = np.triu_indices(d, 1)
-            parts.append(second[..., row, column] / -_ROOT_2)
-        return np.concatenate(parts, axis=-1)
+        return self._flatten(mean, -0.5 * second)
 
     def theta_from_mean(self, mean: Array) -> Array:
         """Match the first and second moments."""
-        mean = np.asarray(mean, dtype=float)
-        d = self.dimension(mean)
-        mu = mean[:d]
-        if self._known is not None:
-            return np.asarray(np.linalg.solve(self._known, mu))
         # T is laid out like theta, so natural() unpacks -(Sigma + mu mu')/2 as well
-        second = -2.0 * self.natural(mean)[1]
-        outer = np.outer(mu, mu)
-        if self.structure == "spherical":
-            outer = np.trace(outer) / d * np.eye(d)
-        elif self.structure == "diagonal":
-            outer = np.diag(np.diag(outer))
-        covariance = second - outer
+        mu, half_second = self.natural(np.asarray(mean, dtype=float))
+        if self._known is not None:
+            return self.pack(mu)
+        outer = self.natural(self._flatten(mu, np.outer(mu, mu)))[1]
+        covariance = -2.0 * half_second - outer
         _require_regular(covariance)
         return self.pack(mu, covariance)
 
@@ -286,7 +260,7 @@ class Gaussian(Family):
             eta_z, precision_z = inner.natural(theta_z)
             precision = back.T @ precision_z @ back
             eta = back.T @ (eta_z + precision_z @ back @ shift)
-            return eta if self._known is not None else self._flatten(eta, precision)
+            return self._flatten(eta, precision)
 
         zero = np.zeros(self.statistics(points[:1]).shape[1])
         offset = outside(zero)  # not 0 only where the precision is known
@@ -300,32 +274,19 @@ class Gaussian(Family):
         return float(mean[0]) - width, float(mean[0]) + width
 
     def _scale(self, points: Array) -> Array:
-        d = points.shape[1]
         if self._known is not None:
             return np.asarray(np.linalg.cholesky(self._known))
-        centred = points - points.mean(axis=0)  # far means would cost digits in the moments
-        if self.structure == "full":
-            covariance = centred.T @ centred / len(points)
-        elif self.structure == "diagonal":
-            covariance = np.diag((centred**2).mean(axis=0))
-        else:
-            covariance = (centred**2).mean() * np.eye(d)
+        centre = points.mean(axis=0)
+        centred = points - centre  # far means would cost digits in the moments
+        second = self._flatten(np.zeros(len(centre)), centred.T @ centred / len(points))
+        covariance = self.natural(second)[1]
         _require_regular(covariance)
-        _require_near(points.mean(axis=0), np.sqrt(np.diag(covariance)))
+        _require_near(centre, np.sqrt(np.diag(covariance)))
         return np.asarray(np.linalg.cholesky(covariance))
 
     @property
     def _known(self) -> NDArray[np.float64] | None:
         return None if isinstance(self.covariance, str) else np.asarray(self.covariance)
-
-    def _flatten(self, eta: Array, precision: Array) -> Array:
-        d = len(eta)
-        if self.structure == "spherical":
-            return np.append(eta, np.trace(precision) / np.sqrt(d))
-        parts = [eta, np.diag(precision)]
-        if self.structure == "full":
-            parts.append(precision[np.triu_indices(d, 1)] * _ROOT_2)
-        return np.concatenate(parts)
 
     def _require_dimension(self, dimension: int, name: str) -> None:
         if self._known is not None and dimension != len(self._known):
@@ -333,6 +294,22 @@ class Gaussian(Family):
                 f"the known covariance is {len(self._known)} x {len(self._known)}; "
                 f"{name!r} has {dimension} columns"
             )
+
+
+@lru_cache
+def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return rows and columns of a structure's entries, and what a unit of theta is of each.
+
+    The columns of the last are orthonormal for the Frobenius product of symmetric matrices.
+    """
+    diagonal = np.arange(d)
+    if structure == "spherical":
+        return diagonal, diagonal, np.full((d, 1), 1.0 / np.sqrt(d))
+    if structure == "diagonal":
+        return diagonal, diagonal, np.eye(d)
+    row, column = np.triu_indices(d, 1)
+    scale = np.diag(np.repeat([1.0, np.sqrt(2.0)], [d, len(row)]))
+    return np.append(diagonal, row), np.append(diagonal, column), scale
 
 
 def _known(covariance: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from equipoise.errors import BadData, InvalidInput, require_in_open_unit
 from equipoise.mixture.families import Array, Curvature, Family, Frame
 from equipoise.mixture.likelihood import Solution
-from equipoise.mixture.rules import Accepts, Bits, Oracle
+from equipoise.mixture.rules import Accepts, Oracle
 
 __all__ = [
     "ORACLE_LIMIT",
@@ -35,7 +35,6 @@ __all__ = [
 
 ORACLE_LIMIT = 16_000_000
 WARM_UP, AVERAGED, REPEATS = 12, 18, 3
-LEAST_ACCEPTANCE = 2e-3
 
 
 # -- as printed ----------------------------------------------------------------------------------
@@ -356,127 +355,90 @@ def separation_needed(
 
 
 def fit_sgd(frame: Frame, points: Array, oracle: Oracle, seed: int) -> Solution:
-    """Fit by projected SGD within ``ORACLE_LIMIT`` classifier calls."""
+    """Fit by projected SGD within ``ORACLE_LIMIT`` classifier calls.
+
+    Repeats agree when their distance in the information metric is within what ``AVERAGED`` batches
+    leave to chance (the paper's ball of radius 2 sqrt(3) epsilon, in units of that noise).
+    """
     family = frame.family
     target = family.statistics(frame.inside(points)).mean(axis=0)
-    start = family.theta_from_mean(target)
     rng = np.random.default_rng(seed)
     # enough accepted draws that their noise is a fifth of the sample's, within reason
     batch = int(np.clip(0.4 * len(points), 1024, 4096))
-    runs = [_Run(frame, target, oracle, rng, batch) for _ in range(REPEATS)]
-    for run in runs:
-        run.go(start)
-    finished = [run for run in runs if run.count]
+    runs = [_averaged_run(frame, target, oracle, rng, batch) for _ in range(REPEATS)]
+    finished = [run for run in runs if run.ess]
     if not finished:
         raise BadData(
             f"the draws of {oracle.calls:,} classifier calls did not suffice for one averaged "
             "step: 'accepts' lets (almost) nothing through near the sample"
         )
     hessian = np.mean([run.hessian for run in finished], axis=0)
-    candidates = np.array([run.mean for run in finished])
-    chosen = _majority(candidates, hessian, batch)
-    accepted = sum(run.count for run, yes in zip(finished, chosen, strict=True) if yes) * batch
+    candidates = np.array([run.theta for run in finished])
+    gap = candidates[:, None] - candidates[None, :]
+    chance = len(hessian) * 2.0 / (AVERAGED * batch)
+    agree = np.einsum("ijk,kl,ijl->ij", gap, hessian, gap) <= 12.0 * chance
+    chosen = np.flatnonzero(agree[np.argmax(agree.sum(axis=1))])
     warnings = []
     if oracle.spent:
         warnings.append(
             f"stopped at the cap of {ORACLE_LIMIT:,} classifier calls, before all steps were made"
         )
-    if not chosen.sum() * 2 > len(finished):
+    if len(chosen) * 2 <= len(finished):
         warnings.append("no majority of the repeats agrees: the estimate is not settled")
-    if any(run.guarded for run in runs):
-        warnings.append(
-            "steps were cut short because the classifier let through fewer than "
-            f"{LEAST_ACCEPTANCE:.1%} of the draws"
-        )
     return Solution(
         theta=family.project(candidates[chosen].mean(axis=0)),
         hessian=hessian,
-        ess=float(accepted),
-        iterations=sum(run.steps for run in runs),
+        ess=sum(finished[i].ess for i in chosen),
+        iterations=sum(run.iterations for run in runs),
         boundary_hits=sum(run.boundary_hits for run in runs),
         at_boundary=any(run.at_boundary for run in runs),
         warnings=tuple(warnings),
     )
 
 
-class _Run:
-    """One repeat: warm-up steps, then averaged ones."""
-
-    def __init__(
-        self,
-        frame: Frame,
-        target: Array,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        batch: int,
-    ) -> None:
-        self.frame, self.target, self.oracle, self.rng = frame, target, oracle, rng
-        self.batch = batch
-        self.family = frame.family
-        self.mean = np.zeros_like(target)
-        self.hessian = np.zeros((len(target), len(target)))
-        self.count = self.steps = self.boundary_hits = 0
-        self.guarded = self.at_boundary = False
-        self.acceptance = 0.5
-
-    def go(self, theta: Array) -> None:
-        previous = theta
-        for step in range(WARM_UP + AVERAGED):
-            statistics = self._accepted(theta)
-            while statistics is None and not self.oracle.spent:
-                self.guarded = True
-                theta = (theta + previous) / 2.0
-                if np.allclose(theta, previous):
-                    return
-                statistics = self._accepted(theta)
-            if statistics is None:
-                return
-            self.steps += 1
-            mean = statistics.mean(axis=0)
-            centred = statistics - mean
-            hessian = centred.T @ centred / len(centred)
-            gradient = mean - self.target
-            averaging = step >= WARM_UP
-            if averaging:
-                self.hessian += (hessian - self.hessian) / (self.count + 1)
-                hessian = self.hessian
-            direction = np.linalg.solve(hessian + 1e-10 * np.eye(len(mean)), gradient)
-            decrement = float(np.sqrt(max(gradient @ direction, 0.0)))
-            rate = 0.5 if averaging else 1.0 / (1.0 + decrement)
-            previous, raw = theta, theta - rate * direction
-            theta = self.family.project(raw)
-            self.at_boundary = not np.allclose(theta, raw, rtol=1e-9, atol=1e-12)
-            self.boundary_hits += self.at_boundary
-            if averaging:
-                self.count += 1
-                self.mean += (theta - self.mean) / self.count
-
-    def _accepted(self, theta: Array) -> Array | None:
-        """Return T of a batch of accepted draws (SampleGradient); None if too few are let by."""
-        kept: list[Array] = []
-        have = drawn = 0
-        while have < self.batch:
-            if self.oracle.spent:
-                return None
-            size = int(min((self.batch - have) / max(self.acceptance, 0.02) * 1.05 + 64, 2**17))
-            z = self.family.sample(theta, size, self.rng)
-            z = z[self.oracle(self.frame.outside(z))]
-            have, drawn = have + len(z), drawn + size
-            kept.append(z)
-            self.acceptance = max(have / drawn, 1e-6)
-            if drawn > self.batch and self.acceptance < LEAST_ACCEPTANCE:
-                return None
-        return self.family.statistics(np.concatenate(kept)[: self.batch])
+def _averaged_run(
+    frame: Frame, target: Array, oracle: Oracle, rng: np.random.Generator, batch: int
+) -> Solution:
+    """Make one repeat: warm-up steps, then averaged ones; ``ess`` is 0 if it got none of these."""
+    family = frame.family
+    theta, average = family.theta_from_mean(target), np.zeros_like(target)
+    information = np.zeros((len(target), len(target)))
+    averaged = hits = made = 0
+    at_boundary, acceptance = False, 0.5
+    for step in range(WARM_UP + AVERAGED):
+        draws, acceptance = _accepted_draws(frame, theta, oracle, rng, batch, acceptance)
+        if len(draws) < batch:
+            break
+        made += 1
+        statistics = family.statistics(draws)
+        gradient = statistics.mean(axis=0) - target
+        hessian = np.cov(statistics.T, bias=True).reshape(information.shape)
+        averaging = step >= WARM_UP
+        if averaging:
+            averaged += 1
+            information += (hessian - information) / averaged
+            hessian = information
+        direction = np.linalg.solve(hessian + 1e-10 * np.eye(len(target)), gradient)
+        decrement = float(np.sqrt(max(gradient @ direction, 0.0)))
+        raw = theta - (0.5 if averaging else 1.0 / (1.0 + decrement)) * direction
+        theta = family.project(raw)
+        at_boundary = not np.allclose(theta, raw, rtol=1e-9, atol=1e-12)
+        hits += at_boundary
+        if averaging:
+            average += (theta - average) / averaged
+    return Solution(average, information, float(averaged * batch), made, hits, at_boundary)
 
 
-def _majority(candidates: Array, hessian: Array, batch: int) -> Bits:
-    """Mark the candidates that agree with the one most others agree with.
-
-    Two agree when their distance in the information metric is within what ``AVERAGED`` batches
-    leave to chance (the paper's ball of radius 2 sqrt(3) epsilon, in units of that noise).
-    """
-    gap = candidates[:, None] - candidates[None, :]
-    square = np.einsum("ijk,kl,ijl->ij", gap, hessian, gap)
-    chance = len(hessian) * 2.0 / (AVERAGED * batch)
-    agree = square <= 12.0 * chance
-    return np.asarray(agree[np.argmax(agree.sum(axis=1))])
+def _accepted_draws(
+    frame: Frame, theta: Array, oracle: Oracle, rng: np.random.Generator, batch: int, share: float
+) -> tuple[Array, float]:
+    """Return a batch of draws that are let through, fewer if the oracle is spent, and the share."""
+    kept: list[Array] = []
+    have = drawn = 0
+    while have < batch and not oracle.spent:
+        size = int(min((batch - have) / max(share, 0.02) * 1.05 + 64, 2**17))
+        draws = frame.family.sample(theta, size, rng)
+        kept.append(draws[oracle(frame.outside(draws))])
+        have, drawn = have + len(kept[-1]), drawn + size
+        share = max(have / drawn, 1e-6)
+    return np.concatenate([*kept, np.empty((0, len(frame.shift)))])[:batch], share
