@@ -13,6 +13,7 @@ from equipoise.mixture.families import (
     Weibull,
 )
 from equipoise.mixture.gaussian import Gaussian
+from equipoise.mixture.likelihood import acceptance
 from equipoise.mixture.model import (
     AssumptionCheck,
     MixtureModel,
@@ -33,7 +34,6 @@ from equipoise.mixture.trunc_est import (
 from equipoise.mixture.truncated import (
     Diagnostics,
     TruncatedFit,
-    acceptance,
     fit_truncated,
     known_law,
 )

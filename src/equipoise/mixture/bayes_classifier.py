@@ -149,87 +149,66 @@ def trade_off(
 
     Examples
     --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
-    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
-    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
-    >>> from equipoise.mixture import MixtureModel
-    >>> best = BayesClassifier(MixtureModel({"A": laws, "B": laws}), q={"A": 0.5, "B": 0.2})
-    >>> half = {"A": 0.5, "B": 0.5}
-    >>> curve = trade_off(best, half, "equal_opportunity", size=500, thresholds=11)
+    >>> from equipoise.worlds import MixtureWorld
+    >>> best = BayesClassifier(MixtureWorld.synthetic(4.0).model, q={"1": 0.7, "0": 0.4})
+    >>> shares = {"1": 0.7, "0": 0.3}
+    >>> curve = trade_off(best, shares, "equal_opportunity", size=500, thresholds=11)
     >>> curve.best(0.05) <= curve.best(0.5)
     True
     """
     if metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)
-    if missing := [g for g in classifier.q if g not in shares]:
+    groups = list(classifier.q)
+    if missing := [g for g in groups if g not in shares]:
         raise InvalidInput(f"'shares' must name every group; {missing[0]!r} is missing")
-    if len(classifier.q) < 2:
+    if len(groups) < 2:
         raise InvalidInput("a trade-off compares groups; 'q' of the classifier has only one")
     rng = np.random.default_rng(seed)
-    sides = [_side(classifier, g, metric, size, thresholds, rng) for g in classifier.q]
-    total = sum(shares[g] for g in classifier.q)
-    weights = [shares[g] / total for g in classifier.q]
-    levels = [
-        np.unique(np.quantile(np.concatenate([s.rates[i] for s in sides]), _grid(thresholds)))
-        for i in range(len(METRICS[metric].rates))
-    ]
+    sides = [_at_thresholds(classifier, g, metric, size, thresholds, rng) for g in groups]
+    cuts, rates, accuracy = zip(*sides, strict=True)
+    grid = np.linspace(0.0, 1.0, thresholds)
+    levels = [np.unique(np.quantile(np.concatenate(r), grid)) for r in zip(*rates, strict=True)]
     corners = np.stack([x.ravel() for x in np.meshgrid(*levels, indexing="ij")])
-    picks = np.concatenate([_choose(sides, corners, t) for t in _grid(thresholds) ** 2])
-    gaps = np.zeros(len(picks))
-    for i in range(len(levels)):
-        chosen = np.stack([s.rates[i][picks[:, k]] for k, s in enumerate(sides)])
-        gaps = np.maximum(gaps, chosen.max(axis=0) - chosen.min(axis=0))
-    right = sum(
-        w * s.accuracy[picks[:, k]] for k, (w, s) in enumerate(zip(weights, sides, strict=True))
-    )
-    order = np.lexsort((-np.asarray(right), gaps))
-    best = np.maximum.accumulate(np.asarray(right)[order])
+    picks = np.concatenate([_best_within(rates, accuracy, corners, t) for t in grid**2]).T
+    chosen = np.stack([r[:, pick] for r, pick in zip(rates, picks, strict=True)])
+    gaps = np.ptp(chosen, axis=0).max(axis=0)
+    weights = np.array([shares[g] for g in groups]) / sum(shares[g] for g in groups)
+    right = weights @ np.stack([a[pick] for a, pick in zip(accuracy, picks, strict=True)])
+    order = np.lexsort((-right, gaps))
+    best = np.maximum.accumulate(right[order])
     keep = order[np.concatenate([[True], best[1:] > best[:-1]])]
-    cuts = {
-        g: s.cuts[picks[keep, k]] for k, (g, s) in enumerate(zip(classifier.q, sides, strict=True))
-    }
-    return TradeOff(metric, gaps[keep], np.asarray(right)[keep], cuts)
+    chosen_cuts = {g: cuts[k][picks[k, keep]] for k, g in enumerate(groups)}
+    return TradeOff(metric, gaps[keep], right[keep], chosen_cuts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One group at every threshold: the metric's rates, and the accuracy."""
-
-    cuts: Array
-    rates: Array
-    accuracy: Array
-
-
-def _grid(count: int) -> Array:
-    return np.linspace(0.0, 1.0, count)
-
-
-def _choose(sides: Sequence[_Side], corners: Array, width: float) -> NDArray[np.intp]:
+def _best_within(
+    rates: Sequence[Array], accuracy: Sequence[Array], corners: Array, width: float
+) -> NDArray[np.intp]:
     """Return for every corner of levels each group's best threshold, where all have one."""
     picks, reachable = [], np.ones(corners.shape[1], dtype=bool)
     low, high = corners[:, :, None] - 1e-12, corners[:, :, None] + width + 1e-12
-    for side in sides:
-        apart = np.sum((side.rates[:, None] < low) | (side.rates[:, None] > high), axis=0)
-        value = np.where(apart == 0, side.accuracy, -1.0)
+    for of_group, right in zip(rates, accuracy, strict=True):
+        inside = ((of_group[:, None] >= low) & (of_group[:, None] <= high)).all(axis=0)
+        value = np.where(inside, right, -1.0)
         picks.append(value.argmax(axis=1))
-        reachable &= value.max(axis=1) >= 0.0
+        reachable &= np.any(inside, axis=1)
     return np.stack(picks, axis=1)[reachable]
 
 
-def _side(
+def _at_thresholds(
     classifier: BayesClassifier,
     group: str,
     metric: str,
     size: int,
     count: int,
     rng: np.random.Generator,
-) -> _Side:
-    """Return a group at thresholds on the log odds, the Bayes threshold 0 included."""
+) -> tuple[Array, Array, Array]:
+    """Return thresholds on a group's log odds, 0 among them, and the rates and accuracy at each."""
     odds = [
         np.sort(classifier._log_odds(fit.family.sample(fit.theta, size, rng), group))
         for fit in classifier.model.of(group)
     ]
-    pooled = np.quantile(np.concatenate(odds), _grid(count))
+    pooled = np.quantile(np.concatenate(odds), np.linspace(0.0, 1.0, count))
     cuts = np.unique(np.concatenate([[-np.inf, 0.0, np.inf], pooled]))
     fpr, tpr = (1.0 - np.searchsorted(o, cuts) / size for o in odds)
     q = classifier.q[group]
@@ -238,4 +217,4 @@ def _side(
     for rate in METRICS[metric].rates:
         above, below = (np.broadcast_to(x, cuts.shape) for x in rate.fraction(*table))
         rates.append(np.divide(above, below, out=np.zeros(len(cuts)), where=below > 0.0))
-    return _Side(cuts, np.array(rates), q * tpr + (1.0 - q) * (1.0 - fpr))
+    return cuts, np.array(rates), table[0] + table[3]

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, logsumexp, ndtr, softmax
 
 from equipoise.errors import BadData
 from equipoise.mixture.families import Array, Family, Frame, panels
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.rules import Bits, HalfSpace, Oracle, sobol
+from equipoise.mixture.rules import Accepts, Bits, HalfSpace, Oracle, sobol
 
-__all__ = ["Solution", "accepted_share", "fit_half_space", "fit_importance", "fit_line"]
+__all__ = ["Solution", "acceptance", "fit_half_space", "fit_importance", "fit_line"]
 
 PILOT = 2**14
 LARGEST = 2**25  # numbers in the table of statistics, a quarter of a gigabyte
@@ -31,18 +29,6 @@ CHUNK = 2**13
 MOST = 2**20  # points altogether
 SEARCH = 2**17  # points before it is concluded that all or (almost) none are let through
 PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
-
-
-class _Integral(Protocol):
-    """The normalising integral of the truncated law as a function of theta."""
-
-    def log_total(self, theta: Array) -> float:
-        """Return the log of the integral."""
-        ...
-
-    def moments(self, theta: Array) -> tuple[Array, Array]:
-        """Return mean and covariance of T under the truncated law."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -53,7 +39,6 @@ class Solution:
     hessian: Array
     ess: float
     iterations: int
-    boundary_hits: int = 0
     at_boundary: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -61,7 +46,7 @@ class Solution:
 def _newton(
     theta: Array,
     target: Array,
-    integral: _Integral,
+    integral: _NodeIntegral | _HalfSpaceIntegral,
     project: Callable[[Array], Array],
     *,
     steps: int = 100,
@@ -70,34 +55,30 @@ def _newton(
     """Minimise from ``theta`` until half the squared Newton decrement is below ``tolerance``."""
     value = integral.log_total(theta) - theta @ target
     mean, hessian = integral.moments(theta)
-    hits = done = 0
-    at_boundary = False
+    at_boundary, done = False, 0
     while done < steps:
         gradient = mean - target
         direction = _solve(hessian, gradient)
-        if gradient @ direction <= 2.0 * tolerance:
+        decrement = float(gradient @ direction)
+        if decrement <= 2.0 * tolerance:
             break
-        size, moved = 1.0, False
-        while size > 1e-10:
+        # a full step from afar would leap over the minimum to the edge of the parameter set
+        first = 1.0 if decrement < 0.1 else 1.0 / (1.0 + np.sqrt(decrement))
+        for size in first * 0.5 ** np.arange(34):
             raw = theta - size * direction
             candidate = project(raw)
             gain = float(gradient @ (theta - candidate))
             new_value = integral.log_total(candidate) - candidate @ target
             if gain > 0.0 and new_value <= value - 1e-4 * gain:
-                moved = True
                 break
-            size /= 2.0
-        if not moved:  # nothing better inside the set: is it the edge that stops the full step?
+        else:  # nothing better inside the set: is it the edge that stops the full step?
             raw = theta - direction
             at_boundary = not np.allclose(project(raw), raw, rtol=1e-9, atol=1e-12)
-            hits += at_boundary
             break
         at_boundary = not np.allclose(candidate, raw, rtol=1e-9, atol=1e-12)
-        hits += at_boundary
-        theta, value = candidate, new_value
+        theta, value, done = candidate, new_value, done + 1
         mean, hessian = integral.moments(theta)
-        done += 1
-    return Solution(theta, hessian, np.inf, done, hits, at_boundary)
+    return Solution(theta, hessian, np.inf, done, at_boundary)
 
 
 def _solve(hessian: Array, gradient: Array) -> Array:
@@ -107,57 +88,38 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     return np.asarray(vectors @ ((vectors.T @ gradient) / np.maximum(values, floor)))
 
 
+@dataclass
 class _NodeIntegral:
     """``sum exp(theta . T(x) + offset(x))`` over points: quadrature nodes or sampled ones."""
 
-    def __init__(self, statistics: Array, offset: Array) -> None:
-        self.statistics, self.offset = statistics, offset
-        self._at: Array | None = None
-        self._weights = np.empty(0)
-
-    def add(self, statistics: Array, offset: Array) -> None:
-        """Take in more points."""
-        self.statistics = np.concatenate([self.statistics, statistics])
-        self.offset = np.concatenate([self.offset, offset])
-        self._at = None
-
-    @property
-    def size(self) -> int:
-        """Number of points."""
-        return len(self.offset)
-
-    @property
-    def ess(self) -> float:
-        """Effective number of points at the last theta."""
-        return 0.0 if len(self._weights) == 0 else float(1.0 / (self._weights**2).sum())
+    statistics: Array
+    offset: Array
 
     def log_total(self, theta: Array) -> float:
-        log_weights = self.statistics @ theta + self.offset
-        total = float(logsumexp(log_weights))
-        self._at, self._weights = theta, np.exp(log_weights - total)
-        return total
+        return float(logsumexp(self.statistics @ theta + self.offset))
+
+    def weights(self, theta: Array) -> Array:
+        return np.asarray(softmax(self.statistics @ theta + self.offset))
 
     def moments(self, theta: Array) -> tuple[Array, Array]:
-        if self._at is None or not np.array_equal(self._at, theta):
-            self.log_total(theta)
-        mean = self._weights @ self.statistics
+        weights = self.weights(theta)
+        mean = weights @ self.statistics
         covariance = np.zeros((len(theta), len(theta)))
-        for start in range(0, self.size, CHUNK):  # a chunk fits the cache
+        for start in range(0, len(weights), CHUNK):  # a chunk fits the cache
             centred = self.statistics[start : start + CHUNK] - mean
-            covariance += (centred * self._weights[start : start + CHUNK, None]).T @ centred
+            covariance += (centred * weights[start : start + CHUNK, None]).T @ centred
         return mean, covariance
+
+    def ess(self, theta: Array) -> float:
+        """Return the effective number of points."""
+        return float(1.0 / (self.weights(theta) ** 2).sum())
 
 
 # -- a Gaussian and a half-space -----------------------------------------------------------------
 
 
 def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> tuple[Solution, float]:
-    """Return the exact maximum likelihood solution and its acceptance.
-
-    With full covariance: a truncated normal in one dimension along the normal vector, and an
-    ordinary regression of the rest. The other structures tie the two together, so Newton steps on
-    the exact likelihood follow (and confirm the full one).
-    """
+    """Return the solution by Newton steps on the exact likelihood, and its acceptance."""
     family = frame.family
     assert isinstance(family, Gaussian)
     z = frame.inside(points)
@@ -166,56 +128,13 @@ def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> tuple[Solutio
     offset = (cut.offset - float(np.asarray(cut.normal) @ frame.shift)) / length
     integral = _HalfSpaceIntegral(family, normal / length, offset)
     target = family.statistics(z).mean(axis=0)
-    start = family.theta_from_mean(target)
-    if family.structure == "full":
-        start = family.project(family.pack(*_regression(z, normal / length, offset)))
-    solution = _newton(start, target, integral, family.project)
+    solution = _newton(family.theta_from_mean(target), target, integral, family.project)
     return solution, integral.acceptance(solution.theta)
-
-
-def _regression(z: Array, normal: Array, offset: float) -> tuple[Array, Array]:
-    basis = np.linalg.qr(np.column_stack([normal, np.eye(len(normal))]))[0]
-    basis[:, 0] = normal  # QR may flip its sign
-    turned = z @ basis
-    beyond = turned[:, 0] - offset
-    location, scale = _truncated_normal(beyond)
-    design = np.column_stack([np.ones(len(z)), beyond])
-    coefficients = np.linalg.lstsq(design, turned[:, 1:], rcond=None)[0]
-    residual = turned[:, 1:] - design @ coefficients
-    slope = coefficients[1]
-    mean = np.concatenate([[location + offset], coefficients[0] + slope * location])
-    covariance = np.empty((len(normal), len(normal)))
-    covariance[0, 0] = scale**2
-    covariance[0, 1:] = covariance[1:, 0] = slope * scale**2
-    covariance[1:, 1:] = residual.T @ residual / len(z) + np.outer(slope, slope) * scale**2
-    return basis @ mean, basis @ covariance @ basis.T
-
-
-def _truncated_normal(y: Array) -> tuple[float, float]:
-    """Return location and scale of a normal cut at 0 that has the moments of ``y >= 0``.
-
-    ``E[y^2]/E[y]^2`` rises from 1 to 2 (the exponential law) as the cut moves up.
-    """
-    first, second = float(y.mean()), float((y**2).mean())
-    ratio = second / first**2
-    if ratio >= _ratio(20.0):
-        raise BadData(
-            "beyond the cut the sample falls off no faster than an exponential law "
-            f"(E[y²]/E[y]² = {ratio:.4f}, a Gaussian stays under 2): no Gaussian fits"
-        )
-    at = float(brentq(lambda a: _ratio(a) - ratio, -1e6, 20.0, xtol=1e-14, rtol=1e-14))
-    scale = first / (float(_hazard(at)) - at)
-    return -at * scale, scale
 
 
 def _hazard(at: ArrayLike) -> Array:
     at = np.asarray(at, dtype=float)
     return np.asarray(np.exp(-0.5 * at * at - 0.5 * np.log(2.0 * np.pi) - log_ndtr(-at)))
-
-
-def _ratio(at: float) -> float:
-    excess = float(_hazard(at)) - at
-    return (1.0 - at * excess) / excess**2
 
 
 class _HalfSpaceIntegral:
@@ -280,19 +199,34 @@ def fit_line(frame: Frame, points: Array, oracle: Oracle) -> tuple[Solution, flo
         near, far = family.reach(theta)
         if near >= low - 1e-9 * abs(low) and far <= high + 1e-9 * abs(high):
             break
-    inside = float(integral.log_total(theta) - family.log_partition(theta))
-    return replace(solution, iterations=iterations), min(1.0, float(np.exp(inside)))
+    return replace(solution, iterations=iterations), _share(family, theta, integral)
 
 
-def accepted_share(family: Family, theta: Array, oracle: Oracle) -> float:
-    """Return ``P_theta[f = 1]`` on the line."""
-    low, high = family.reach(theta)
-    grid = np.linspace(low, high, 4096)
+def acceptance(
+    family: Family, theta: Array, accepts: Accepts, *, points: int = 2**17, seed: int = 0
+) -> float:
+    """Return ``P_theta[f = 1]``: exact for a half-space or on the line, else on Sobol points.
+
+    Examples
+    --------
+    >>> family = Gaussian("spherical")
+    >>> theta = family.pack([0.0, 0.0], [[4.0, 0.0], [0.0, 4.0]])
+    >>> acceptance(family, theta, HalfSpace([1.0, 0.0], offset=0.0))
+    0.5
+    """
+    if isinstance(family, Gaussian) and isinstance(accepts, HalfSpace):
+        cut = _HalfSpaceIntegral(family, np.asarray(accepts.normal), accepts.offset)
+        return cut.acceptance(theta)
+    oracle, d = Oracle(accepts), family.dimension(theta)
+    if d > 1:
+        return float(oracle(family.from_uniforms(theta, sobol(d, seed).random(points))).mean())
+    grid = np.linspace(*family.reach(theta), 4096)
     pieces = _accepted_pieces(family, lambda x: oracle(x[:, None]), grid)
-    if not pieces:
-        return 0.0
-    inside = _panel_integral(family, pieces).log_total(theta) - family.log_partition(theta)
-    return min(1.0, float(np.exp(inside)))
+    return _share(family, theta, _panel_integral(family, pieces)) if pieces else 0.0
+
+
+def _share(family: Family, theta: Array, integral: _NodeIntegral) -> float:
+    return min(1.0, float(np.exp(integral.log_total(theta) - family.log_partition(theta))))
 
 
 def _panel_integral(family: Family, pieces: list[tuple[float, float]]) -> _NodeIntegral:
@@ -333,7 +267,7 @@ def fit_importance(frame: Frame, points: Array, oracle: Oracle, seed: int) -> So
     family = frame.family
     assert isinstance(family, Gaussian)
     target = family.statistics(frame.inside(points)).mean(axis=0)
-    p = len(target)
+    start, p = family.theta_from_mean(target), len(target)
     most = min(2 ** int(np.log2(LARGEST / p)), MOST)
     engine = sobol(points.shape[1] + 1, seed)
     integral = _NodeIntegral(np.empty((0, p)), np.empty(0))
@@ -344,31 +278,31 @@ def fit_importance(frame: Frame, points: Array, oracle: Oracle, seed: int) -> So
         x, log_q = family.propose(engine.random(total - asked))
         keep = oracle(frame.outside(x))
         asked = total
-        integral.add(family.statistics(x[keep]), family.log_base(x[keep]) - log_q[keep])
+        offset = family.log_base(x[keep]) - log_q[keep]
+        integral.statistics = np.concatenate([integral.statistics, family.statistics(x[keep])])
+        integral.offset = np.concatenate([integral.offset, offset])
 
     extend(PILOT)
-    if integral.size < 20 * p:
+    if len(integral.offset) < 20 * p:
         extend(min(SEARCH, most))
-    if integral.size < 2 * p + 10:
+    if len(integral.offset) < 2 * p + 10:
         raise BadData(
-            f"'accepts' lets only {integral.size} of {asked:,} points around the sample through: "
-            "it accepts (almost) nothing but the sample itself"
+            f"'accepts' lets only {len(integral.offset)} of {asked:,} points around the sample "
+            "through: it accepts (almost) nothing but the sample itself"
         )
-    solution = _newton(family.theta_from_mean(target), target, integral, family.project)
-    wanted = PER_SAMPLE * len(points) / max(integral.ess, 1.0) * asked
+    solution = _newton(start, target, integral, family.project)
+    wanted = PER_SAMPLE * len(points) / max(integral.ess(solution.theta), 1.0) * asked
     if wanted > asked:
         extend(min(2 ** int(np.ceil(np.log2(wanted))), most))
         again = _newton(solution.theta, target, integral, family.project)
         solution = replace(again, iterations=solution.iterations + again.iterations)
-    elif integral.size == asked:
+    elif len(integral.offset) == asked:
         extend(min(SEARCH, most))
-    if integral.size == asked:  # nothing is truncated: the ordinary estimate, which is exact
-        theta = family.theta_from_mean(target)
-        return Solution(theta, integral.moments(theta)[1], np.inf, solution.iterations)
-    warnings = []
-    if integral.ess < len(points):
-        warnings.append(
-            f"the normalising integral rests on {integral.ess:,.0f} effective points, fewer than "
-            f"the {len(points):,} samples: standard errors are larger for it"
-        )
-    return replace(solution, ess=integral.ess, warnings=tuple(warnings))
+    if len(integral.offset) == asked:  # nothing is truncated: the ordinary estimate, exactly
+        return Solution(start, integral.moments(start)[1], np.inf, solution.iterations)
+    ess = integral.ess(solution.theta)
+    warning = (
+        f"the normalising integral rests on {ess:,.0f} effective points, fewer than "
+        f"the {len(points):,} samples: standard errors are larger for it"
+    )
+    return replace(solution, ess=ess, warnings=(warning,) if ess < len(points) else ())

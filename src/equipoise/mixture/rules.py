@@ -360,11 +360,12 @@ def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     sign = np.concatenate([np.ones(len(yes)), -np.ones(len(no))])
     d = rows.shape[1]
     # variables (w, b, margin): the widest margin with |w| <= 1 in every column
-    widest = _Programme(
+    best = _lowest(
+        np.append(np.zeros(d + 1), -1.0),
         np.column_stack([-rows, sign, np.ones(len(rows))]),
+        np.zeros(len(rows)),
         [(-1.0, 1.0)] * d + [(None, None), (None, 1.0)],
     )
-    best = widest.minimise(np.append(np.zeros(d + 1), -1.0))
     if best is None or best[-1] <= 0.0:
         raise BadData(
             "no half-space explains these decisions; fit with the classifier itself (fit_model)"
@@ -375,10 +376,9 @@ def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     origin = (sign[near, None] * rows[near]).mean(axis=0)  # where z and b are told apart best
     shifted = rows - sign[:, None] * origin
     turned = np.column_stack([-shifted @ complement, sign])
-    space = _Programme(turned, [(None, None)] * d, limits=shifted @ u)
     low, high = np.empty(d), np.empty(d)
     for i, unit in enumerate(np.eye(d)):
-        ends = [space.minimise(s * unit) for s in (1.0, -1.0)]
+        ends = [_lowest(s * unit, turned, shifted @ u, [(None, None)] * d) for s in (1.0, -1.0)]
         if ends[0] is None or ends[1] is None:
             raise BadData(
                 f"{len(yes)} approved and {len(no)} denied people leave the half-space's direction "
@@ -396,40 +396,12 @@ def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     return lambda X: value(X, 1.0) >= 0.0, lambda X: value(X, -1.0) < 0.0
 
 
-class _Programme:
-    """Minimise over ``matrix @ v <= limits`` with few rows at a time: those that were violated."""
-
-    def __init__(
-        self,
-        matrix: Array,
-        bounds: list[tuple[float | None, float | None]],
-        limits: Array | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.limits = np.zeros(len(matrix)) if limits is None else limits
-        self.bounds = bounds
-        self.active = np.unique(np.linspace(0, len(matrix) - 1, 400).astype(int))
-
-    def minimise(self, objective: Array) -> Array | None:
-        """Return where the objective is least, None if it has no end or no point is feasible."""
-        reach = 1e6  # an end beyond this is none
-        bounds = [(-reach if a is None else a, reach if b is None else b) for a, b in self.bounds]
-        for _ in range(200):
-            found = linprog(
-                objective,
-                A_ub=self.matrix[self.active],
-                b_ub=self.limits[self.active],
-                bounds=bounds,
-            )
-            if found.x is None:
-                return None
-            excess = self.matrix @ found.x - self.limits
-            worst = np.argsort(excess)[-200:]
-            worst = worst[excess[worst] > 1e-9]
-            if not len(worst):
-                return None if np.abs(found.x).max() >= 0.999 * reach else np.asarray(found.x)
-            self.active = np.union1d(self.active, worst)
-        return None
+def _lowest(
+    objective: Array, matrix: Array, limits: Array, bounds: list[tuple[float | None, float | None]]
+) -> Array | None:
+    """Return where the objective is least over ``matrix @ v <= limits``, None if nowhere."""
+    found = linprog(objective, A_ub=matrix, b_ub=limits, bounds=bounds)
+    return None if found.x is None else np.asarray(found.x)
 
 
 RULES: dict[str, Callable[[Array, Array], tuple[Accepts, Accepts]]] = {

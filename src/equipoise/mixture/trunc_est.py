@@ -390,7 +390,6 @@ def fit_sgd(frame: Frame, points: Array, oracle: Oracle, seed: int) -> Solution:
         hessian=hessian,
         ess=sum(finished[i].ess for i in chosen),
         iterations=sum(run.iterations for run in runs),
-        boundary_hits=sum(run.boundary_hits for run in runs),
         at_boundary=any(run.at_boundary for run in runs),
         warnings=tuple(warnings),
     )
@@ -403,7 +402,7 @@ def _averaged_run(
     family = frame.family
     theta, average = family.theta_from_mean(target), np.zeros_like(target)
     information = np.zeros((len(target), len(target)))
-    averaged = hits = made = 0
+    averaged = made = 0
     at_boundary, acceptance = False, 0.5
     for step in range(WARM_UP + AVERAGED):
         draws, acceptance = _accepted_draws(frame, theta, oracle, rng, batch, acceptance)
@@ -423,10 +422,9 @@ def _averaged_run(
         raw = theta - (0.5 if averaging else 1.0 / (1.0 + decrement)) * direction
         theta = family.project(raw)
         at_boundary = not np.allclose(theta, raw, rtol=1e-9, atol=1e-12)
-        hits += at_boundary
         if averaging:
             average += (theta - average) / averaged
-    return Solution(average, information, float(averaged * batch), made, hits, at_boundary)
+    return Solution(average, information, float(averaged * batch), made, at_boundary)
 
 
 def _accepted_draws(

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.families import Array, Family, Frame
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.likelihood import (
     Solution,
-    accepted_share,
+    acceptance,
     fit_half_space,
     fit_importance,
     fit_line,
@@ -49,8 +48,6 @@ class Diagnostics:
         Newton or gradient steps.
     condition
         Condition number of the information matrix in standardised coordinates.
-    boundary_hits
-        Steps that ended on the edge of the parameter set.
     misfit
         How many standard errors the sample's third absolute moments lie from those of the fitted
         law behind the same truncation; the fit does not set them, so a wrong family shows here.
@@ -69,7 +66,6 @@ class Diagnostics:
     oracle_calls: int
     iterations: int
     condition: float
-    boundary_hits: int = 0
     misfit: float = 0.0
     on_edge: bool = False
     warnings: tuple[str, ...] = ()
@@ -143,9 +139,9 @@ class TruncatedFit:
 
         Where the uncertainty is large some may be of no law: their ``log_partition`` is infinite.
         """
-        root = _root(self.theta_covariance)
-        noise = rng.standard_normal((size, len(self.theta)))
-        return np.asarray(self.theta + noise @ root.T)
+        values, vectors = np.linalg.eigh(self.theta_covariance)  # it may be singular, or zero
+        root = vectors * np.sqrt(np.clip(values, 0.0, None))
+        return np.asarray(self.theta + rng.standard_normal((size, len(self.theta))) @ root.T)
 
     def __str__(self) -> str:
         d = self.diagnostics
@@ -169,12 +165,6 @@ class TruncatedFit:
             f"'mean' and 'covariance' are those of a Gaussian; the {self.family.name} fit has "
             "'theta' and family.mean_statistics(theta)"
         )
-
-
-def _root(covariance: Array) -> Array:
-    """Return a square root that also serves a singular (or zero) covariance."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
 def fit_truncated(
@@ -224,48 +214,41 @@ def fit_truncated(
     oracle = Oracle(accepts, limit=ORACLE_LIMIT if method == "sgd" else None)
     oracle.require_all(points)
     frame = family.frame(points)
-    share: float | None = None
-    cut = accepts if isinstance(accepts, HalfSpace) else None
-    if cut is None and method == "auto" and isinstance(family, Gaussian) and points.shape[1] > 1:
+    gaussian = isinstance(family, Gaussian)
+    cut = accepts if isinstance(accepts, HalfSpace) and gaussian else None
+    if cut is None and method == "auto" and gaussian and points.shape[1] > 1:
         cut = find_half_space(frame, points, oracle, seed)
-    chosen = _choose(method, points, cut, family)
-    if chosen == "importance":
-        solution = fit_importance(frame, points, oracle, seed)
-    elif chosen == "sgd":
-        solution = fit_sgd(frame, points, oracle, seed)
-    elif cut is not None and isinstance(family, Gaussian):
-        solution, share = fit_half_space(frame, points, cut)
-    else:
-        solution, share = fit_line(frame, points, oracle)
-    probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
-    probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
-    probe = sobol(points.shape[1], seed).random(probes)
-    people = frame.family.from_uniforms(solution.theta, probe)
-    let_through = oracle(frame.outside(people))
-    if cut is not None and cut is not accepts and (cut(frame.outside(people)) != let_through).any():
-        return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
-    accepted = people[let_through]
-    if share is None:
-        share = len(accepted) / len(people)
-    misfit = _misfit(frame.inside(points), accepted)
-    return _assemble(frame, family, points, solution, share, misfit, oracle, chosen)
-
-
-def _choose(method: str, points: Array, cut: HalfSpace | None, family: Family) -> str:
-    exact = points.shape[1] == 1 or (isinstance(family, Gaussian) and cut is not None)
+    exact = points.shape[1] == 1 or cut is not None
     if method == "exact" and not exact:
         raise InvalidInput(
             "method='exact' needs data on the line, or a Gaussian cut by a HalfSpace; "
             "use method='importance'"
         )
-    if method == "importance" and not isinstance(family, Gaussian):
+    if method == "importance" and not gaussian:
         raise InvalidInput(
             f"method='importance' is for Gaussians; the {family.name} family lives on the line, "
             "where method='exact' computes the integral"
         )
     if method == "auto":
-        return "exact" if exact else "importance"
-    return method
+        method = "exact" if exact else "importance"
+    share: float | None = None
+    if method == "importance":
+        solution = fit_importance(frame, points, oracle, seed)
+    elif method == "sgd":
+        solution = fit_sgd(frame, points, oracle, seed)
+    elif cut is not None:
+        solution, share = fit_half_space(frame, points, cut)
+    else:
+        solution, share = fit_line(frame, points, oracle)
+    probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
+    probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
+    people = frame.family.from_uniforms(solution.theta, sobol(points.shape[1], seed).random(probes))
+    let_through = oracle(frame.outside(people))
+    if cut is not None and cut is not accepts and (cut(frame.outside(people)) != let_through).any():
+        return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
+    share = float(let_through.mean()) if share is None else share
+    misfit = _misfit(frame.inside(points), people[let_through])
+    return _assemble(frame, family, points, solution, share, misfit, oracle, method)
 
 
 def _misfit(sample: Array, law: Array) -> float:
@@ -333,34 +316,9 @@ def _assemble(
             condition=condition,
             misfit=misfit,
             on_edge=at_edge,
-            boundary_hits=solution.boundary_hits + int(at_edge and not solution.at_boundary),
             warnings=tuple(warnings),
         ),
     )
-
-
-def acceptance(
-    family: Family, theta: Array, accepts: Accepts, *, points: int = 2**17, seed: int = 0
-) -> float:
-    """Return ``P_theta[f = 1]``: exact for a half-space or on the line, else on Sobol points.
-
-    Examples
-    --------
-    >>> family = Gaussian("spherical")
-    >>> theta = family.pack([0.0, 0.0], [[4.0, 0.0], [0.0, 4.0]])
-    >>> acceptance(family, theta, HalfSpace([1.0, 0.0], offset=0.0))
-    0.5
-    """
-    if isinstance(family, Gaussian) and isinstance(accepts, HalfSpace):
-        mean, covariance = family.unpack(theta)
-        normal = np.asarray(accepts.normal)
-        spread = np.sqrt(normal @ covariance @ normal)
-        return float(ndtr((normal @ mean - accepts.offset) / spread))
-    oracle = Oracle(accepts)
-    if family.dimension(theta) == 1:
-        return accepted_share(family, theta, oracle)
-    uniforms = sobol(family.dimension(theta), seed).random(points)
-    return float(oracle(family.from_uniforms(theta, uniforms)).mean())
 
 
 def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
