@@ -27,7 +27,7 @@ from equipoise.errors import Conflict, EquipoiseError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger import commands as do
 from equipoise.ledger.database import Connection
-from equipoise.ledger.request_log import RequestLog
+from equipoise.ledger.state import RequestLog
 from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
@@ -274,10 +274,10 @@ class LedgerMachine(RuleBasedStateMachine):
         revised = [step for step in state.log.log if step[0] == 3]
         random.Random(len(answers)).shuffle(answers)
         other = RequestLog(state.settings, [*asked, *answers, *revised])
-        other.set_cap(state.books.head.cap)
+        other.cap = state.books.head.cap
         concluded = state.books.concluded
         findings = [
-            log.finding or (log.concluded(concluded) if concluded else None)
+            log.audit.finding or (log.audit.so_far(concluded) if concluded else None)
             for log in (state.log, other)
         ]
         if any(f is not None and "budget" in f.reason for f in findings):

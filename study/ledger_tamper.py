@@ -17,7 +17,7 @@ from equipoise.assist import Assist
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.database import Connection, connect, driver_errors
-from equipoise.ledger.store import Store
+from equipoise.ledger.store import Store, statements
 from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
@@ -195,8 +195,6 @@ class _restored:  # noqa: N801
                 Path(self.ledger + end).unlink(missing_ok=True)
             shutil.copy(f"{self.ledger}.kept", self.ledger)
             return
-        from equipoise.ledger.schema import statements
-
         with closing(connect(self.ledger)) as connection:
             for table in reversed(TABLES):
                 connection.run(f"DROP TABLE IF EXISTS {table} CASCADE")

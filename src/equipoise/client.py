@@ -30,8 +30,7 @@ from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.ledger import Checkpoint, Reply, Status
 from equipoise.ledger import commands as do
-from equipoise.ledger.commands import Command
-from equipoise.ledger.verbs import AT_ONCE, Verbs
+from equipoise.ledger.commands import AT_ONCE, Command, Verbs
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:

@@ -15,11 +15,15 @@ Commands about a person may be repeated: what was carried out before is answered
 ``key`` makes that true of every command: the first one that carries a key and changes something
 leaves it in its event, and any later one with the same key is answered from the record, however
 late it comes (pause, resume, and the first *pause* once more).
+
+:class:`Verbs` are the same commands as methods: :class:`~equipoise.ledger.live.LiveAudit` carries
+them out in a ledger and :class:`~equipoise.client.RemoteAudit` sends them to a server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -31,6 +35,7 @@ from equipoise.errors import (
     require_finite,
     require_kind,
 )
+from equipoise.finding import Finding
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
@@ -53,16 +58,16 @@ __all__ = [
     "SetLimits",
     "Tell",
     "Upgrade",
+    "Verbs",
     "Withdraw",
     "WriteOff",
     "checked",
     "checked_or_refused",
-    "in_batches",
-    "made",
     "person_of",
     "read_command",
-    "shown",
 ]
+
+AT_ONCE = 1000  # commands per transaction, or per message, in a long batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,48 +316,12 @@ def checked(command: Command) -> Command:
     return replace(command, **found)
 
 
-def made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
-    """Return a row as a command, or why it is none."""
-    try:
-        needed = len(names.split(", "))
-        if needed <= len(row) <= (6 if kind is Ask else needed):
-            return kind(*row)
-    except TypeError:
-        pass
-    return InvalidInput(f"a row must be ({names}); got {row!a}")
-
-
 def checked_or_refused(command: Command | EquipoiseError) -> Command | EquipoiseError:
     """Return the command in stored form, or why not: in a batch nobody waits for the others."""
     try:
         return command if isinstance(command, EquipoiseError) else checked(command)
     except EquipoiseError as error:
         return error
-
-
-def in_batches(
-    commands: Iterable[Command | EquipoiseError],
-    size: int,
-    run: Callable[[Sequence[Command]], Iterable[Reply | EquipoiseError]],
-) -> list[Reply]:
-    """Carry out commands, so many at once; a refused one has its ``problem`` set."""
-    everything, replies = list(commands), list[Reply]()
-    for start in range(0, len(everything), size):
-        batch = everything[start : start + size]
-        part = [checked_or_refused(command) for command in batch]
-        results = iter(run([c for c in part if not isinstance(c, EquipoiseError)]))
-        for given, command in zip(batch, part, strict=True):
-            result = command if isinstance(command, EquipoiseError) else next(results)
-            if isinstance(result, EquipoiseError):
-                person = getattr(given, "person", "")
-                result = Reply(shown(person), problem=str(result))
-            replies.append(result)
-    return replies
-
-
-def shown(person: object) -> str:
-    """Return what a caller gave as something that can be printed."""
-    return person if isinstance(person, str) and person.isprintable() else ascii(person)
 
 
 @dataclass(frozen=True)
@@ -391,3 +360,160 @@ class Reply(JsonValue):
     outcome: int | None = None
     repeated: bool = False
     problem: str | None = None
+
+
+class Verbs(ABC):
+    """The verbs of an audit; a subclass says how commands are carried out.
+
+    Every verb may be repeated after a failure: what was carried out before is answered as it was
+    and changes nothing. What a verb returns is on disk. ``key``, any text of the caller's own,
+    makes that hold for a duplicate that comes late, too.
+    """
+
+    @abstractmethod
+    def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
+        """Carry out checked commands, at most 1,000; return, once stored, a result for each."""
+
+    @property
+    @abstractmethod
+    def finding(self) -> Finding | None:
+        """The answer, None while the audit is in progress."""
+
+    def do(self, command: Command) -> Reply:
+        """Carry out one command, or raise the reason why not."""
+        (result,) = self.results([checked(command)])
+        if isinstance(result, EquipoiseError):
+            raise result
+        return result
+
+    def run(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
+        """Carry out commands of any kind; a refused one has its ``problem`` set."""
+        everything, replies = list(commands), list[Reply]()
+        for start in range(0, len(everything), AT_ONCE):
+            batch = everything[start : start + AT_ONCE]
+            part = [checked_or_refused(command) for command in batch]
+            results = iter(self.results([c for c in part if not isinstance(c, EquipoiseError)]))
+            for given, command in zip(batch, part, strict=True):
+                result = command if isinstance(command, EquipoiseError) else next(results)
+                if isinstance(result, EquipoiseError):
+                    person = getattr(given, "person", "")
+                    result = Reply(_printable(person), problem=str(result))
+                replies.append(result)
+        return replies
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        person: str,
+        group: str,
+        decision: int,
+        *,
+        score: float | None = None,
+        price: int | None = None,
+        version: str = "",
+        key: str = "",
+    ) -> Reply:
+        """Say what is wanted of somebody who arrived; the same for ever after.
+
+        ``score``, of a model's ``version``, and ``price`` are for audits that use scores.
+        """
+        return self.do(Ask(person, group, decision, score, price, version, key=key))
+
+    def ask_many(self, people: Iterable[Sequence[Any]]) -> list[Reply]:
+        """Ask about many; a refused one has its ``problem`` set and holds up nobody.
+
+        Each is a person, a group and a decision, then perhaps a score, a price and a version.
+        """
+        return self.run(_made(Ask, row, "person, group, decision") for row in people)
+
+    def tell(self, person: str, outcome: int, *, key: str = "") -> Reply:
+        """Bring an outcome, in any order, at any time."""
+        return self.do(Tell(person, outcome, key=key))
+
+    def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
+        """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
+        return self.run(_made(Tell, row, "person, outcome") for row in outcomes)
+
+    def executed(self, person: str, *, key: str = "") -> Reply:
+        """Say that the override was carried out."""
+        return self.do(Execute(person, key=key))
+
+    def withdraw(self, person: str, *, key: str = "") -> Reply:
+        """Say that the person refused: the hold is released, the outcome stays unknown."""
+        return self.do(Withdraw(person, key=key))
+
+    def write_off(self, person: str, *, key: str = "") -> Reply:
+        """Give up an overdue outcome: its worst cost is posted, it stays unknown."""
+        return self.do(WriteOff(person, key=key))
+
+    def correct(self, person: str, outcome: int, why: str, *, key: str = "") -> Reply:
+        """Replace a known outcome by the right one; the old event stays."""
+        return self.do(Correct(person, outcome, why, key=key))
+
+    def erase(self, person: str, *, key: str = "") -> Reply:
+        """Forget a person: pseudonym and key leave the tables, chain and money stay provable.
+
+        The answer is ERASED where nothing is left of them, and UNLINKED while copies stay in the
+        database's files, with who must do what in ``why``. Nothing is left that could tell
+        whether somebody was erased before or never known, so a name that nobody has is answered
+        as ``repeated``: look there for a mistyped one.
+        """
+        return self.do(Erase(person, key=key))
+
+    # -- the audit --------------------------------------------------------------------------------
+
+    def conclude(self, why: str = "nobody else is to come", *, key: str = "") -> Finding | None:
+        """Say that nobody else will come; return what the evidence supports."""
+        self.do(Conclude(why, key=key))
+        return self.finding
+
+    def pause(self, why: str, *, key: str = "") -> Reply:
+        """Ask nobody for now; outcomes are taken all the same."""
+        return self.do(Pause(why, key=key))
+
+    def resume(self, why: str, *, key: str = "") -> Reply:
+        """Ask again."""
+        return self.do(Resume(why, key=key))
+
+    def set_budget(self, budget: int | None, why: str, *, key: str = "") -> Reply:
+        """Change the cap: up freely, down to what is spent or held; None for no cap."""
+        return self.do(SetBudget(budget, why, key=key))
+
+    def set_limits(
+        self,
+        max_in_flight: int | None,
+        max_in_flight_groups: Mapping[str, int] | None = None,
+        *,
+        why: str,
+        key: str = "",
+    ) -> Reply:
+        """Change how many requests may be without an outcome at once."""
+        return self.do(SetLimits(max_in_flight, max_in_flight_groups or {}, why, key=key))
+
+    def upgrade(self, why: str, *, key: str = "") -> Reply:
+        """Go on under this program's edition of the statistics; what is recorded stands."""
+        return self.do(Upgrade(why, key=key))
+
+    def approve(self, proposal: int, *, key: str = "") -> Reply:
+        """Carry out what somebody else proposed, where the audit asks for a second person."""
+        return self.do(Approve(proposal, key=key))
+
+    def reject(self, proposal: int, why: str, *, key: str = "") -> Reply:
+        """Drop a proposal."""
+        return self.do(Reject(proposal, why, key=key))
+
+
+def _made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
+    """Return a row as a command, or why it is none."""
+    try:
+        needed = len(names.split(", "))
+        if needed <= len(row) <= (6 if kind is Ask else needed):
+            return kind(*row)
+    except TypeError:
+        pass
+    return InvalidInput(f"a row must be ({names}); got {row!a}")
+
+
+def _printable(person: object) -> str:
+    return person if isinstance(person, str) and person.isprintable() else ascii(person)

@@ -30,12 +30,10 @@ from equipoise.errors import (
     require_kind,
     require_non_negative,
 )
-from equipoise.ledger.schema import VERSION, statements
 
 __all__ = ["Connection", "Database", "connect", "driver_errors", "explained", "shown"]
 
 STREAMED = 2000  # rows fetched at once
-ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 
 Row = tuple[Any, ...]
 
@@ -245,8 +243,14 @@ class Database:
         self._pid = os.getpid()
         self.held: list[Connection] = []
         weakref.finalize(self, _let_go, self.held, self._pid)
-        with explained(self.shown, timeout):
-            self._prepare(create)
+        self._require_own_process()
+        if self.path is not None and not self.path.exists():
+            if not create:
+                raise LedgerError(f"no ledger at {self.shown}; make one with: equipoise audit new")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # The seed is in it. SQLite gives its journal files the rights of the file.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _handles.add(self)
 
     @property
@@ -326,23 +330,7 @@ class Database:
                 connection.run("SET LOCAL idle_in_transaction_session_timeout = 0")
             yield connection
 
-    # -- opening ----------------------------------------------------------------------------------
-
-    def _prepare(self, create: bool) -> None:
-        if self.kind == "sqlite" and self.path is not None and not self.path.exists():
-            if not create:
-                raise LedgerError(f"no ledger at {self.shown}; make one with: equipoise audit new")
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # The seed is in it. SQLite gives its journal files the rights of the file.
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        self._require_own_process()
-        connection = self._connect()
-        if _version(connection) == VERSION:
-            return
-        if not create:
-            raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
-        self._make(connection)
+    # -- the connection ---------------------------------------------------------------------------
 
     def _connect(self) -> Connection:
         self.held.append(connect(self.url, self.timeout))
@@ -364,19 +352,6 @@ class Database:
                 f"{self.shown} was removed or replaced while it was open; nothing was stored, "
                 "repeat the call to use the file that is there now"
             )
-
-    def _make(self, connection: Connection) -> None:
-        connection.run("BEGIN IMMEDIATE" if self.kind == "sqlite" else "BEGIN")
-        try:
-            if self.kind == "postgresql":
-                connection.run(f"SELECT pg_advisory_xact_lock({ADVISORY_KEY})")
-            for statement in () if _version(connection) else statements(self.kind):
-                connection.run(statement)
-            connection.run("COMMIT")
-        except BaseException:
-            with suppress(*driver_errors()):
-                connection.run("ROLLBACK")
-            raise
 
     # -- forks ------------------------------------------------------------------------------------
 
@@ -415,29 +390,3 @@ def _let_go(held: list[Connection], pid: int) -> None:
                 held.pop().close()
     else:
         _abandoned.extend(held)
-
-
-def _version(connection: Connection) -> int:
-    """Return the schema's version, 0 where there is no ledger; refuse any but this program's."""
-    if connection.kind == "sqlite":
-        names = {row[0] for row in connection.run("SELECT name FROM sqlite_master")}
-    else:
-        found = connection.run(
-            "SELECT table_name FROM information_schema.tables "
-            "WHERE table_schema = ANY (current_schemas(false))"
-        )
-        names = {row[0] for row in found}
-    if "alembic_version" not in names and "ledger_schema" not in names:
-        return 0
-    rows = (
-        connection.run("SELECT version FROM ledger_schema").fetchall()
-        if ("ledger_schema" in names)
-        else []
-    )
-    if rows != [(VERSION,)] or type(rows[0][0]) is not int:
-        version = rows[0][0] if rows else "of before the first release"
-        raise LedgerError(
-            f"the ledger has schema {version!a}, and this program writes and reads {VERSION}: "
-            "use the version of equipoise that made it"
-        )
-    return VERSION

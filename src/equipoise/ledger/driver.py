@@ -15,7 +15,7 @@ from equipoise.ledger.commands import Approve, Command, Correct, Reply, Scrubbed
 from equipoise.ledger.database import driver_errors
 from equipoise.ledger.state import SNAPSHOT_FORMAT, AuditState, replay
 from equipoise.ledger.store import AuditRow, Store, WriteTransaction
-from equipoise.ledger.verify import Event, Head, digest
+from equipoise.ledger.verify import MISREAD, Event, Head, digest
 from equipoise.ledger.writer import NotReady, TransactionWriter, stamp
 
 __all__ = ["Driver"]
@@ -23,11 +23,7 @@ __all__ = ["Driver"]
 SNAPSHOT_EVERY = 1000  # events, and more where a snapshot is large
 PATIENCE = 20  # times that others may revise answers while statistics are rebuilt
 
-# What a snapshot that somebody changed can do to whoever reads it.
-_MISREAD = (
-    *(ArithmeticError, AttributeError, EquipoiseError, LookupError, RecursionError, TypeError),
-    ValueError,
-)
+_MISREAD = (EquipoiseError, *MISREAD)  # what a snapshot that somebody changed can do
 
 Result = Reply | EquipoiseError
 Deed = Command | Scrubbed
@@ -83,7 +79,7 @@ class Driver:
     def read(self, look: Callable[[AuditState], T]) -> T:
         """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
         with self._store.turn:
-            head = self._head()
+            head = self._known(self._store.head(self._row.id))
             try:
                 return look(self._current(head))
             except ProtocolError:
@@ -141,7 +137,8 @@ class Driver:
         """Carry out as many as can be in one transaction; return how many."""
         store, row = self._store, self._row
         # Corrections alone need no statistics now; they are rebuilt once, after all of them.
-        self._ready(build=not todo or not all(isinstance(c, Correct) for _, c in todo))
+        corrections = todo and all(isinstance(command, Correct) for _, command in todo)
+        self.read(_nothing if corrections else _rebuild)
         done = 0
         try:
             with store.write(row.id) as turn:
@@ -192,20 +189,6 @@ class Driver:
 
     # -- the state --------------------------------------------------------------------------------
 
-    def _ready(self, *, build: bool = True) -> AuditState:
-        """Return the state as of now with its statistics rebuilt, outside of any transaction."""
-        head = self._head()
-        try:
-            state = self._current(head)
-            if build and not state.ready:
-                _ = state.log.audit
-                state.check_books()
-        except _MISREAD:
-            state = self._from_events(head)
-            if not state.ready:
-                _ = state.log.audit
-        return state
-
     def _from_events(self, head: Head) -> AuditState:
         """Forget a snapshot that misled; raise again if it was none."""
         if not self._from_snapshot:
@@ -226,9 +209,6 @@ class Driver:
         self._state = self._checked(state, head)
         self._seen = (head.seq, head.hash)
         return state
-
-    def _head(self) -> Head:
-        return self._known(self._store.head(self._row.id))
 
     def _known(self, head: Head) -> Head:
         """Return the ledger's head; refuse it where events are gone that this handle has seen."""
@@ -284,6 +264,17 @@ class Driver:
         # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
         with suppress(LedgerError):
             self._store.keep_snapshot(self._row.id, head.seq, head.hash, text)
+
+
+def _nothing(state: AuditState) -> None:
+    """Need no statistics."""
+
+
+def _rebuild(state: AuditState) -> None:
+    """Rebuild the statistics, which happens outside of any transaction."""
+    if not state.ready:
+        _ = state.log.audit
+        state.check_books()
 
 
 def _proposed(state: AuditState, todo: list[tuple[_Job, Deed]]) -> list[int]:

@@ -20,15 +20,13 @@ from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
-from equipoise.ledger.commands import Command, Reply
+from equipoise.ledger.commands import Command, Reply, Verbs
 from equipoise.ledger.driver import Driver
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
-from equipoise.ledger.request_log import EvidencePoint
 from equipoise.ledger.settings import Settings, rehearse
-from equipoise.ledger.state import AuditState
+from equipoise.ledger.state import AuditState, EvidencePoint
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.verbs import Verbs
 from equipoise.ledger.verify import GENESIS, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import stamp
 from equipoise.question import Costs, Question, require_asked
@@ -369,7 +367,7 @@ def _statistics(state: AuditState) -> AuditState:
 def _so_far(state: AuditState) -> Finding:
     head, settings = state.books.head, state.settings
     return replace(
-        _statistics(state).log.concluded("the audit goes on"),
+        _statistics(state).log.audit.so_far("the audit goes on"),
         cost=float(head.spent + head.overrun),
         currency=settings.currency,
         decimals=settings.decimals,

@@ -14,10 +14,9 @@ from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
 from equipoise.ledger.database import Connection
-from equipoise.ledger.schema import TABLES, VERSION
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.store import AUDIT, PERSON, AuditRow, Store
-from equipoise.ledger.verify import Books, Broken, Event, PersonRecord, Proof, verify
+from equipoise.ledger.store import AUDIT, PERSON, TABLES, VERSION, AuditRow, Store
+from equipoise.ledger.verify import MISREAD, Books, Broken, Event, PersonRecord, Proof, verify
 
 __all__ = [
     "Checkpoint",
@@ -28,10 +27,6 @@ __all__ = [
     "write_lines",
 ]
 
-_BROKEN = (
-    *(Broken, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError),
-    ValueError,
-)
 _COMPARED = [name for name in PersonRecord.__dataclass_fields__ if name not in ("person", "salt")]
 _VALUES = attrgetter(*_COMPARED)
 
@@ -65,8 +60,8 @@ def verify_ledger(
         snapshot = connection.run(
             "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?", (audit_id,)
         ).fetchone()
-        books, state, keys = Books({}), AuditState(strict=True), dict[str, int]()
-        compared = snapshot is None
+        state, keys, compared = AuditState(strict=True), dict[str, int](), snapshot is None
+        books = state.books
 
         def repeat(event: Event, own: str) -> None:
             nonlocal compared
@@ -80,12 +75,12 @@ def verify_ledger(
 
         try:
             lines = _lines(connection, audit_id)
-            proof = verify(lines, head=row.hash, checkpoints=checkpoints, books=books, also=repeat)
+            proof = verify(lines, head=row.hash, checkpoints=checkpoints, books=books, take=repeat)
             books.require_seed(row.seed)
             books.check_people(_compared_people(connection, audit_id, books), row.seed)
             if not compared:
                 raise LedgerError(f"a snapshot is of event {snapshot[0]}, which does not exist")
-        except _BROKEN as error:
+        except (Broken, *MISREAD) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
         for name, right in {**vars(books.head), "uid": proof.audit, "name": proof.name}.items():
             _same(f"the audit's {name}", getattr(row, name), right)
@@ -116,7 +111,13 @@ def verify_export(
     try:
         with path.open("rb") as file:
             proof = verify(
-                file, head=head, checkpoints=checkpoints, people=people, seed=seed, also=state.take
+                file,
+                head=head,
+                checkpoints=checkpoints,
+                people=people,
+                seed=seed,
+                books=state.books,
+                take=state.take,
             )
         return _with_statistics(proof, state)
     except OSError as error:

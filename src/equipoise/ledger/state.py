@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from equipoise.audits.base import Step
+from equipoise._json import JsonValue
+from equipoise.audits.base import Audit, Step, as_corrected
 from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding
 from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
 from equipoise.ledger.inputs import LIMIT
-from equipoise.ledger.request_log import RequestLog, from_score_event
-from equipoise.ledger.settings import Settings
-from equipoise.ledger.verify import COUNTED, Books, Data, Event, PersonRecord, PersonState, digest
+from equipoise.ledger.settings import Settings, build
+from equipoise.ledger.verify import (
+    COUNTED,
+    MISREAD,
+    Books,
+    Data,
+    Event,
+    PersonRecord,
+    PersonState,
+    digest,
+)
 from equipoise.question import ScoreRecord, Ticket, Want
 
-__all__ = ["SNAPSHOT_FORMAT", "AuditState", "replay"]
+__all__ = [
+    "SNAPSHOT_FORMAT",
+    "AuditState",
+    "EvidencePoint",
+    "RequestLog",
+    "replay",
+    "to_score_event",
+]
 
 SNAPSHOT_FORMAT = 3
+KINDS: tuple[Literal["asked", "told", "withdrawn", "corrected"], ...] = (
+    "asked",
+    "told",
+    "withdrawn",
+    "corrected",
+)
+WANTS = (Want.NOTHING, Want.LABEL, Want.SCORE_ONLY)
 
 
 class AuditState:
@@ -32,13 +55,13 @@ class AuditState:
     Parameters
     ----------
     strict
-        Make every decision anew and insist that it is the one recorded; otherwise what was
-        decided is taken as it is. Decisions made under another edition of the statistics always
-        are.
+        Keep everybody, make every decision anew and insist that it is the one recorded; otherwise
+        what was decided is taken as it is. Decisions made under another edition of the statistics
+        always are.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
-        self.books = Books()
+        self.books = Books({} if strict else None)
         self.settings: Settings
         self.log: RequestLog
         self.drift: DriftCounts
@@ -63,7 +86,8 @@ class AuditState:
         elif kind == "asked" and person is not None:
             self._asked(person, data, ticket, requests)
         elif kind == "budget":
-            self.log.set_cap(self.books.head.cap)
+            self.log.cap = self.books.head.cap
+            self.log.forget()
         elif kind == "upgraded":
             self.log.forget()
         elif person is not None:
@@ -174,21 +198,6 @@ class AuditState:
         """Whether statistics are at hand, or cannot be had here."""
         return self.foreign or self.log.ready
 
-    def in_flight_limit_reached(self, group: str) -> bool:
-        """Whether delay forbids another request now.
-
-        The answer must not depend on the person who arrived, only on the past; and where one
-        stream of everybody is counted (Baseline) nobody may pass while a single group waits.
-        """
-        books, limits = self.books, self.books.max_in_flight_groups
-        if books.max_in_flight is not None and books.in_flight >= books.max_in_flight:
-            return True
-        if not limits:
-            return False
-        within = getattr(self.log.audit, "within_group", True)
-        whom = [group] if within else self.settings.groups
-        return any(g in limits and books.groups[g].in_flight >= limits[g] for g in whom)
-
     def finding(self) -> Finding | None:
         """Return what the evidence supports by now, None while the audit is in progress.
 
@@ -197,9 +206,9 @@ class AuditState:
         books, recorded = self.books, self._recorded()
         if self.foreign:
             return recorded
-        finding = self.log.finding
+        finding = self.log.audit.finding
         if finding is None and books.concluded is not None:
-            finding = self.log.concluded(books.concluded)
+            finding = self.log.audit.so_far(books.concluded)
         if finding is None:
             return None
         if recorded is not None and recorded.verdict is finding.verdict and not books.unsettled:
@@ -268,18 +277,15 @@ def replay(events: Iterable[str], state: AuditState) -> AuditState:
     for body in events:
         try:
             state.take(json.loads(body), digest(body))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except MISREAD as error:
             raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state
 
 
-_WANTS = {want.value: want for want in Want}  # quicker than Want(...)
-
-
 def _ticket(person: PersonRecord, record: ScoreRecord | None) -> Ticket:
     assert person.request is not None
-    want, hold = _WANTS[person.want], float(person.hold)
-    return Ticket(person.request, person.group_name, person.decision, want, hold, record)
+    about = (person.request, person.group_name, person.decision)
+    return Ticket(*about, Want(person.want), float(person.hold), record)
 
 
 def _difference(ticket: Ticket, recorded: Ticket) -> str:
@@ -296,3 +302,140 @@ def _difference(ticket: Ticket, recorded: Ticket) -> str:
         if abs(value - known) > 1e-9 * max(1.0, abs(known)):
             return name
     return ""
+
+
+# -- the log of requests --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EvidencePoint(JsonValue):
+    """What was established about the gap when so many requests had been answered."""
+
+    answers: int
+    lower: float
+    upper: float
+    estimate: float | None
+
+
+class RequestLog:
+    """The log of one audit's requests and answers, and the audit rebuilt from it.
+
+    The log, as rows of small numbers, is the whole truth about the audit object: a fresh one that
+    replays it, with the cap as it is now, is where the living one is. So nothing of an audit's
+    inside is ever stored, and how evidence is weighed may change without a change of the format.
+
+    ``ready`` says whether the audit object is at hand. It is not after a new cap, nor after a
+    corrected answer that the audit cannot take in place; then :attr:`audit` restores it from the
+    log, which takes as long as the log is long.
+    """
+
+    def __init__(self, settings: Settings, log: list[list[Any]] | None = None) -> None:
+        self.settings = settings
+        self.log: list[list[Any]] = [] if log is None else log
+        self.cap = settings.budget
+        self._audit: Audit | None = None
+        self._groups = {group: i for i, group in enumerate(settings.groups)}
+        self._score_records = {row[1]: from_score_event(row[6]) for row in self.log if row[6:]}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the audit need not be rebuilt."""
+        return self._audit is not None
+
+    @property
+    def audit(self) -> Audit:
+        """The audit as of the last entry."""
+        if self._audit is None:
+            audit = build(self.settings, self.cap)
+            try:
+                audit.restore(list(self._steps()))
+            except ProtocolError as error:
+                raise LedgerError(f"the requests cannot be followed: {error}") from error
+            self._audit = audit
+        return self._audit
+
+    def trace(self, points: int) -> tuple[EvidencePoint, ...]:
+        """Return how the evidence grew, at about so many moments."""
+        steps, audit = list(self._steps()), build(self.settings, self.cap)
+        if not self._score_records:  # where scores decided, corrections come in order
+            steps = as_corrected(steps)
+        answered = sum(step.kind != "asked" for step in steps)
+        every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
+        for end, step in enumerate(steps, start=1):
+            answers += step.kind != "asked"
+            if step.kind != "asked" and (answers % every == 0 or answers == answered):
+                audit.restore(steps[start:end])
+                start = end
+                found.append(_look(audit, answers))
+        return tuple(found)
+
+    def score_record_of(self, request: int) -> ScoreRecord | None:
+        """Return what was seen of a person before anything was asked."""
+        return self._score_records.get(request)
+
+    # -- what happens -----------------------------------------------------------------------------
+
+    def enter(self, step: Step, *, done: bool = False) -> None:
+        """Enter what happened to a request; ``done`` if the audit object knows it already."""
+        ticket, value = step.ticket, step.outcome if step.cost is None else int(step.cost)
+        row: list[Any] = [KINDS.index(step.kind), ticket.number, value]
+        if step.kind == "asked":
+            group, want = self._groups[ticket.group], WANTS.index(ticket.want)
+            row[2:] = [group, ticket.decision, want, int(ticket.hold)]
+            if ticket.score_record is not None:
+                self._score_records[ticket.number] = ticket.score_record
+                row.append(to_score_event(ticket.score_record))
+        self.log.append(row)
+        if self._audit is None or done:
+            return
+        if step.kind == "corrected" and not self._audit.correctable:
+            self.forget()
+        else:
+            self._audit.restore([step])
+
+    def forget(self) -> None:
+        """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
+        self._audit = None
+
+    # -- helpers ----------------------------------------------------------------------------------
+
+    def _steps(self) -> Iterator[Step]:
+        tickets: dict[int, Ticket] = {}
+        for kind, number, value, *more in self.log:
+            if KINDS[kind] == "asked":
+                decision, want, hold = more[0], WANTS[more[1]], float(more[2])
+                record = self._score_records.get(number)
+                group = self.settings.groups[value]
+                tickets[number] = Ticket(number, group, decision, want, hold, record)
+                yield Step("asked", tickets[number])
+            elif KINDS[kind] == "withdrawn":
+                yield Step("withdrawn", tickets[number], cost=float(value))
+            else:
+                yield Step(KINDS[kind], tickets[number], value)
+
+
+def to_score_event(record: ScoreRecord) -> dict[str, Any]:
+    """Return a score record as an event holds it: money whole, the draw as a number of 53 bits."""
+    return {
+        "score": record.score,
+        "version": record.version,
+        "price": int(record.price),
+        "m": record.m,
+        "pi": record.pi,
+        "range": [record.low, record.high],
+        "draw": int(record.draw * 2**53),
+    }
+
+
+def from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
+    """Return the score record that an event holds."""
+    low, high = data["range"]
+    return ScoreRecord(
+        *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
+        draw=data["draw"] / 2**53,
+    )
+
+
+def _look(audit: Audit, answers: int) -> EvidencePoint:
+    finding = audit.so_far()
+    return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)

@@ -13,7 +13,7 @@ from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.verify import OPEN, GroupTally
+from equipoise.ledger.verify import OPEN, GroupTally, people_by_state
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,11 +80,7 @@ class Status(JsonValue, Shown):
     @property
     def states(self) -> dict[str, int]:
         """People by state, over all groups."""
-        total: dict[str, int] = {}
-        for group in self.groups.values():
-            for state, count in group.states.items():
-                total[state] = total.get(state, 0) + count
-        return total
+        return people_by_state(self.groups.values())
 
     @property
     def people(self) -> int:

@@ -1,4 +1,8 @@
-"""What is kept where: the ledger's statements, each written once for both databases.
+"""What is kept where: the ledger's tables and statements, each written once for both databases.
+
+``events`` is the truth. ``people``, ``audits`` and ``command_keys`` are indexes of it that
+``verify`` checks column by column; ``snapshots`` is a shortcut. Only ``people`` knows pseudonyms,
+with the key that ties each to the chain: what can be erased is in no other place.
 
 Decisions must be made one after the other, whoever makes them, because each depends on the ones
 before. The database does the queueing: ``BEGIN IMMEDIATE`` in SQLite, a lock on the audit's row in
@@ -20,10 +24,13 @@ from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
 from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
-__all__ = ["AuditRow", "Store", "WriteTransaction"]
+__all__ = ["TABLES", "VERSION", "AuditRow", "Store", "WriteTransaction", "statements"]
 
+VERSION = 2  # of the tables
+TABLES = ("audits", "events", "people", "command_keys", "snapshots")
 CHUNK = 2000
 IN_ONE_QUERY = 500
+ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 READERS_WAIT = 5.0  # seconds for which scrubbing waits until nobody reads
 
 
@@ -52,7 +59,20 @@ CHANGING = (
 
 
 class Store(Database):
-    """A ledger database with what is asked of it."""
+    """A ledger database with what is asked of it; made if there is none and ``create`` is set."""
+
+    def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
+        super().__init__(url, create=create, timeout=timeout)
+        with self.using() as connection:
+            if _version(connection) == VERSION:
+                return
+        if not create:
+            raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
+        with self.transaction() as connection:
+            if self.kind == "postgresql":
+                connection.run(f"SELECT pg_advisory_xact_lock({ADVISORY_KEY})")
+            for statement in () if _version(connection) else statements(self.kind):
+                connection.run(statement)
 
     # -- audits ---------------------------------------------------------------------------------
 
@@ -305,3 +325,117 @@ def _people(
     people = "people INDEXED BY people_person" if by_name else "people"
     query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
     return [PersonRecord(*row) for row in connection.run(query, (audit_id, *values))]
+
+
+def _version(connection: Connection) -> int:
+    """Return the tables' version, 0 where there is no ledger; refuse any but this program's."""
+    query = (
+        "SELECT name FROM sqlite_master"
+        if connection.kind == "sqlite"
+        else "SELECT table_name FROM information_schema.tables "
+        "WHERE table_schema = ANY (current_schemas(false))"
+    )
+    names, rows = {row[0] for row in connection.run(query)}, []
+    if "alembic_version" not in names and "ledger_schema" not in names:
+        return 0
+    if "ledger_schema" in names:
+        rows = connection.run("SELECT version FROM ledger_schema").fetchall()
+    if rows != [(VERSION,)] or type(rows[0][0]) is not int:
+        version = rows[0][0] if rows else "of before the first release"
+        raise LedgerError(
+            f"the ledger has schema {version!a}, and this program writes and reads {VERSION}: "
+            "use the version of equipoise that made it"
+        )
+    return VERSION
+
+
+_TABLES = (
+    "CREATE TABLE ledger_schema (version INTEGER NOT NULL)",
+    """CREATE TABLE audits (
+    id INTEGER PRIMARY KEY,
+    uid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    seed TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    time TEXT NOT NULL,
+    cap BIGINT,
+    spent BIGINT NOT NULL,
+    reserved BIGINT NOT NULL,
+    overrun BIGINT NOT NULL,
+    CONSTRAINT audit_money_not_negative CHECK (spent >= 0 AND reserved >= 0 AND overrun >= 0),
+    CONSTRAINT cap_not_exceeded CHECK (cap IS NULL OR spent + reserved <= cap)
+)""",
+    """CREATE TABLE events (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    seq BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (audit_id, seq)
+)""",
+    """CREATE TABLE people (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    number BIGINT NOT NULL,
+    group_name TEXT NOT NULL,
+    decision SMALLINT NOT NULL,
+    want TEXT NOT NULL,
+    state TEXT NOT NULL,
+    request BIGINT,
+    hold BIGINT NOT NULL,
+    place BIGINT,
+    person TEXT,
+    salt TEXT,
+    who TEXT NOT NULL,
+    why TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    drawn SMALLINT,
+    draw BIGINT,
+    paid BIGINT NOT NULL,
+    overrun BIGINT NOT NULL,
+    outcome SMALLINT,
+    executed SMALLINT NOT NULL,
+    conflicted SMALLINT NOT NULL,
+    erased SMALLINT NOT NULL,
+    PRIMARY KEY (audit_id, number),
+    CONSTRAINT money_not_negative CHECK (hold >= 0 AND paid >= 0 AND overrun >= 0),
+    CONSTRAINT outcome_binary CHECK (outcome IN (0, 1))
+)""",
+    "CREATE UNIQUE INDEX people_person ON people (audit_id, person)",
+    "CREATE INDEX people_open ON people (audit_id, state) "
+    "WHERE state IN ('RESERVED', 'EXECUTED', 'OVERDUE')",
+    """CREATE TABLE command_keys (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    key TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    PRIMARY KEY (audit_id, key)
+)""",
+    """CREATE TABLE snapshots (
+    audit_id INTEGER PRIMARY KEY REFERENCES audits (id),
+    seq BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    state TEXT NOT NULL
+)""",
+    f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
+)
+_SQLITE_TRIGGERS = tuple(
+    f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events "
+    "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END"
+    for verb in ("UPDATE", "DELETE")
+)
+_POSTGRES_TRIGGERS = (
+    "CREATE FUNCTION events_are_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$",
+    "CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+    "FOR EACH STATEMENT EXECUTE FUNCTION events_are_append_only()",
+    # The planner's statistics would keep copies that erasing cannot reach.
+    "ALTER TABLE people ALTER COLUMN person SET STATISTICS 0",
+    "ALTER TABLE people ALTER COLUMN salt SET STATISTICS 0",
+)
+
+
+def statements(kind: str) -> tuple[str, ...]:
+    """Return what makes a ledger of an empty database."""
+    if kind == "postgresql":
+        return _TABLES + _POSTGRES_TRIGGERS
+    keyed = ("CREATE TABLE events", "CREATE TABLE people")  # clustered by key, as they are read
+    tables = tuple(s + " WITHOUT ROWID" if s.startswith(keyed) else s for s in _TABLES)
+    return tables + _SQLITE_TRIGGERS

@@ -46,6 +46,7 @@ __all__ = [
     "facts_of",
     "keyed",
     "main",
+    "people_by_state",
     "verify",
 ]
 
@@ -84,6 +85,11 @@ _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 _FACTS = "person group decision want was request hold place? before? known?"
 Data = Mapping[str, Any]
 Event = Mapping[str, Any]
+# What data that somebody changed can do to whoever reads them.
+MISREAD = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError),
+    ValueError,
+)
 
 
 class Broken(Exception):
@@ -148,6 +154,15 @@ class GroupTally:
         return sum(self.states.values()) - self.states.get(_S.SKIPPED, 0)
 
 
+def people_by_state(groups: Iterable[GroupTally]) -> dict[str, int]:
+    """Return state -> people, over all groups."""
+    total: dict[str, int] = {}
+    for group in groups:
+        for state, count in group.states.items():
+            total[state] = total.get(state, 0) + count
+    return total
+
+
 @dataclass
 class Head:
     """Where an audit's chain ends and what its balance is."""
@@ -207,7 +222,7 @@ def verify(
     people: Iterable[Mapping[str, Any]] | None = None,
     seed: str | None = None,
     books: Books | None = None,
-    also: Callable[[Event, str], object] | None = None,
+    take: Callable[[Event, str], object] | None = None,
 ) -> Proof:
     """Check an export line by line and return what it says.
 
@@ -227,8 +242,9 @@ def verify(
         The seed from the final report.
     books
         Where to keep the state of every person; new books if left out.
-    also
-        Called with every event, and its hash, that passed.
+    take
+        Called with every event and its hash, to let it happen in the books; their own
+        :meth:`Books.take` if left out.
 
     Raises
     ------
@@ -236,17 +252,16 @@ def verify(
         At the first line that is not as it should be.
     """
     books = Books({}) if books is None else books
+    take = books.take if take is None else take
     wanted, keys = dict(checkpoints), set[str]()
     for number, line in enumerate(lines, start=1):
         try:
             event, own = _read(line)
-            books.take(event, own)
+            take(event, own)
             if "key" in event:
                 _require("known key", event["key"] in keys, False)
                 keys.add(event["key"])
-            if also is not None:
-                also(event, own)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except MISREAD as error:
             what = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise Broken(f"line {number}: {what}") from error
         expected = wanted.pop(number, None)
@@ -424,6 +439,13 @@ class Books:
         """The verdict that was recorded last."""
         return None if self.recorded is None else str(self.recorded["verdict"])
 
+    def is_full(self, groups: Iterable[str]) -> bool:
+        """Whether the limits of what is in flight forbid another request in one of the groups."""
+        limit, limits = self.max_in_flight, self.max_in_flight_groups
+        if limit is not None and self.in_flight >= limit:
+            return True
+        return any(g in limits and self.groups[g].in_flight >= limits[g] for g in groups)
+
     def price(self, person: PersonRecord, outcome: int) -> int:
         """Return what a person costs with this outcome."""
         if person.decision == 1:
@@ -441,10 +463,7 @@ class Books:
 
     def proof(self) -> Proof:
         """Return what these books say."""
-        head, settings, states = self.head, self.settings, dict[str, int]()
-        for group in self.groups.values():
-            for state, count in group.states.items():
-                states[state] = states.get(state, 0) + count
+        head, settings, states = self.head, self.settings, people_by_state(self.groups.values())
         return Proof(
             *(self.uid, settings["name"], head.seq, head.hash, head.time, head.cap),
             *(head.spent, head.reserved, head.overrun, settings["currency"], settings["decimals"]),
@@ -548,9 +567,10 @@ class Books:
             person.paid = person.hold
             self._book(tally, spent=person.hold)
         elif state == _S.RESERVED:
+            if decision == 0 and self.is_full([group]):
+                raise ValueError(f"too many requests in flight for another one in {group!r}")
             self._book(tally, reserved=person.hold)
             tally.in_flight += 1 - decision
-            self._check_in_flight(group, decision)
         if self.people is not None:
             self.people[person.number] = person
         return person
@@ -794,14 +814,6 @@ class Books:
         costs: dict[str, Any] = self.settings["costs"]
         chosen: dict[str, int] = costs["groups"].get(group, costs)
         return chosen
-
-    def _check_in_flight(self, group: str, decision: int) -> None:
-        limit, limits = self.max_in_flight, self.max_in_flight_groups
-        if decision == 0 and limit is not None and self.in_flight > limit:
-            raise ValueError(f"{self.in_flight} requests in flight; at most {limit} are allowed")
-        own = self.groups[group].in_flight
-        if decision == 0 and group in limits and own > limits[group]:
-            raise ValueError(f"{own} requests in flight in {group!r}")
 
 
 PLAIN = (

@@ -26,9 +26,8 @@ from equipoise.errors import (
 from equipoise.evidence import EDITION
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command, Reply
-from equipoise.ledger.request_log import to_score_event
 from equipoise.ledger.settings import require_limits
-from equipoise.ledger.state import AuditState
+from equipoise.ledger.state import AuditState, to_score_event
 from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
@@ -229,7 +228,10 @@ class TransactionWriter:
             data["drawn"] = draw(self._seed, name) < chance * 2**53
             if not data["drawn"]:
                 return None, "lottery"
-        if state.in_flight_limit_reached(group):
+        # Where one stream of everybody is counted (Baseline) nobody may pass while a single group
+        # waits: the answer must depend on the past alone, not on the person who arrived.
+        within = getattr(audit, "within_group", True)
+        if self.books.is_full([group] if within else state.settings.groups):
             return None, "in_flight"
         before, closed, number = audit.finding, audit.closed, data["person"]
         uses_scores = "assist" in state.settings.options
@@ -365,19 +367,19 @@ class TransactionWriter:
         return self._done("erased")
 
     def _conclude(self, command: do.Conclude) -> Reply:
-        if self.books.concluded is not None:
-            return self._done("concluded", why=self.books.concluded, repeated=True)
-        return self._change("concluded", {"why": command.why})
+        return self._switch("concluded", command.why, self.books.concluded)
 
     def _pause(self, command: do.Pause) -> Reply:
-        if self.books.paused is not None:
-            return self._done("paused", why=self.books.paused, repeated=True)
-        return self._change("paused", {"why": command.why})
+        return self._switch("paused", command.why, self.books.paused)
 
     def _resume(self, command: do.Resume) -> Reply:
-        if self.books.paused is None:
-            return self._done("resumed", repeated=True)
-        return self._change("resumed", {"why": command.why})
+        return self._switch("resumed", command.why, "" if self.books.paused is None else None)
+
+    def _switch(self, kind: str, why: str, since: str | None) -> Reply:
+        """Bring the audit into a state; ``since`` is why it is in it already, None if it is not."""
+        if since is not None:
+            return self._done(kind, why=since, repeated=True)
+        return self._change(kind, {"why": why})
 
     def _set_budget(self, command: do.SetBudget) -> Reply:
         head, budget, money = self.books.head, command.budget, self.state.settings.money
@@ -479,15 +481,12 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-_WANTS = {want.value: want for want in Want}  # quicker than Want(...)
-
-
 def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
     """Return what is stored about a person as an answer."""
     return Reply(
         person=row.person or "",
         state=str(row.state),
-        want=_WANTS[row.want],
+        want=Want(row.want),
         hold=row.hold,
         number=row.number,
         request=row.request,

@@ -15,8 +15,8 @@ from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import bands_from_past, check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
-from equipoise.ledger.request_log import EvidencePoint
 from equipoise.ledger.settings import Settings
+from equipoise.ledger.state import EvidencePoint
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld

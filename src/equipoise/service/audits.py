@@ -23,7 +23,7 @@ from equipoise.errors import EquipoiseError, LedgerError, UnknownName
 from equipoise.ledger import LiveAudit, Reply, Status, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
-from equipoise.ledger.request_log import EvidencePoint
+from equipoise.ledger.state import EvidencePoint
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import digest
 from equipoise.report import Report
