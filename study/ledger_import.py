@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from equipoise.cli.run_file import BatchResult, carry_out
+from equipoise.cli.people_files import BatchResult, carry_out
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask
 from equipoise.question import Costs, Question

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -30,10 +31,12 @@ __all__ = [
     "draw_ranges",
     "draw_stacked",
     "draw_zones",
+    "html_table",
     "money",
     "silent",
     "styled",
     "wrapped",
+    "written",
 ]
 
 # Told apart by everybody: blue, bluish green and vermilion, and by lightness where they meet.
@@ -183,15 +186,16 @@ class Shown:
         first, *others = (escape(line.strip()) for line in self._lines())
         text = "".join(f"<br>{line}" for line in others)
         rows = self._table()
-        return f"<div><p><strong>{first}</strong>{text}</p>{_html_table(rows)}</div>"
+        return f"<div><p><strong>{first}</strong>{text}</p>{html_table(rows)}</div>"
 
 
-def _html_table(rows: Sequence[Row]) -> str:
+def html_table(rows: Sequence[Row]) -> str:
+    """Return rows as an HTML table, the columns named by the first of them."""
     if not rows:
         return ""
-    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0])
+    head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0])
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_written(value))}</td>" for value in row.values()) + "</tr>"
+        "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row.values()) + "</tr>"
         for row in rows[:MOST_ROWS]
     )
     more = len(rows) - MOST_ROWS
@@ -199,11 +203,22 @@ def _html_table(rows: Sequence[Row]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left}"
 
 
-def _written(value: object) -> str:
+def written(value: object) -> str:
+    """Write a value of a table: numbers of any size, nothing as a dash, words as they are.
+
+    Examples
+    --------
+    >>> [written(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"), 12_345, None)]
+    ['290.5', '12,346', '1.23e+06', 'no limit', '12,345', '–']
+    """
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+        if math.isinf(value):
+            return "no limit"
+        if abs(value) < 1e6:
+            return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
+        return f"{value:.2e}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

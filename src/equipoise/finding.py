@@ -227,6 +227,15 @@ class Finding(JsonValue, Shown):
             for rate, g, i in rates
         ]
 
+    def rate_rows(self) -> list[Row]:
+        """Return the ranges of every group's rates, a row per group."""
+        rows: dict[str, dict[str, object]] = {}
+        for rate, by_group in self.rates.items():
+            for group, one in by_group.items():
+                span = f"{one.lower:.3f} to {one.upper:.3f}"
+                rows.setdefault(group, {"group": group})[rate.replace("_", " ")] = span
+        return [*rows.values()]
+
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped
 
@@ -248,15 +257,15 @@ class Finding(JsonValue, Shown):
         cost = f"{self.cost:,.10g}"
         if self.currency or self.decimals:
             cost = money(self.cost, self.currency, self.decimals)
-        more = f"{self.features:,} feature vectors"
+        more = f" and {self.features:,} feature vectors" if self.features else ""
         if self.score_only:
-            more = f"{self.score_only:,} more people looked at"
+            more = f" and {self.score_only:,} more people looked at"
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
         lines = [
             f"{self.verdict}: {self.reason}",
             f"  question    {self.question}",
             f"  gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"  spent       {cost} for {self.labels:,} labels and {more}",
+            f"  spent       {cost} for {self.labels:,} labels{more}",
         ]
         for rate, groups in self.rates.items():
             lines += [f"  {rate.replace('_', ' ')}"]

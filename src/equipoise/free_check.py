@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from equipoise.assume import Assume, Box, narrowed
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
+from equipoise.display import Row
 from equipoise.errors import BadData, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.history import as_past
@@ -112,6 +113,18 @@ class Check(Finding):
         if self.lower == self.upper:
             return "right"
         return "a guess: the data allow others"
+
+    def answer_rows(self) -> list[Row]:
+        """Return the two naive answers beside the honest one."""
+        one, other = self.approved_only, self.denied_as_failures
+        holds = f"holds with probability {1 - self.question.delta:g}"
+        lines = (
+            ("approved rows only", _shown(one), self.opinion(one)),
+            ("denials as failures", _shown(other), self.opinion(other)),
+            ("all that the data allow", f"{self.lower:.3f} to {self.upper:.3f}", holds),
+        )
+        names = ("way of counting", "gap", "what to think of it")
+        return [dict(zip(names, line, strict=True)) for line in lines]
 
     def _more(self) -> list[str]:
         return [

@@ -83,7 +83,7 @@ def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
     assert status["groups"]["B"]["positive"] + status["groups"]["B"]["negative"] > 0
     assert status["spent"] + status["reserved"] <= 50_000
 
-    closed = equipoise("audit", "conclude", "loans", "-l", ledger)
+    closed = equipoise("audit", "conclude", "loans", "--yes", "-l", ledger)
     assert closed.returncode == 0
     made = [tmp_path / f"report.{form}" for form in ("html", "json")]
     targets = [part for path in made for part in ("--to", path)]

@@ -9,31 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli import audit_manage as manage
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
-from equipoise.cli.audit_options import LIMITS, MONEY, pairs, show
-from equipoise.cli.option_groups import (
+from equipoise.cli.audit_people import Known, Why, show_reply
+from equipoise.cli.console import exit_on, show, somebody_answers
+from equipoise.cli.options import (
     LEDGER,
+    LIMITS,
+    MONEY,
     Actor,
+    Json,
     Ledger,
     Name,
+    acting_audit,
+    failing,
+    pairs,
     question_asked,
     with_options,
 )
-from equipoise.cli.options import Json
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
     from equipoise.history import History
+    from equipoise.ledger import LiveAudit
 
 __all__ = ["app"]
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Run an audit over months, in a ledger."
 )
+
+
+Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
 
 
 @app.command()
@@ -139,34 +148,6 @@ def new(
         _say_if_free(history, question)
 
 
-app.command()(people.ask)
-app.command()(people.tell)
-app.command()(people.executed)
-app.command()(people.withdraw)
-app.command()(people.overdue)
-app.command("write-off")(people.write_off)
-app.command()(people.correct)
-
-
-app.command()(manage.conclude)
-app.command()(manage.pause)
-app.command()(manage.resume)
-app.command()(manage.budget)
-app.command()(manage.limits)
-app.command()(manage.approve)
-app.command()(manage.reject)
-app.command()(manage.erase)
-app.command()(manage.scrub)
-app.command()(manage.upgrade)
-app.command()(proof.status)
-app.command("list")(proof.list_all)
-app.command()(proof.report)
-app.command()(manage.log)
-app.command()(proof.checkpoint)
-app.command()(proof.export)
-app.command()(proof.verify)
-
-
 def _say_if_free(history: History, question: Question) -> None:
     """Say so where the past data decide at the whole error probability, of which audits keep most.
 
@@ -209,3 +190,143 @@ def _json_value(text: str) -> Any:
         return json_module.loads(text)
     except ValueError:
         return text
+
+
+app.command()(people.ask)
+app.command()(people.tell)
+app.command()(people.executed)
+app.command()(people.withdraw)
+app.command()(people.overdue)
+app.command("write-off")(people.write_off)
+app.command()(people.correct)
+
+
+@app.command()
+@with_options(live=acting_audit, fail_on=failing)
+def conclude(
+    live: LiveAudit,
+    fail_on: frozenset[Verdict],
+    why: Annotated[str, typer.Option(help="Reason.")] = "nobody else is to come",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    json: Json = False,
+) -> None:
+    """Say that nobody else will come, and give the verdict that the evidence supports."""
+    if live.finding is None and not yes:
+        _confirm(live)
+    live.conclude(why)
+    status = live.status()
+    show(status, json)
+    if status.finding is not None:
+        exit_on(fail_on, status.finding.verdict)
+
+
+def _confirm(live: LiveAudit) -> None:
+    """Ask whether to end an audit that has no verdict yet; refuse where nobody can answer."""
+    if not somebody_answers():
+        raise InvalidInput(
+            "'conclude' ends the audit for good: nobody will be asked any more. Add --yes to say "
+            "that this is meant"
+        )
+    pending = live.status().pending
+    typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
+    if pending:
+        typer.echo(f"{pending:,} outcomes are still to come; the verdict will not wait for them.")
+    typer.echo("To conclude ends the audit for good: nobody will be asked any more.")
+    if not typer.confirm("Conclude?"):
+        typer.echo("nothing was done")
+        raise typer.Exit(1)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def budget(
+    live: LiveAudit,
+    why: Why,
+    amount: Annotated[
+        int | None, typer.Argument(help="The new cap in minor units; none if left out.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change the cap: up freely, down to what is spent or held."""
+    show_reply(live.set_budget(amount, why), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def limits(
+    live: LiveAudit,
+    why: Why,
+    max_in_flight: Annotated[
+        int | None, typer.Option(help="Overrides without outcome at once; any if left out.")
+    ] = None,
+    max_in_flight_of: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP=N", help="The same in one group.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Change how many requests may be without an outcome at once."""
+    groups = {g: int(n) for g, n in pairs("--max-in-flight-of", max_in_flight_of)}
+    show_reply(live.set_limits(max_in_flight, groups, why=why), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def pause(live: LiveAudit, why: Why, json: Json = False) -> None:
+    """Ask nobody for now; outcomes are taken all the same."""
+    show_reply(live.pause(why), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def resume(live: LiveAudit, why: Why, json: Json = False) -> None:
+    """Ask again."""
+    reply, status = live.resume(why), live.status()
+    if status.finding is None or json:
+        show_reply(reply, json)
+    else:
+        how = "has its verdict" if status.concluded is None else "is concluded"
+        typer.echo(f"the audit {how}: nobody will be asked any more")
+
+
+@app.command()
+@with_options(live=acting_audit)
+def approve(live: LiveAudit, proposal: Proposal, json: Json = False) -> None:
+    """Carry out what somebody else proposed."""
+    show_reply(live.approve(proposal), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def reject(live: LiveAudit, proposal: Proposal, why: Why, json: Json = False) -> None:
+    """Drop a proposal."""
+    show_reply(live.reject(proposal, why), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def erase(live: LiveAudit, person: Known, json: Json = False) -> None:
+    """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
+    show_reply(live.erase(person), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def scrub(live: LiveAudit, json: Json = False) -> None:
+    """Rewrite the ledger's files without those who were erased; do it once after many."""
+    show_reply(live.scrub(), json)
+
+
+@app.command()
+@with_options(live=acting_audit)
+def upgrade(live: LiveAudit, why: Why, json: Json = False) -> None:
+    """Go on under this program's edition of the statistics; what is recorded stands."""
+    show_reply(live.upgrade(why), json)
+
+
+app.command()(proof.status)
+app.command("list")(proof.list_all)
+app.command()(proof.report)
+app.command()(proof.log)
+app.command()(proof.checkpoint)
+app.command()(proof.export)
+app.command()(proof.verify)

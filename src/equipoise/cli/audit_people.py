@@ -10,25 +10,73 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.audit_options import pairs, show, show_reply
-from equipoise.cli.console import fail, print_json
-from equipoise.cli.option_groups import acting_audit, with_options
-from equipoise.cli.options import Json
+from equipoise.cli.console import print_json, show
+from equipoise.cli.options import Json, acting_audit, pairs, with_options
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.history.values import LiveValues
     from equipoise.ledger import LiveAudit
-    from equipoise.ledger.commands import Command
+    from equipoise.ledger.commands import Command, Reply
 
-__all__ = ["ask", "correct", "executed", "overdue", "tell", "withdraw", "write_off"]
+__all__ = [
+    *("Known", "Why", "ask", "correct", "executed", "overdue", "show_reply", "tell"),
+    *("withdraw", "write_off"),
+]
 
 FILES = "Many people at once"
+
+STATES = {
+    "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
+    "RESERVED": "override this denial, and tell how it goes",
+    "EXECUTED": "overridden, the outcome is awaited",
+    "REVEALED": "the outcome is noted",
+    "CORRECTED": "the outcome is corrected, the old one stays on record",
+    "OVERDUE": "the outcome is overdue",
+    "WITHDRAWN": "withdrawn, the outcome stays unknown",
+    "WRITTEN_OFF": "written off, the outcome stays unknown",
+}
+WHY_NOTHING = {
+    "approved": "approved, and this audit needs no more of them",
+    "budget": "the budget is spent or held",
+    "concluded": "the audit is concluded",
+    "decided": "the audit has its verdict",
+    "in_flight": "as many overrides as allowed are out",
+    "lottery": "not drawn in the lottery",
+    "not_wanted": "another group is wanted now",
+    "paused": "the audit is paused",
+}
 
 Person = Annotated[
     str | None, typer.Argument(metavar="[PERSON]", help="Pseudonym.", show_default=False)
 ]
 Known = Annotated[str, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)]
+Why = Annotated[str, typer.Option(help="Reason, kept in the ledger.", show_default=False)]
+
+
+def show_reply(reply: Reply, json: bool) -> None:
+    """Print what came of one command."""
+    if json:
+        print_json(reply.to_dict())
+        return
+    again = ", as before" if reply.repeated else ""
+    if reply.state == "PROPOSED":
+        typer.echo(f"proposed as {reply.number}{again}; somebody else must approve it")
+        return
+    if not reply.person:
+        why = f": {reply.why}" if reply.state == "UNLINKED" else ""
+        typer.echo(f"{reply.state.lower()}{again}{why}")
+        return
+    typer.echo(f"{reply.person}: {_said(reply)}{again}")
+
+
+def _said(reply: Reply) -> str:
+    """Say what to do now, or what is known."""
+    if reply.state == "SKIPPED":
+        return f"nothing to do ({WHY_NOTHING.get(reply.why, reply.why)})"
+    if reply.state == "RESERVED" and reply.hold == 0:  # approved, or denied where nothing is paid
+        return "tell how it goes; override the denial, if there was one"
+    return STATES.get(reply.state, reply.state.lower())
 
 
 @dataclass(frozen=True)
@@ -69,10 +117,7 @@ class People:
         values = live_values(live)
         more = {name: number(f"--{name}", value, values) for name, value in (seen or {}).items()}
         own = {name: _understood(values, name, value) for name, value in one.items()}
-        (reply,) = live.run([kind(*own.values(), **more)])
-        if reply.problem is not None:
-            fail(reply.problem, "ProtocolError")
-        show_reply(reply, self.json)
+        show_reply(live.do(kind(*own.values(), **more)), self.json)
 
     def _carry_out_file(
         self,
@@ -81,9 +126,8 @@ class People:
         names: tuple[str, ...],
         seen: Mapping[str, str],
     ) -> None:
-        from equipoise.cli.coded import CodedRows
+        from equipoise.cli.people_files import CodedRows, carry_out
         from equipoise.cli.read_rows import header_of
-        from equipoise.cli.run_file import carry_out
 
         assert self.file is not None
         given = dict(pairs("--column", self.column))
@@ -258,7 +302,7 @@ def correct(
     live: LiveAudit,
     person: Known,
     outcome: Annotated[str, typer.Argument(help="The right outcome.", show_default=False)],
-    why: Annotated[str, typer.Option(help="Reason, kept in the ledger.", show_default=False)],
+    why: Why,
     json: Json = False,
 ) -> None:
     """Replace an outcome that was wrong; the old one stays in the ledger."""

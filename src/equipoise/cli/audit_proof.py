@@ -7,22 +7,42 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.audit_options import show
-from equipoise.cli.console import print_json, working
-from equipoise.cli.option_groups import LEDGER, Ledger, live_audit, with_options
-from equipoise.cli.options import Json
+from equipoise.cli.console import exit_on, print_json, show, working
+from equipoise.cli.options import LEDGER, Json, Ledger, failing, live_audit, with_options
 from equipoise.errors import InvalidInput
+from equipoise.question import Verdict
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["checkpoint", "export", "list_all", "report", "status", "verify"]
+__all__ = ["checkpoint", "export", "list_all", "log", "report", "status", "verify"]
+
+
+@with_options(live=live_audit, fail_on=failing)
+def status(live: LiveAudit, fail_on: frozenset[Verdict], json: Json = False) -> None:
+    """Show people, money, evidence and drift as of now."""
+    now = live.status()
+    show(now, json)
+    if now.finding is not None:
+        exit_on(fail_on, now.finding.verdict)
 
 
 @with_options(live=live_audit)
-def status(live: LiveAudit, json: Json = False) -> None:
-    """Show people, money, evidence and drift as of now."""
-    show(live.status(), json)
+def log(
+    live: LiveAudit,
+    last: Annotated[int, typer.Option(help="How many events.")] = 20,
+    json: Json = False,
+) -> None:
+    """Show what happened, and who did it."""
+    for event in live.events(after=max(0, live.checkpoint().seq - last)):
+        if json:
+            print_json(event)
+            continue
+        data = event["data"]
+        who = f" person {data['person']}" if "person" in data else ""
+        why = data.get("why")
+        words = f"{event['type']}{who}" + (f": {why}" if why else "")
+        typer.echo(f"{event['seq']:>8,}  {event['time'][:19]}  {event['actor']}  {words}")
 
 
 def list_all(ledger: Ledger = LEDGER, json: Json = False) -> None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from equipoise._json import JsonValue
-from equipoise.cli.console import bar, console, print_json
+from equipoise.cli.console import bar, console, print_json, say, show_rows
 from equipoise.cli.options import Json
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from equipoise.display import Progress
     from equipoise.finding import Finding
@@ -105,10 +104,9 @@ def _live_through(progress: Progress) -> Story:
 
 
 def _tell(to: Console, story: Story) -> None:
-    from equipoise.cli.check import answers_table
-    from equipoise.cli.plan import cases_table
-    from equipoise.cli.simulate import runs_table
-    from equipoise.cli.tables import past_table, rates_table
+    from equipoise.cli.plan import show_cases
+    from equipoise.cli.simulate import show_runs
+    from equipoise.history.history import past_rows
 
     people = f"{story.history.cells.total:,g}"
     _act(
@@ -117,7 +115,7 @@ def _tell(to: Console, story: Story) -> None:
         f"{people} people asked for a loan; a credit score of 30 was enough to get one. Whether "
         "the loan was repaid is known only of those who got it. Are mistakes spread evenly?",
     )
-    to.print(past_table(story.history.cells))
+    show_rows(to, past_rows(story.history.cells))
 
     _act(
         to,
@@ -126,15 +124,15 @@ def _tell(to: Console, story: Story) -> None:
         f"difference, the gap is {story.coarse.approved_only:.2f}. Counting each denial as a "
         f"failure gives {story.coarse.denied_as_failures:.2f}. Neither is known to be true.",
     )
-    to.print(answers_table(story.coarse))
+    show_rows(to, story.coarse.answer_rows())
 
     _act(
         to,
         "What they do say, at no cost",
         "Whatever the denied would have done, each rate lies between two bounds.",
     )
-    to.print(rates_table(story.coarse))
-    _say(to, f"{story.coarse.question}:")
+    show_rows(to, story.coarse.rate_rows())
+    say(to, f"{story.coarse.question}:")
     _answer(to, story.coarse)
 
     ratio = 1.0 - story.four_fifths.upper, 1.0 - story.four_fifths.lower
@@ -152,7 +150,7 @@ def _tell(to: Console, story: Story) -> None:
         "Of the people who would repay, does each group get loans equally often? That is equal "
         "opportunity, and it hangs on the denied.",
     )
-    _say(to, f"{story.sharp.question}:")
+    say(to, f"{story.sharp.question}:")
     _answer(to, story.sharp)
 
     _act(
@@ -161,7 +159,7 @@ def _tell(to: Console, story: Story) -> None:
         "Overriding some denials shows what these people would have done; each who fails costs 1. "
         "The plan, before anything is paid:",
     )
-    to.print(cases_table(story.plan))
+    show_cases(to, story.plan)
 
     _act(
         to,
@@ -170,8 +168,8 @@ def _tell(to: Console, story: Story) -> None:
         "group who repay, past and present. On this lender's past:",
     )
     _answer(to, story.rs_here)
-    _say(to, f"With an unlimited past, {story.rs.repeats} simulated runs:")
-    to.print(runs_table([story.rs]))
+    say(to, f"With an unlimited past, {story.rs.repeats} simulated runs:")
+    show_runs(to, [story.rs])
 
     here = story.adaptive_here
     _act(
@@ -181,20 +179,20 @@ def _tell(to: Console, story: Story) -> None:
         "to the same lender; some denials are overridden:",
     )
     _answer(to, here)
-    to.print(rates_table(here))
-    _say(
+    show_rows(to, here.rate_rows())
+    say(
         to,
         f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials were "
         f"overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
     )
-    _say(
+    say(
         to,
         f"The paper's audit would have spent {story.rs.mean_cost:,.0f}: "
         f"{story.rs.mean_cost / here.cost:,.0f} times as much.",
     )
-    _say(to, f"Was it luck? {story.adaptive.repeats} more runs, each with a past of its own:")
-    to.print(runs_table([story.adaptive], story.least_cost))
-    _say(
+    say(to, f"Was it luck? {story.adaptive.repeats} more runs, each with a past of its own:")
+    show_runs(to, [story.adaptive], story.least_cost)
+    say(
         to,
         f"No audit with an unlimited past can do with less than {story.least_cost:,.0f} on "
         "average.",
@@ -212,20 +210,8 @@ def _act(to: Console, title: str, text: str) -> None:
 
     to.print()
     to.rule(Text(title, style="bold"), align="left")
-    _say(to, text)
-
-
-def _say(to: Console, text: str | Text) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    to.print(Padding(Text(text) if isinstance(text, str) else text, (0, 1)))
+    say(to, text)
 
 
 def _answer(to: Console, finding: Finding) -> None:
-    from rich.text import Text
-
-    from equipoise.cli.tables import colour_of
-
-    verdict = (str(finding.verdict), f"bold {colour_of(finding.verdict)}")
-    _say(to, Text.assemble(verdict, f": {finding.reason}; cost {finding.cost:,.10g}"))
+    say(to, f"{finding.verdict}: {finding.reason}; cost {finding.cost:,.10g}")

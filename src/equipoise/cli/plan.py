@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.audit_options import pairs
-from equipoise.cli.console import bar, console, print_json
-from equipoise.cli.option_groups import prices, question_asked, with_options
-from equipoise.cli.options import Json
+from equipoise.cli.console import bar, console, exit_on, print_json, say, show_rows
+from equipoise.cli.options import Json, failing, pairs, prices, question_asked, with_options
 from equipoise.cli.past_options import Read, past_decisions
+from equipoise.display import Row, written
 from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-    from equipoise.planning import Affordable, Plan, ScoreSavings
+    from equipoise.planning import Affordable, Plan
 
-__all__ = ["app", "cases_table", "show_plan"]
+__all__ = ["app", "show_cases", "show_plan"]
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@with_options(read=past_decisions, question=question_asked, costs=prices)
+@with_options(read=past_decisions, question=question_asked, costs=prices, fail_on=failing)
 def plan(
     read: Read,
     question: Question,
     costs: Costs,
+    fail_on: frozenset[Verdict],
     denied_rate: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,110 +95,89 @@ def plan(
         print_json(made)
     else:
         show_plan(console(), made)
+    exit_on(fail_on, made.free.verdict)
 
 
 def show_plan(to: Console, made: Plan) -> None:
     """Print the advice, what the past data say, what the audit costs case by case, the rest."""
-    from rich.text import Text
-
-    from equipoise.cli.tables import colour_of
-
-    to.print(Text(f"recommended: {made.advice}\n", style="bold"))
-    to.print(Text(f"{made.question}"))
-    to.print(f"costs: {made.costs}", markup=False)
     free = made.free
-    to.print(
-        Text.assemble(
-            "for free: ",
-            (free.verdict.value, f"bold {colour_of(free.verdict)}"),
-            f", the gap is between {free.lower:.3f} and {free.upper:.3f}",
-        )
-    )
+    say(to, f"recommended: {made.advice}\n", "bold")
+    say(to, f"{made.question}\ncosts: {made.costs}")
+    say(to, f"for free: {free.verdict}, the gap is between {free.lower:.3f} and {free.upper:.3f}")
     if made.cases:
-        to.print(cases_table(made))
+        show_cases(to, made)
     for seen in made.cases:
         if not seen.is_decidable:
-            to.print(Text(f"{seen.scenario.short}: {seen.missing}", style="yellow"))
+            say(to, f"{seen.scenario.short}: {seen.missing}", "yellow")
     if made.affordable is not None:
-        to.print(_budget_table(made.affordable))
-    if made.score_savings is not None:
-        _show_score_savings(to, made.score_savings)
+        _show_budget(to, made.affordable)
+    if (savings := made.score_savings) is not None:
+        say(to, f"if {savings.scenario}: {savings}; about {savings.people:,.0f} people must arrive")
+        for group, words in savings.rests_on.items():
+            say(to, f"  what the score says in {group}: from {words}")
     for other in made.others:
         why = f"cannot run: {other.missing[0].partition(':')[0]}" if other.missing else "can run"
-        to.print(Text(f"{other.audit}: about {_cost(other.price.cost)} on average; {why}"))
+        say(to, f"{other.audit}: about {written(other.price.cost)} on average; {why}")
     for note in made.notes:
-        to.print(Text(f"note: {note}", style="yellow"))
+        say(to, f"note: {note}", "yellow")
 
 
-def cases_table(made: Plan) -> Table:
-    """Show what the adaptive audit costs in each case."""
-    from equipoise.cli.tables import new_table, number
-
+def show_cases(to: Console, made: Plan) -> None:
+    """Print what the adaptive audit costs in each case."""
     timed, tried = made.arrivals_per_day is not None, made.cases[0].trial_runs > 0
-    last = "days" if timed else "people"
-    table = new_table(
-        *("the denied succeed", "expect", "cost: 10%", "50%", "90%"),
-        *(("verdict", last) if tried else ("labels", last)),
-    )
-    for column in table.columns[1:]:
-        column.no_wrap = True
+    rows: list[Row] = []
     for seen in made.cases:
-        days = made.days(seen)
-        people = number(seen.people) if days is None else f"{days:,.0f}"
-        counts = (
-            number(sum(seen.labels.values())) if seen.decides is None else f"{seen.decides:.0%}"
-        )
-        table.add_row(
-            seen.scenario.short,
-            "either" if " or " in seen.scenario.expect else seen.scenario.expect,
-            *(_cost(cost) for cost in seen.cost.values()),
-            counts if tried or seen.is_decidable else "–",
-            people if seen.is_decidable else "–",
+        low, middle, high = seen.cost.values()
+        rows.append(
+            {
+                "the denied succeed": seen.scenario.short,
+                "expect": "either" if " or " in seen.scenario.expect else seen.scenario.expect,
+                "cost: 10%": low,
+                "50%": middle,
+                "90%": high,
+            }
+            | (
+                {"verdict": None if seen.decides is None else f"{seen.decides:.0%}"}
+                if tried
+                else {"labels": sum(seen.labels.values()) if seen.is_decidable else None}
+            )
+            | {
+                "days" if timed else "people": (
+                    (made.days(seen) if timed else seen.people) if seen.is_decidable else None
+                )
+            }
         )
     how = f"{made.cases[0].trial_runs} trial runs a case" if tried else "forecast"
-    table.caption = (
+    caption = (
         f"adaptive audit, {how}, with your past as it is. as often: as the approved of their "
         "group; below, above: the gap beside the grey zone, where audits are most expensive. 10%, "
         f"50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
         f"{'days' if timed else 'people who must arrive'}: the median's."
         + (" verdict: so many runs ended with one." if tried else "")
     )
-    table.caption_justify = "left"
-    return table
+    show_rows(to, rows, caption, wrap=False)
 
 
-def _cost(value: float | None) -> str:
-    from equipoise.cli.tables import number
-
-    return "–" if value is None else number(value)
-
-
-def _show_score_savings(to: Console, seen: ScoreSavings) -> None:
-    from rich.text import Text
-
-    to.print(Text(f"if {seen.scenario}: {seen}; about {seen.people:,.0f} people must arrive"))
-    for group, words in seen.rests_on.items():
-        to.print(Text(f"  what the score says in {group}: from {words}"))
-
-
-def _budget_table(bought: Affordable) -> Table:
-    from equipoise.cli.tables import new_table, number
-
-    first = f"budget {number(bought.budget)}; the denied succeed"
-    table = new_table(first, "verdict", "else the gap is in")
-    for case in bought.cases:
-        known = "" if case.lower is None else f"[{case.lower:.3f}, {case.upper:.3f}]"
-        table.add_row(case.scenario.short, f"{case.decides:.0%}", known)
+def _show_budget(to: Console, bought: Affordable) -> None:
+    rows = [
+        {
+            f"budget {written(bought.budget)}; the denied succeed": case.scenario.short,
+            "verdict": f"{case.decides:.0%}",
+            "else the gap is in": (
+                None if case.lower is None else f"[{case.lower:.3f}, {case.upper:.3f}]"
+            ),
+        }
+        for case in bought.cases
+    ]
     buys = (
         "no epsilon that was tried"
         if bought.epsilon is None
         else f"epsilon (the width of the grey zone) = {bought.epsilon:.3g} or wider"
     )
-    table.caption = (
+    caption = (
         f"verdict: so many audits end with one within the budget; in the 40% case half do at {buys}"
     )
-    table.caption_justify = "left"
-    return table
+    show_rows(to, rows, caption)
 
 
 def _rates(given: Sequence[str] | None) -> dict[str, float]:

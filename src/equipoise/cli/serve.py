@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.option_groups import LEDGER, Ledger
+from equipoise.cli.options import LEDGER, Ledger
 from equipoise.errors import MissingExtra
 
 if TYPE_CHECKING:

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli.console import bar, console, print_json, working
-from equipoise.cli.option_groups import prices, question_asked, with_options
-from equipoise.cli.options import Json, Positive
+from equipoise.cli.console import bar, console, print_json, say, show_rows, working
+from equipoise.cli.options import Json, Positive, prices, question_asked, with_options
 from equipoise.cli.past_options import read_meaning
-from equipoise.cli.tables import number
+from equipoise.display import written
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from equipoise.bounds import LowerBound
     from equipoise.simulation import Delay, Summary
     from equipoise.worlds import World
 
-__all__ = ["app", "find_world", "runs_table"]
+__all__ = ["app", "find_world", "show_runs"]
 
 app = typer.Typer(add_completion=False)
 
@@ -237,14 +235,11 @@ class _Wait:
 
 
 def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: LowerBound) -> None:
-    from rich.text import Text
-
     first = summaries[0]
     truth = " or ".join(sorted(first.question.truth(first.difference)))
-    to.print(Text(f"{first.question}", style="bold"))
-    to.print(f"costs: {first.costs}", markup=False)
-    to.print(f"world: {', '.join(world)}", markup=False)
-    to.print(f"truth: the gap is {first.difference:.4f}, {truth} is right", markup=False)
+    say(to, f"{first.question}", "bold")
+    say(to, f"costs: {first.costs}\nworld: {', '.join(world)}")
+    say(to, f"truth: the gap is {first.difference:.4f}, {truth} is right")
     meaning = (
         "past data alone decide"
         if least.cost == 0.0
@@ -252,27 +247,25 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: Lo
         if least.reference
         else "no audit costs less on average"
     )
-    to.print(f"C* = {number(least.cost)}: {meaning}", markup=False)
-    to.print(runs_table(summaries, least.cost))
+    say(to, f"C* = {written(least.cost)}: {meaning}")
+    show_runs(to, summaries, least.cost)
 
 
-def runs_table(summaries: Sequence[Summary], least: float = 0.0) -> Table:
-    """Show a row per simulated audit, and how many times the least cost it spent."""
-    from equipoise.cli.tables import new_table
-
-    runs = summaries[0].repeats
-    table = new_table("audit", "verdicts", "wrong", "mean cost", "/ C*", "mean labels")
+def show_runs(to: Console, summaries: Sequence[Summary], least: float = 0.0) -> None:
+    """Print a row per simulated audit, and how many times the least cost it spent."""
+    rows = []
     for one in summaries:
-        verdicts = ", ".join(f"{v} {share:.1%}" for v, share in one.verdicts.items() if share)
         decided = one.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
-        table.add_row(
-            one.audit,
-            verdicts,
-            f"{one.errors:,} of {one.repeats:,}",
-            f"{number(one.mean_cost)} ± {one.standard_error / max(one.mean_cost, 1e-300):.1%}",
-            f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else "-",
-            number(one.mean_labels),
+        error = one.standard_error / max(one.mean_cost, 1e-300)
+        rows.append(
+            {
+                "audit": one.audit,
+                "verdicts": ", ".join(f"{v} {p:.1%}" for v, p in one.verdicts.items() if p),
+                "wrong": f"{one.errors:,} of {one.repeats:,}",
+                "mean cost": f"{written(one.mean_cost)} ± {error:.1%}",
+                "/ C*": f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else None,
+                "mean labels": one.mean_labels,
+            }
         )
-    table.caption = f"{runs:,} runs; ± is the standard error of the mean, as a share of it"
-    table.caption_justify = "left"
-    return table
+    runs = summaries[0].repeats
+    show_rows(to, rows, f"{runs:,} runs; ± is the standard error of the mean, as a share of it")

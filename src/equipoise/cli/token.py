@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from equipoise.cli.console import print_json
-from equipoise.cli.option_groups import LEDGER, Ledger
-from equipoise.cli.options import Json
+from equipoise.cli.options import LEDGER, Json, Ledger
 from equipoise.cli.serve import Tokens, require_extra
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
     from equipoise.history.other_columns import Scores
 
-__all__ = ["History", "Summary", "as_past"]
+__all__ = ["History", "Summary", "as_past", "past_rows"]
 
 FEW = 30  # people in a group that is called small
 
@@ -350,6 +350,9 @@ class History(Past, Shown):
     def _rows(self) -> Sequence[Row]:
         return [{"group": group, **c.counts} for group, c in self.cells.items()]
 
+    def _table(self) -> Sequence[Row]:
+        return past_rows(self.cells)
+
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, FAIR, PALE, SAND, UNFAIR, draw_stacked
 
@@ -394,6 +397,27 @@ def as_past(history: object, reading: Mapping[str, object]) -> Past:
         if name not in reading:
             raise InvalidInput(f"{name!r} must name a column of the table; it is left out")
     return History.read(history, **reading)  # type: ignore[arg-type]
+
+
+def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
+    """Return what is known of each group's past, as terminals, notebooks and pages show it."""
+    rows: list[Row] = []
+    for group, c in cells.items():
+        known = c.approved - c.approved_unknown
+        good = f"{c.approved_positive / known:.1%}" if known else "–"
+        good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
+        denied = f"{c.denied / c.total:.1%}" if exact else f"{c.unseen:,g}"
+        row = {
+            "group": group,
+            "people": "unlimited" if exact else f"{c.total:,g}",
+            "approved": f"{c.approved / c.total:.1%}",
+            "good of these": good,
+            "denied: nobody knows": denied,
+        }
+        if any(other.random_accepts for other in cells.values()):
+            row["random accepts"] = f"{c.denied - c.unseen:,g} known"
+        rows.append(row)
+    return rows
 
 
 def _feature_columns(features: Any) -> dict[str, Any]:

@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
+from equipoise.display import html_table
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.history import Past
+from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
 from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
@@ -115,7 +118,7 @@ def _finding_page(
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
         pairs=pairs,
         in_progress=in_progress,
-        past=history,
+        past_table=Markup(html_table(past_rows(history.cells, exact=history.exact))),
         notes=getattr(history, "notes", ()),
         version=__version__,
         gap_rows=_gap_rows,

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from equipoise.cli.audit_people import number
-from equipoise.cli.coded import CodedRows
+from equipoise.cli.people_files import CodedRows
 from equipoise.errors import InvalidInput
 from equipoise.history import History
 from equipoise.history.values import LiveValues

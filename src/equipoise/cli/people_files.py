@@ -1,4 +1,4 @@
-"""Carry out a file of commands against a live audit: every row reported, none half-done."""
+"""Files of people who come to a live audit: every row reported, none half-done."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from equipoise._json import JsonValue
 from equipoise.cli.console import fail, working
 from equipoise.cli.read_rows import Row, read_rows
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, UnknownName
+from equipoise.history.values import LiveValues
 from equipoise.ledger.commands import Command, Reply
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["BatchResult", "carry_out"]
+__all__ = ["BatchResult", "CodedRows", "carry_out"]
 
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
@@ -141,3 +142,58 @@ def _writer(path: Path | None) -> Iterator[Callable[[int, Reply], None]]:
             out.writerow([line, *("" if v is None else v for v in values)])
 
         yield write
+
+
+class CodedRows:
+    """What the columns of a file mean.
+
+    A file may have the columns of the past decisions, whose coding is kept with the audit, or
+    plain ones (``group``, ``decision``, ``outcome``). What ``given`` names goes first.
+    """
+
+    def __init__(
+        self,
+        values: LiveValues,
+        names: Sequence[str],
+        given: Mapping[str, str],
+        header: Sequence[str],
+    ) -> None:
+        for name in given:
+            if name not in names:
+                raise UnknownName("column in '--column'", name, names)
+        self._values = values
+        self._coded: dict[str, list[str]] = {}
+        self.columns: dict[str, str] = {}
+        for name in names:
+            past = self._past_columns(name)
+            named = name not in given or (given[name],) == tuple(past)
+            if named and past and all(column in header for column in past):
+                self._coded[name] = [f"{name} {at}" for at in range(len(past))]
+                self.columns |= dict(zip(self._coded[name], past, strict=True))
+            else:
+                self.columns[name] = given.get(name, name)
+
+    def value(self, name: str, row: Mapping[str, Any]) -> Any:
+        """Return what a column says of a person, as the ledger takes it."""
+        if name == "person":
+            return row[name]
+        coding, own = self._values.coding, [row[at] for at in self._coded.get(name, [name])]
+        if name == "group":
+            if name in self._coded and coding is not None:
+                return coding.group_of(own)
+            return self._values.group(own[0])
+        if name in self._coded and coding is not None:
+            return coding.bit_of(name, own[0])
+        return self._values.bit(name, own[0])
+
+    def lacks_outcome(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row has a cell for the outcome, and nothing in it."""
+        own = [row[at] for at in self._coded.get("outcome", ["outcome"]) if at in row]
+        return bool(own) and self._values.is_missing(own[0])
+
+    def _past_columns(self, name: str) -> Sequence[str]:
+        coding = self._values.coding
+        if coding is None or name == "person":
+            return ()
+        columns = coding.columns
+        return columns.groups if name == "group" else (getattr(columns, name),)

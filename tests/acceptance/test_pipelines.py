@@ -1,0 +1,40 @@
+"""The commands of the page on pipelines, run as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.documents import blocks
+from tests.acceptance.shell import equipoise
+
+PAGE = "docs/how-to/pipelines.md"
+# Group B is approved half as often, which is known of everybody.
+ROWS = ["race,approved,repaid"] + [
+    row
+    for group, good, bad, denied in (("A", 600, 100, 300), ("B", 300, 50, 650))
+    for row in [f"{group},1,1"] * good + [f"{group},1,0"] * bad + [f"{group},0,"] * denied
+]
+
+
+def test_every_command_ends_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loans.csv").write_text("\n".join(ROWS) + "\n")
+    columns = ("-g", "race", "-d", "approved", "-o", "repaid", "--metric", "equal_opportunity")
+    assert equipoise("audit", "new", "loans", "loans.csv", *columns).returncode == 0
+    text = "".join(block.text for block in blocks(PAGE, "sh", "yaml", "python"))
+    commands = re.findall(r"\bequipoise ((?:check|plan|audit) [^\n]*?)(?:\",)?\n", text)
+    assert len(commands) == 5
+    for command in commands:
+        done = equipoise(*shlex.split(command))
+        assert done.returncode in (0, 3), done.stderr
+        verdict = re.search(r"\b(UNFAIR|INCONCLUSIVE|FAIR)(?=: |, the gap)", done.stdout)
+        assert verdict is not None, done.stdout
+        failing = command.rpartition("--fail-on ")[2].split(",")
+        assert (done.returncode == 3) == (verdict[1] in failing), command
+    assert Path("check.html").exists()
