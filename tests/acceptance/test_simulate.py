@@ -39,7 +39,7 @@ def test_the_adaptive_audit_next_to_the_least_cost() -> None:
         *("--gamma", "0.1", "--repeats", "2"),
         *("--history-size", "100000", "--delay", "30,3"),
     )
-    done = equipoise("simulate", "--audit", "adaptive", *arguments)
+    done = equipoise("simulate", "adaptive", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     world = eq.data.adult_world()

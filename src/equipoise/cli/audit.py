@@ -15,14 +15,13 @@ from equipoise.cli.audit_people import Known, Why, show_reply
 from equipoise.cli.console import exit_on, show, somebody_answers
 from equipoise.cli.options import (
     LEDGER,
-    LIMITS,
-    MONEY,
     Actor,
     Json,
     Ledger,
     Name,
     acting_audit,
     failing,
+    option,
     pairs,
     question_asked,
     with_options,
@@ -42,6 +41,7 @@ app = typer.Typer(
 )
 
 
+MONEY, LIMITS = "Money, in whole minor units", "Limits"
 Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
 
 
@@ -53,30 +53,30 @@ def new(
     question: Question,
     audit: Annotated[str, typer.Option("--audit", help=f"{', '.join(AUDITS)}.")] = "adaptive",
     feature_cost: Annotated[
-        int, typer.Option(help="Price of each request.", rich_help_panel=MONEY)
+        int, option(what="Price of each request.", panel=MONEY, default=True)
     ] = 0,
     label_cost: Annotated[
-        int, typer.Option(help="Price of an override that ends badly.", rich_help_panel=MONEY)
+        int, option(what="Price of an override that ends badly.", panel=MONEY, default=True)
     ] = 1,
     budget: Annotated[
-        int | None, typer.Option(help="Never spend more than this.", rich_help_panel=MONEY)
+        int | None, option(what="Never spend more than this.", panel=MONEY, default=True)
     ] = None,
-    currency: Annotated[str, typer.Option(help="As in EUR.", rich_help_panel=MONEY)] = "",
+    currency: Annotated[str, option(what="As in EUR.", panel=MONEY, default=True)] = "",
     decimals: Annotated[
-        int, typer.Option(help="2 if the minor unit is a cent.", rich_help_panel=MONEY)
+        int, option(what="2 if the minor unit is a cent.", panel=MONEY, default=True)
     ] = 0,
     max_in_flight: Annotated[
-        int | None, typer.Option(help="Overrides without outcome at once.", rich_help_panel=LIMITS)
+        int | None, option(what="Overrides without outcome at once.", panel=LIMITS, default=True)
     ] = None,
     max_in_flight_of: Annotated[
         list[str] | None,
         typer.Option(metavar="GROUP=N", help="The same in one group.", rich_help_panel=LIMITS),
     ] = None,
     lottery: Annotated[
-        float, typer.Option(help="Chance that a person is considered.", rich_help_panel=LIMITS)
+        float, option(what="Chance that a person is considered.", panel=LIMITS, default=True)
     ] = 1.0,
     overdue_after: Annotated[
-        float | None, typer.Option(help="Days until an outcome is overdue.", rich_help_panel=LIMITS)
+        float | None, option(what="Days until an outcome is overdue.", panel=LIMITS, default=True)
     ] = None,
     denied_only: Annotated[
         bool,

@@ -17,96 +17,51 @@ if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
 __all__ = [
-    *("DATA", "LEDGER", "LIMITS", "MONEY", "Actor", "Decision", "DeniedOutcomes", "Group", "Json"),
-    *("Ledger", "Name", "Outcome", "Positive", "Source", "acting_audit", "failing", "live_audit"),
-    *("pairs", "prices", "question_asked", "questions_asked", "with_options"),
+    *("LEDGER", "Actor", "Json", "Ledger", "Name", "acting_audit", "failing", "live_audit"),
+    *("option", "pairs", "prices", "question_asked", "questions_asked", "with_options"),
 ]
 
-MONEY, LIMITS = "Money, in whole minor units", "Limits"
-DATA = "Past decisions"
-
-Source = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        help="CSV, Parquet or Excel files, a glob, a folder, a database or its address.",
-        show_default=False,
-    ),
-]
-Group = Annotated[
-    list[str],
-    typer.Option(
-        "--group",
-        "-g",
-        metavar="COLUMN",
-        help="Column that names a person's group; give it again for intersections.",
-        rich_help_panel=DATA,
-        show_default=False,
-    ),
-]
-Decision = Annotated[
-    str,
-    typer.Option(
-        "--decision",
-        "-d",
-        metavar="COLUMN",
-        help="Column of decisions, 1 for approved.",
-        rich_help_panel=DATA,
-        show_default=False,
-    ),
-]
-Outcome = Annotated[
-    str,
-    typer.Option(
-        "--outcome",
-        "-o",
-        metavar="COLUMN",
-        help="Column of outcomes, 1 for good, empty for the denied.",
-        rich_help_panel=DATA,
-        show_default=False,
-    ),
-]
-Positive = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--positive",
-        metavar="VALUE",
-        help="Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
-        rich_help_panel=DATA,
-        show_default=False,
-    ),
-]
-DeniedOutcomes = Annotated[
-    Literal["error", "ignore"],
-    typer.Option(
-        "--denied-outcomes",
-        help="What to do with outcomes of denied people.",
-        rich_help_panel=DATA,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 Command = Callable[..., None]
 
-QUESTION, PRICES = "Question", "Prices"
 
+def option(
+    *names: str,
+    what: str,
+    panel: str | None = None,
+    metavar: str | None = None,
+    envvar: str | None = None,
+    default: bool = False,
+) -> Any:
+    """Return an option with its help, under a heading; ``default`` says to show the default."""
+    return typer.Option(
+        *names,
+        help=what,
+        metavar=metavar,
+        envvar=envvar,
+        rich_help_panel=panel,
+        show_default=default,
+    )
+
+
+QUESTION, PRICES = "Question", "Prices"
 LEDGER = "equipoise-ledger.db"
+Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 Ledger = Annotated[
     str,
-    typer.Option(
-        "--ledger",
-        "-l",
-        envvar="EQUIPOISE_LEDGER",
+    option(
+        *("--ledger", "-l"),
+        what="A file (SQLite) or postgresql://…",
         metavar="FILE|URL",
-        help="A file (SQLite) or postgresql://…",
+        envvar="EQUIPOISE_LEDGER",
+        default=True,
     ),
 ]
 Actor = Annotated[
     str | None,
-    typer.Option(
-        envvar="EQUIPOISE_ACTOR",
+    option(
+        what="Who does this, as the ledger will say; your user name if left out.",
         metavar="WHO",
-        help="Who does this, as the ledger will say; your user name if left out.",
-        show_default=False,
+        envvar="EQUIPOISE_ACTOR",
     ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
@@ -149,30 +104,32 @@ def _parameters(
 
 
 Metric = Annotated[
-    str, typer.Option(metavar="NAME", help=", ".join(METRICS) + ".", rich_help_panel=QUESTION)
+    str, option(what=", ".join(METRICS) + ".", panel=QUESTION, metavar="NAME", default=True)
 ]
 Metrics = Annotated[
     list[str],
-    typer.Option(
+    option(
         "--metric",
+        what=f"all, or one of: {', '.join(METRICS)}; give it again for several.",
+        panel=QUESTION,
         metavar="NAME",
-        help=f"all, or one of: {', '.join(METRICS)}; give it again for several.",
-        rich_help_panel=QUESTION,
+        default=True,
     ),
 ]
-Gamma = Annotated[float, typer.Option(help="FAIR up to this gap.", rich_help_panel=QUESTION)]
+Gamma = Annotated[float, option(what="FAIR up to this gap.", panel=QUESTION, default=True)]
 Epsilon = Annotated[
-    float, typer.Option(help="UNFAIR above gamma by more than this.", rich_help_panel=QUESTION)
+    float, option(what="UNFAIR above gamma by more than this.", panel=QUESTION, default=True)
 ]
 Delta = Annotated[
-    float, typer.Option(help="Allowed probability of a wrong answer.", rich_help_panel=QUESTION)
+    float, option(what="Allowed probability of a wrong answer.", panel=QUESTION, default=True)
 ]
 Comparing = Annotated[
     Literal["difference", "ratio"],
-    typer.Option(
-        help="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+    option(
+        what="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
         "four-fifths rule.",
-        rich_help_panel=QUESTION,
+        panel=QUESTION,
+        default=True,
     ),
 ]
 
@@ -207,10 +164,10 @@ def questions_asked(
 
 def prices(
     feature_cost: Annotated[
-        float, typer.Option(help="Price of each request.", rich_help_panel=PRICES)
+        float, option(what="Price of each request.", panel=PRICES, default=True)
     ] = 0.0,
     label_cost: Annotated[
-        float, typer.Option(help="Price of each override that ends badly.", rich_help_panel=PRICES)
+        float, option(what="Price of each override that ends badly.", panel=PRICES, default=True)
     ] = 1.0,
 ) -> Costs:
     """Return what answers cost."""
@@ -232,10 +189,9 @@ def live_audit(name: Name, ledger: Ledger = LEDGER) -> LiveAudit:
 def failing(
     fail_on: Annotated[
         str,
-        typer.Option(
+        option(
+            what="End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
             metavar="VERDICTS",
-            help="End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
-            show_default=False,
         ),
     ] = "",
 ) -> frozenset[Verdict]:
@@ -247,13 +203,13 @@ def failing(
     return frozenset(Verdict(name) for name in names)
 
 
-def pairs(option: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
+def pairs(flag: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
     """Split options that look like NAME=VALUE."""
     pairs = []
     for text in texts or ():
-        name, mark, value = text.rpartition("=") if option != "--option" else text.partition("=")
+        name, mark, value = text.rpartition("=") if flag != "--option" else text.partition("=")
         if not mark or not name or not value:
-            form = "WHAT=COLUMN, as in person=id" if option == "--column" else "NAME=VALUE"
-            raise InvalidInput(f"{option!r} must look like {form}; got {text!r}")
+            form = "WHAT=COLUMN, as in person=id" if flag == "--column" else "NAME=VALUE"
+            raise InvalidInput(f"{flag!r} must look like {form}; got {text!r}")
         pairs.append((name, value))
     return pairs

@@ -8,68 +8,103 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from equipoise.cli.console import working
-from equipoise.cli.options import DATA, Decision, DeniedOutcomes, Group, Outcome, Positive, Source
+from equipoise.cli.options import option
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.history import History
 
-__all__ = ["Read", "past_decisions", "read_meaning"]
+__all__ = ["DATA", "Positive", "Read", "past_decisions", "read_meaning"]
 
 Read = Callable[..., "History"]
 """What a command gets in place of the options; it may add ``score=``."""
 
-VALUES, PLACES = "Values in the past decisions", "Where and when"
+DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where and when"
 
-
-def _option(*names: str, what: str, panel: str, metavar: str | None = None) -> Any:
-    return typer.Option(
-        *names, help=what, metavar=metavar, rich_help_panel=panel, show_default=False
-    )
+Texts = list[str] | None
+Positive = Annotated[
+    Texts,
+    option(
+        "--positive",
+        what="Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
+        panel=DATA,
+        metavar="VALUE",
+    ),
+]
 
 
 def past_decisions(
-    source: Source,
-    group: Group,
-    decision: Decision,
-    outcome: Outcome,
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or Excel files, a glob, a folder, a database or its address.",
+            show_default=False,
+        ),
+    ],
+    group: Annotated[
+        list[str],
+        option(
+            *("--group", "-g"),
+            what="Column that names a person's group; give it again for intersections.",
+            panel=DATA,
+            metavar="COLUMN",
+        ),
+    ],
+    decision: Annotated[
+        str,
+        option(
+            *("--decision", "-d"),
+            what="Column of decisions, 1 for approved.",
+            panel=DATA,
+            metavar="COLUMN",
+        ),
+    ],
+    outcome: Annotated[
+        str,
+        option(
+            *("--outcome", "-o"),
+            what="Column of outcomes, 1 for good, empty for the denied.",
+            panel=DATA,
+            metavar="COLUMN",
+        ),
+    ],
     positive: Positive = None,
     negative: Annotated[
-        list[str] | None,
-        _option("--negative", what="Value that means 0.", panel=DATA, metavar="VALUE"),
+        Texts, option("--negative", what="Value that means 0.", panel=DATA, metavar="VALUE")
     ] = None,
-    denied_outcomes: DeniedOutcomes = "error",
-    missing_value: Annotated[
-        list[str] | None,
-        _option("--missing-value", what="Value that means none.", panel=VALUES, metavar="VALUE"),
+    denied_outcomes: Annotated[
+        Literal["error", "ignore"],
+        option(what="What to do with outcomes of denied people.", panel=DATA, default=True),
+    ] = "error",
+    missing_values: Annotated[
+        Texts,
+        option("--missing-value", what="Value that means none.", panel=VALUES, metavar="VALUE"),
     ] = None,
     missing_group: Annotated[
         str,
-        _option(
-            "--missing-group",
+        option(
             what="What to call people without a group; 'refuse' refuses them.",
             panel=VALUES,
             metavar="NAME",
         ),
     ] = "refuse",
     min_group: Annotated[
-        int, _option("--min-group", what="Count groups of fewer people together.", panel=VALUES)
+        int, option(what="Count groups of fewer people together.", panel=VALUES)
     ] = 0,
     max_groups: Annotated[
-        int, _option("--max-groups", what="Most values of a group column (50).", panel=VALUES)
+        int, option(what="Most values of a group column (50).", panel=VALUES)
     ] = 50,
     unknown: Annotated[
         Literal["refuse", "bounds", "like_known"],
-        _option("--unknown", what="Approved whose outcome is not known yet.", panel=VALUES),
+        option(what="Approved whose outcome is not known yet.", panel=VALUES),
     ] = "refuse",
     undecided: Annotated[
-        Literal["refuse", "leave_out"],
-        _option("--undecided", what="Rows without a decision.", panel=VALUES),
+        Literal["refuse", "leave_out"], option(what="Rows without a decision.", panel=VALUES)
     ] = "refuse",
     cohort: Annotated[
         str | None,
-        _option(
-            "--cohort",
+        option(
             what="Column within which unknown outcomes are like known ones.",
             panel=VALUES,
             metavar="COLUMN",
@@ -77,17 +112,15 @@ def past_decisions(
     ] = None,
     random_accepts: Annotated[
         str | None,
-        _option(
-            "--random-accepts",
+        option(
             what="Column that marks the denied whom a test programme accepted at random.",
             panel=VALUES,
             metavar="COLUMN",
         ),
     ] = None,
     random_accepts_against: Annotated[
-        list[str] | None,
-        _option(
-            "--random-accepts-against",
+        Texts,
+        option(
             what="Column, such as a score or a date, to test the programme's chance against.",
             panel=VALUES,
             metavar="COLUMN",
@@ -95,66 +128,46 @@ def past_decisions(
     ] = None,
     id: Annotated[  # noqa: A002
         str | None,
-        _option("--id", what="Column that tells people apart.", panel=VALUES, metavar="COLUMN"),
+        option(what="Column that tells people apart.", panel=VALUES, metavar="COLUMN"),
     ] = None,
     repeated: Annotated[
         Literal["refuse", "count_once"],
-        _option("--repeated", what="People who are there more than once.", panel=VALUES),
+        option(what="People who are there more than once.", panel=VALUES),
     ] = "refuse",
     table: Annotated[
-        str | None,
-        _option("--table", what="Table of a database, sheet of an Excel file.", panel=PLACES),
+        str | None, option(what="Table of a database, sheet of an Excel file.", panel=PLACES)
     ] = None,
     query: Annotated[
-        str | None, _option("--query", what="Query to a database.", panel=PLACES, metavar="SQL")
+        str | None, option(what="Query to a database.", panel=PLACES, metavar="SQL")
     ] = None,
     encoding: Annotated[
-        str | None, _option("--encoding", what="Of CSV files, as in utf-16.", panel=PLACES)
+        str | None, option(what="Of CSV files, as in utf-16.", panel=PLACES)
     ] = None,
     date: Annotated[
-        str | None,
-        _option("--date", what="Column to cut by.", panel=PLACES, metavar="COLUMN"),
+        str | None, option(what="Column to cut by.", panel=PLACES, metavar="COLUMN")
     ] = None,
     since: Annotated[
-        str | None, _option("--since", what="From this date on.", panel=PLACES, metavar="DATE")
+        str | None, option(what="From this date on.", panel=PLACES, metavar="DATE")
     ] = None,
     until: Annotated[
-        str | None, _option("--until", what="Before this date.", panel=PLACES, metavar="DATE")
+        str | None, option(what="Before this date.", panel=PLACES, metavar="DATE")
     ] = None,
 ) -> Read:
-    """Return a function that reads past decisions as the options say."""
+    """Return a function that reads past decisions as the options say.
+
+    The options are called as the arguments of :meth:`equipoise.History.read`.
+    """
+    given: dict[str, Any] = dict(locals())
 
     def read(*, score: str | None = None) -> History:
         from equipoise.history import History
 
+        given["positive"] = read_meaning("--positive", positive, decision, outcome)
+        given["negative"] = read_meaning("--negative", negative, decision, outcome)
+        for several in ("missing_values", "random_accepts_against"):
+            given[several] = given[several] or ()
         with working("Reading past decisions …"):
-            return History.read(
-                list(source),
-                group=list(group),
-                decision=decision,
-                outcome=outcome,
-                positive=read_meaning("--positive", positive, decision, outcome),
-                negative=read_meaning("--negative", negative, decision, outcome),
-                missing_values=missing_value or (),
-                missing_group=missing_group,
-                min_group=min_group,
-                max_groups=max_groups,
-                denied_outcomes=denied_outcomes,
-                unknown=unknown,
-                undecided=undecided,
-                cohort=cohort,
-                random_accepts=random_accepts,
-                random_accepts_against=random_accepts_against or (),
-                id=id,
-                repeated=repeated,
-                score=score,
-                table=table,
-                query=query,
-                encoding=encoding,
-                date=date,
-                since=since,
-                until=until,
-            )
+            return History.read(**given, score=score)
 
     return read
 

@@ -10,8 +10,8 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import bar, console, print_json, say, show_rows, working
-from equipoise.cli.options import Json, Positive, prices, question_asked, with_options
-from equipoise.cli.past_options import read_meaning
+from equipoise.cli.options import Json, prices, question_asked, with_options
+from equipoise.cli.past_options import Positive, read_meaning
 from equipoise.display import written
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
@@ -70,10 +70,6 @@ Outcome = Annotated[
 @with_options(question=question_asked, costs=prices)
 def simulate(
     audits: Audits = None,
-    audit: Annotated[
-        list[str] | None,
-        typer.Option("--audit", "-a", metavar="AUDIT", help="The same, as an option."),
-    ] = None,
     world: Where = ["fico"],  # noqa: B006 - typer copies it
     group: Annotated[
         list[str] | None,
@@ -137,7 +133,7 @@ def simulate(
     if history_size is None and not (len(world) == 1 and world[0] in WORLDS):
         history_size = round(place.cells.total)  # the past as it is
     waits = _read_delay(delay)
-    names = [*(audits or []), *(audit or [])] or ["rs", "baseline"]
+    names = audits or ["rs", "baseline"]
     given = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
     options = _options(names, given)
     summaries = []
