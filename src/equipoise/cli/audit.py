@@ -41,6 +41,7 @@ app = typer.Typer(
 )
 
 
+LIVE = [name for name in AUDITS if name != "exp"]  # Exp-Audit needs features, which are not kept
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
 Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
 
@@ -51,7 +52,7 @@ def new(
     name: Name,
     read: Read,
     question: Question,
-    audit: Annotated[str, typer.Option("--audit", help=f"{', '.join(AUDITS)}.")] = "adaptive",
+    audit: Annotated[str, option("--audit", what=f"{', '.join(LIVE)}.", default=True)] = "adaptive",
     feature_cost: Annotated[
         int, option(what="Price of each request.", panel=MONEY, default=True)
     ] = 0,
