@@ -313,13 +313,12 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)
     lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
-    guess = f"the estimated {question.comparison.noun}"
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:
-        sentence = f"Even in the worst case {guess} stays below the line where UNFAIR begins."
+        sentence = "Even in the worst case the estimated gap stays below where UNFAIR begins."
     elif lower > question.gamma:
-        sentence = f"Even in the best case {guess} stays above the tolerated one."
+        sentence = "Even in the best case the estimated gap stays above the tolerated one."
     else:
-        sentence = f"The outcomes that are outstanding could move {guess} either way."
+        sentence = "The outcomes that are outstanding could move the estimated gap either way."
     return Sensitivity(unknown, lower, upper, sentence)

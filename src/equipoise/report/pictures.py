@@ -53,8 +53,7 @@ def draw_gap(question: Question, rows: Sequence[GapRow]) -> Markup:
     x = linear(0.0, high, 0.0, 100.0)
     step, top = 56.0, 24.0
     bottom = top + 8 + step * len(rows)
-    noun = sentences.noun(question)
-    picture = Picture(bottom + 24, f"The {noun} between groups: established range")
+    picture = Picture(bottom + 24, "The gap between groups: established range")
     zones = (
         (0.0, question.gamma, FAIR_PALE, "fair"),
         (question.gamma, question.threshold, SAND, "either"),
@@ -71,7 +70,7 @@ def draw_gap(question: Question, rows: Sequence[GapRow]) -> Markup:
         if interval.estimate is not None:
             picture.dot(x(interval.estimate), y + 18)
     picture.axis(x, nice_ticks(high, 5), bottom, hundredths=True)
-    return picture.done(f"{noun} between groups, {sentences.unit(question)}")
+    return picture.done(f"gap between groups, {sentences.unit(question)}")
 
 
 def rates(report: Report, rate: str) -> Markup:
@@ -128,7 +127,7 @@ def evidence(report: Report) -> Markup | None:
     for value, colour in ((question.gamma, FAIR), (question.threshold, UNFAIR)):
         picture.line(0.0, y(value), 100.0, y(value), colour, width=1.5, dashes="6 4")
     picture.axis(x, nice_ticks(float(points[-1].answers), 4), bottom)
-    upright = f"{sentences.noun(question)}, {sentences.unit(question)}"
+    upright = f"gap, {sentences.unit(question)}"
     legend = {"fair below this line": FAIR, "unfair above this line": UNFAIR}
     return picture.done(f"across: requests answered; up: {upright}", legend)
 

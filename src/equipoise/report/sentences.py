@@ -17,7 +17,6 @@ __all__ = [
     "in_words",
     "letters",
     "looking",
-    "noun",
     "quoted",
     "reading",
     "reason",
@@ -40,7 +39,7 @@ def guarantee(report: Report) -> str:
             "is the published algorithm's, but no error probability is proven for it."
         )
     return (
-        f"If the {noun(question)} is truly at most {_size(question, question.gamma)}, this audit "
+        f"If the gap is truly at most {_size(question, question.gamma)}, this audit "
         f"says UNFAIR with probability at most {question.level_wrong_unfair:.1%}. If it is truly "
         f"more than {_size(question, question.threshold)}, it says FAIR with probability at most "
         f"{question.level_wrong_fair:.1%}. In between both answers are right. This holds whatever "
@@ -60,21 +59,20 @@ def formula(question: Question) -> str:
 def headline(report: Report) -> str:
     """Return the answer in one sentence."""
     finding, question = report.finding, report.question
-    gap = f"{noun(question)} between groups"
     span = f"between {_size(question, finding.lower)} and {_size(question, finding.upper)}"
     if not report.decided:
-        return f"The audit is in progress. The {gap} is {span} so far."
+        return f"The audit is in progress. The gap between groups is {span} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
-        return f"The audit ended without an answer: the {gap} is {span}."
+        return f"The audit ended without an answer: the gap between groups is {span}."
     if not report.finding.guaranteed:
         return (
-            f"The {gap} is estimated to be {_size(question, finding.estimate or 0.0)}; "
+            f"The gap between groups is estimated to be {_size(question, finding.estimate or 0.0)}; "
             "no error probability is proven for this answer."
         )
     word = "at most" if finding.verdict is Verdict.FAIR else "more than"
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
     return (
-        f"The {gap} is {word} {_size(question, limit)}. Audits like this one answer "
+        f"The gap between groups is {word} {_size(question, limit)}. Audits like this one answer "
         f"wrongly with probability at most {question.strictest:.1%}."
     )
 
@@ -129,11 +127,6 @@ def reason(report: Report) -> str:
 def sentence(words: str) -> str:
     """Return words as a sentence."""
     return f"{words[:1].upper()}{words[1:].removesuffix('.')}."
-
-
-def noun(question: Question) -> str:
-    """Return what the gap between groups is called."""
-    return question.comparison.noun
 
 
 def unit(question: Question) -> str:
