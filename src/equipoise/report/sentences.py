@@ -66,8 +66,8 @@ def headline(report: Report) -> str:
         return f"The audit ended without an answer: the gap between groups is {span}."
     if not report.finding.guaranteed:
         return (
-            f"The gap between groups is estimated to be {_size(question, finding.estimate or 0.0)}; "
-            "no error probability is proven for this answer."
+            "The gap between groups is estimated to be "
+            f"{_size(question, finding.estimate or 0.0)}; no error probability is proven for it."
         )
     word = "at most" if finding.verdict is Verdict.FAIR else "more than"
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
