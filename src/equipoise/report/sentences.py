@@ -17,6 +17,7 @@ __all__ = [
     "in_words",
     "letters",
     "looking",
+    "naive",
     "quoted",
     "reading",
     "reason",
@@ -107,6 +108,11 @@ def looking(report: Report) -> str:
         f"{said} People may have prices of their own, up to {most}. Whoever would cost more is not "
         "observed at all: the answer speaks of those who cost no more than that."
     )
+
+
+def naive(question: Question, gap: float | None) -> str:
+    """Return the gap by a way of counting that leaves somebody out."""
+    return "undefined" if gap is None else _size(question, gap)
 
 
 def quoted(name: str) -> str:

@@ -164,6 +164,5 @@ def _render(template: str, **values: object) -> str:
     )
     environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
     environment.filters["points"] = lambda share: f"{share * 100:.1f}"
-    environment.filters["gap"] = lambda gap: "undefined" if gap is None else f"{gap:.3f}"
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment.get_template(template).render(pictures=pictures, words=sentences, **values)
