@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, logit
+from scipy.special import gammaln
 
 from equipoise.errors import BadData, InvalidInput
 
@@ -105,6 +105,11 @@ class Family(ABC):
         """Largest degree of the polynomials in T."""
         return 1
 
+    @property
+    def columns(self) -> int | None:
+        """Length of a point, None where it may have any."""
+        return None
+
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
         try:
@@ -118,7 +123,11 @@ class Family(ABC):
             array = array[:, None]
         if array.ndim != 2 or array.shape[1] == 0:
             raise InvalidInput(f"{name!r} must have shape (n, d); got {np.shape(X)}")
-        self._require_dimension(array.shape[1], name)
+        if self.columns not in (None, array.shape[1]):
+            raise InvalidInput(
+                f"{name!r} has {array.shape[1]} columns, and points of this {self.name} family "
+                f"have {self.columns}; choose columns or another family"
+            )
         if not np.isfinite(array).all():
             rows = int((~np.isfinite(array).all(axis=1)).sum())
             raise BadData(f"{name!r} has {rows} rows with missing or infinite values; drop them")
@@ -129,6 +138,10 @@ class Family(ABC):
                 f"{self.name} family, {self.support}; choose another family or transform them"
             )
         return array
+
+    def in_support(self, X: Array) -> NDArray[np.bool_]:
+        """Say for every row whether the family can produce it; any by default."""
+        return np.ones(len(X), dtype=bool)
 
     def log_density(self, theta: ArrayLike, X: ArrayLike) -> Array:
         """Return ``log E_theta(x)`` of every row."""
@@ -146,22 +159,12 @@ class Family(ABC):
         """Return the ordinary maximum likelihood estimate, which ignores any truncation."""
         return self.theta_from_mean(self.statistics(self.points(X)).mean(axis=0))
 
-    def contains(self, theta: ArrayLike) -> bool:
-        """Say whether the parameter lies in the parameter set."""
-        theta = np.asarray(theta, dtype=float)
-        moved = np.linalg.norm(self.project(theta) - theta)
-        return bool(moved <= 1e-9 * (1.0 + np.linalg.norm(theta)))
-
     def frame(self, points: Array) -> Frame:
         """Return coordinates in which the sample is centred and scaled; none by default."""
         d, p = points.shape[1], self.statistics(points[:1]).shape[1]
         return Frame(self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p))
 
     # -- what a family provides ------------------------------------------------------------------
-
-    @abstractmethod
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Say for every row whether the family can produce it."""
 
     @abstractmethod
     def dimension(self, theta: Array) -> int:
@@ -204,16 +207,8 @@ class Family(ABC):
         """Return bounds that hold on the whole parameter set."""
 
     @abstractmethod
-    def fewest(self, dimension: int) -> int:
-        """Return the smallest sample for which an estimate exists."""
-
-    @abstractmethod
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the interval outside which less than about 1e-16 of the mass lies, on the line."""
-
-    @abstractmethod
-    def _require_dimension(self, dimension: int, name: str) -> None:
-        """Raise if points cannot have this length."""
 
 
 # -- on the line ---------------------------------------------------------------------------------
@@ -239,6 +234,11 @@ class LineFamily(Family):
                 f"'bounds' of the {self.name} family must satisfy "
                 f"{widest_low:g} <= low < high <= {widest_high:g}; got {self.bounds!r}"
             )
+
+    @property
+    def columns(self) -> int:
+        """1."""
+        return 1
 
     def in_support(self, X: Array) -> NDArray[np.bool_]:
         """Say for every row whether it lies between the ends, and is whole where it must be."""
@@ -304,19 +304,14 @@ class LineFamily(Family):
         values = np.asarray(thetas, dtype=float)
         return replace(self, bounds=(float(values.min()) - radius, float(values.max()) + radius))
 
-    def fewest(self, dimension: int) -> int:
-        """Return 10: one parameter."""
-        return 10
-
     def curvature(self, dimension: int = 1) -> Curvature:
-        """Return the extremes of ``W''`` and ``|W'|`` over the bounds, taken on a fine grid."""
-        low, high = self.bounds
-        sides = [s * _spaced(*sorted((max(s * low, 0.0), max(s * high, 0.0)))) for s in (-1, 1)]
-        grid = np.unique(np.concatenate(sides).clip(low, high))
-        moments = np.array([self._moments(float(t)) for t in grid])
-        return Curvature(
-            float(moments[:, 1].min()), float(moments[:, 1].max()), float(abs(moments[:, 0]).max())
-        )
+        """Return the extremes of ``W''`` and ``|W'|`` over the bounds, taken on a fine grid.
+
+        ``W''`` of all these families is monotone, or largest at 0, or both.
+        """
+        grid = np.union1d(np.linspace(*self.bounds, 257), np.clip(0.0, *self.bounds))
+        mean, variance = np.array([self._moments(float(t)) for t in grid]).T
+        return Curvature(float(variance.min()), float(variance.max()), float(abs(mean).max()))
 
     def _theta_of(self, mean: float) -> float:
         low, high = self.bounds
@@ -341,13 +336,6 @@ class LineFamily(Family):
         mean = float(mass @ t / total)
         return float(top + np.log(total)), mean, float(mass @ (t - mean) ** 2 / total)
 
-    def _require_dimension(self, dimension: int, name: str) -> None:
-        if dimension != 1:
-            raise InvalidInput(
-                f"the {self.name} family lives on the line: {name!r} must have one column; "
-                f"got {dimension}"
-            )
-
 
 def panels(
     family: Family, pieces: list[tuple[float, float]], per_unit: int = 60, nodes: int = 20
@@ -371,14 +359,6 @@ def panels(
 @lru_cache
 def _gauss(nodes: int) -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(nodes)
-
-
-def _spaced(near: float, far: float) -> Array:
-    """Return parameters between two distances from 0, closer where they are small; 0 included."""
-    if far <= 0.0:
-        return np.zeros(1)
-    grid = np.geomspace(max(near, min(1e-3, far / 2.0)), far, 257)
-    return grid if near > 0.0 else np.append(grid, 0.0)
 
 
 @dataclass(frozen=True)
@@ -476,35 +456,9 @@ class ContinuousBernoulli(LineFamily):
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     bounds: tuple[float, float] = (-500.0, 500.0)
 
-    def log_partition(self, theta: Array) -> Array:
-        """Return ``log((e^theta - 1)/theta)``, stable everywhere."""
-        t = np.abs(np.asarray(theta[..., 0], dtype=float))
-        safe = np.maximum(t, 1e-4)
-        far = np.log(-np.expm1(-safe) / safe)
-        near = -t / 2.0 + t**2 / 24.0
-        return np.asarray(np.where(t < 1e-4, near, far) + np.maximum(theta[..., 0], 0.0))
-
-    def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
-        """Invert the distribution function."""
-        t = float(theta[0])
-        if abs(t) < 1e-8:
-            return uniforms
-        if t > 0.0:  # by symmetry, so that e^theta never overflows
-            return np.asarray(1.0 + np.log1p((1.0 - uniforms) * np.expm1(-t)) / t)
-        return np.asarray(np.log1p(uniforms * np.expm1(t)) / t)
-
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the unit interval."""
         return self.ends
-
-    def _moments(self, theta: float) -> tuple[float, float]:
-        if abs(theta) < 1e-2:
-            mean = 0.5 + theta / 12.0 - theta**3 / 720.0
-            return mean, 1.0 / 12.0 - theta**2 / 240.0 + theta**4 / 6048.0
-        t = abs(theta)
-        mean = -1.0 / np.expm1(-t) - 1.0 / t
-        variance = 1.0 / t**2 - np.exp(-t) / np.expm1(-t) ** 2
-        return float(mean if theta > 0.0 else 1.0 - mean), float(variance)
 
 
 @dataclass(frozen=True)
@@ -601,17 +555,6 @@ class Binomial(LineFamily):
         x = X[:, 0]
         return np.asarray(gammaln(self.n + 1.0) - gammaln(x + 1.0) - gammaln(self.n - x + 1.0))
 
-    def log_partition(self, theta: Array) -> Array:
-        """Return ``n log(1 + e^theta)``."""
-        return np.asarray(self.n * np.logaddexp(0.0, theta[..., 0]))
-
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the whole support."""
         return self.ends
-
-    def _theta_of(self, mean: float) -> float:
-        return float(logit(mean / self.n))
-
-    def _moments(self, theta: float) -> tuple[float, float]:
-        p = float(expit(theta))
-        return self.n * p, self.n * p * (1.0 - p)

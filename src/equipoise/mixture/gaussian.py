@@ -74,6 +74,11 @@ class Gaussian(Family):
         """2, or 1 where the covariance is known."""
         return 1 if self._known is not None else 2
 
+    @property
+    def columns(self) -> int | None:
+        """Any number, or that of the known covariance."""
+        return None if self._known is None else len(self._known)
+
     # -- between the flat parameter and the usual ones -------------------------------------------
 
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
@@ -111,10 +116,6 @@ class Gaussian(Family):
         return np.concatenate([eta, precision[..., row, column] @ scale], axis=-1)
 
     # -- the interface ---------------------------------------------------------------------------
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Return True."""
-        return np.ones(len(X), dtype=bool)
 
     def dimension(self, theta: Array) -> int:
         """Return d, read off the length of theta."""
@@ -243,10 +244,6 @@ class Gaussian(Family):
         lipschitz = np.hypot(m, 0.5 * (np.sqrt(dimension) * v + m**2))
         return Curvature(float(lower), float(upper), float(lipschitz))
 
-    def fewest(self, dimension: int) -> int:
-        """Return ten per column, for the covariance to be well away from singular."""
-        return 10 * (dimension + 1)
-
     def frame(self, points: Array) -> Frame:
         """Whiten by the sample as far as the structure allows."""
         d = points.shape[1]
@@ -287,13 +284,6 @@ class Gaussian(Family):
     @property
     def _known(self) -> NDArray[np.float64] | None:
         return None if isinstance(self.covariance, str) else np.asarray(self.covariance)
-
-    def _require_dimension(self, dimension: int, name: str) -> None:
-        if self._known is not None and dimension != len(self._known):
-            raise InvalidInput(
-                f"the known covariance is {len(self._known)} x {len(self._known)}; "
-                f"{name!r} has {dimension} columns"
-            )
 
 
 @lru_cache

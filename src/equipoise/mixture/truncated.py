@@ -205,7 +205,8 @@ def fit_truncated(
     if not isinstance(family, Family):
         raise InvalidInput(f"'family' must be a family such as Gaussian(); got {family!r}")
     points = family.points(X)
-    needed = family.fewest(points.shape[1])
+    gaussian = isinstance(family, Gaussian)
+    needed = 10 * (points.shape[1] + gaussian)  # a covariance must be well away from singular
     if len(points) < needed:
         raise BadData(
             f"{len(points)} truncated samples are too few for the {family.name} family in "
@@ -214,7 +215,6 @@ def fit_truncated(
     oracle = Oracle(accepts, limit=ORACLE_LIMIT if method == "sgd" else None)
     oracle.require_all(points)
     frame = family.frame(points)
-    gaussian = isinstance(family, Gaussian)
     cut = accepts if isinstance(accepts, HalfSpace) and gaussian else None
     if cut is None and method == "auto" and gaussian and points.shape[1] > 1:
         cut = find_half_space(frame, points, oracle, seed)

@@ -153,10 +153,9 @@ def test_the_mean_map_is_inverted(family: Family, theta: Array) -> None:
 
 @every
 def test_projection_stays_inside_and_moves_nothing_inside(family: Family, theta: Array) -> None:
-    assert family.contains(theta)
     assert family.project(theta) == pytest.approx(theta)
     far = family.project(theta + 1e13)
-    assert family.contains(far)
+    assert family.project(far) == pytest.approx(far)
 
 
 def test_projection_of_a_precision_clips_its_eigenvalues() -> None:
@@ -224,11 +223,13 @@ def test_bad_families_and_points_are_refused() -> None:
         Gaussian([[1.0, 0.5], [0.0, 1.0]])
     with pytest.raises(BadData, match="1 of 2 rows of 'X' lie outside the support"):
         Exponential().points([1.0, -1.0])
-    with pytest.raises(InvalidInput, match="one column"):
+    with pytest.raises(
+        InvalidInput, match="'X' has 2 columns, and points of this exponential family have 1"
+    ):
         Exponential().points(np.ones((3, 2)))
     with pytest.raises(BadData, match="missing or infinite"):
         FULL.points([[np.nan, 1.0]])
     with pytest.raises(InvalidInput, match="must hold numbers"):
         FULL.points([["a", "b"]])
-    with pytest.raises(InvalidInput, match="the known covariance is 2 x 2"):
+    with pytest.raises(InvalidInput, match="points of this Gaussian family have 2"):
         KNOWN.points(np.ones((3, 3)))
