@@ -249,9 +249,8 @@ class ModelChecks:
         self.history = history
         self.epsilon = epsilon
         self.made: list[SelfCheck] = []
-        self._level = FALSE_ALARM / (
-            5 * len(history.cells)
-        )  # one free check, four later, per group
+        # one free check and four later ones per group
+        self._level = FALSE_ALARM / (5 * len(history.cells))
 
     @property
     def missing(self) -> str | None:

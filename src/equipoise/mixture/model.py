@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.families import Array, Family
+from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.likelihood import acceptance
 from equipoise.mixture.rules import Accepts, Bits, LearnedRule, Oracle, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
@@ -125,17 +125,25 @@ def fit_model(
     points, (names, outcomes) = _columns(family, X, group=group, outcome=outcome)
     if not np.isin(outcomes, (0, 1)).all():
         raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
+
+    def pair(label: Hashable) -> Pair:
+        classifier = accepts_of(accepts, label)
+        here = [points[(names == label) & (outcomes == y)] for y in (0, 1)]
+        zero, one = (fit_truncated(x, classifier, family, method, seed) for x in here)
+        return zero, one
+
+    return _per_group(names, pair)
+
+
+def _per_group(names: NDArray[np.generic], pair: Callable[[Hashable], Pair]) -> MixtureModel:
+    """Return the model of all groups that have one, and why the others have none."""
     fits: dict[str, Pair] = {}
     problems: dict[str, str] = {}
     for label in dict.fromkeys(names.tolist()):
-        classifier = accepts_of(accepts, label)
-        here = [points[(names == label) & (outcomes == y)] for y in (0, 1)]
         try:
-            zero, one = (fit_truncated(x, classifier, family, method, seed) for x in here)
+            fits[str(label)] = pair(label)
         except BadData as error:
             problems[str(label)] = str(error)
-        else:
-            fits[str(label)] = (zero, one)
     return MixtureModel(fits, problems)
 
 
@@ -184,25 +192,20 @@ def learn_model(
             "'outcome' must be 0 or 1 for everybody approved; leave out, as if they had never "
             "applied, people whose outcome is unknown for reasons that have nothing to do with it"
         )
-    fits: dict[str, Pair] = {}
-    problems: dict[str, str] = {}
-    words: dict[str, str] = {}
-    for label in dict.fromkeys(names.tolist()):
-        who = str(label)
+    learnt: dict[str, str] = {}
+
+    def pair(label: Hashable) -> Pair:
         rows = np.flatnonzero(names == label)
-        try:
-            rule = learn_classifier(points[rows], approved[rows], rules, seed=seed)
-            if rule.contradictions:
-                raise BadData(f"past decisions contradict the class of rules: {rule}")
-            fresh = rows[rule.fresh & approved[rows]]
-            zero, one = (
-                _fit_inside(points[fresh[outcomes[fresh] == y]], rule, family, seed) for y in (0, 1)
-            )
-        except BadData as error:
-            problems[who] = str(error)
-        else:
-            fits[who], words[who] = (zero, one), str(rule)
-    return MixtureModel(fits, problems, words)
+        rule = learn_classifier(points[rows], approved[rows], rules, seed=seed)
+        if rule.contradictions:
+            raise BadData(f"past decisions contradict the class of rules: {rule}")
+        fresh = rows[rule.fresh & approved[rows]]
+        here = [points[fresh[outcomes[fresh] == y]] for y in (0, 1)]
+        zero, one = (_fit_inside(x, rule, family, seed) for x in here)
+        learnt[str(label)] = str(rule)
+        return zero, one
+
+    return replace(_per_group(names, pair), rules=learnt)
 
 
 def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:
@@ -344,25 +347,22 @@ class PastFeatures:
         ``epsilon`` and ``delta`` are those of one run; ``steps`` are ``n``, ``m`` and ``eta``.
         """
         points, names, outcomes = self.approved
-        fits: dict[str, Pair] = {}
-        for label in dict.fromkeys(names.tolist()):
+
+        def law(label: Hashable, y: int) -> TruncatedFit:
             classifier = accepts_of(self.accepts, label)
-            pair = []
-            for y in (0, 1):
-                x = points[(names == label) & (outcomes == y)]
-                found = trunc_est(
-                    *(x, classifier, self.family, epsilon, delta, constants),
-                    **{"seed": self.seed, **steps},
+            found = trunc_est(
+                points[(names == label) & (outcomes == y)],
+                *(classifier, self.family, epsilon, delta, constants),
+                **{"seed": self.seed, **steps},
+            )
+            if not found.settled:
+                raise BadData(
+                    f"TruncEst has no answer for outcome {y}: no candidate is within 2 epsilon of "
+                    "half of them; take more or smaller steps ('m', 'eta')"
                 )
-                if not found.settled:
-                    raise BadData(
-                        f"TruncEst has no answer for group {str(label)!r}, outcome {y}: no "
-                        "candidate is within 2 epsilon of half of them; take more or smaller "
-                        "steps ('m', 'eta')"
-                    )
-                pair.append(known_law(self.family, found.theta, classifier))
-            fits[str(label)] = (pair[0], pair[1])
-        return MixtureModel(fits)
+            return known_law(self.family, found.theta, classifier)
+
+        return _per_group(names, lambda label: (law(label, 0), law(label, 1)))
 
     @cached_property
     def _rows(self) -> tuple[Array, list[NDArray[np.generic]], Bits]:
@@ -467,23 +467,23 @@ def check_assumptions(
     family = zero.family
     if not same_base(zero, one):
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
-    d = family.dimension(zero.theta)
-    radius, around = 1.0 if beta is None else 1.0 / beta, None
-    while around is None:
+
+    def on_balls(radius: float) -> Curvature:
+        around = family.around([fit.theta for fit in fits], radius)
+        return around.curvature(family.dimension(zero.theta))
+
+    radius = 1.0
+    while beta is None:
         try:
-            around = family.around([fit.theta for fit in fits], radius).curvature(d)
-        except InvalidInput:
-            if beta is not None:
-                raise
+            beta = max(1.0 / radius, on_balls(radius).lipschitz)
+        except InvalidInput:  # such balls leave the family
             radius /= 2.0
-    if beta is None:
-        beta = max(1.0 / radius, around.lipschitz)
-        around = family.around([fit.theta for fit in fits], 1.0 / beta).curvature(d)
+    bounds = on_balls(1.0 / beta)
     alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
     constants = StructuralConstants(
-        min(around.kappa, 1.0),
-        around.lam,
-        max(around.lipschitz, 1.0),
+        min(bounds.kappa, 1.0),
+        bounds.lam,
+        max(bounds.lipschitz, 1.0),
         alpha=max(alpha, 0.0),
         beta=beta,
         degree=family.degree,

@@ -109,9 +109,12 @@ def map_weight(ratio: Array, prior: float) -> Weight:
     0.5
     """
     require_in_open_unit("prior", prior)
-    share = float(np.mean(ratio + np.log(prior) - np.log1p(-prior) > 0.0))
-    error = float(np.sqrt(share * (1.0 - share) / len(ratio)))
-    return Weight(share, error, 0.0, len(ratio))
+    return _counted(int((ratio > -logit(prior)).sum()), len(ratio))
+
+
+def _counted(ones: int, size: int) -> Weight:
+    share = ones / size
+    return Weight(share, float(np.sqrt(share * (1.0 - share) / size)), 0.0, size)
 
 
 def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
@@ -195,14 +198,9 @@ def solve_weight(ratio: Array) -> float:
 
 def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
     """Say whether two laws are of one family, with the same h and T."""
-    if type(zero.family) is not type(one.family):
-        return False
-    if zero.family is one.family:
-        return True
-    left, right = vars(zero.family), vars(one.family)
-    return left.keys() == right.keys() and all(
-        np.array_equal(np.asarray(left[k], dtype=object), np.asarray(right[k], dtype=object))
-        for k in left
+    left, right = zero.family, one.family
+    return type(left) is type(right) and all(
+        map(np.array_equal, vars(left).values(), vars(right).values())
     )
 
 
@@ -279,20 +277,15 @@ def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> 
     """Simulate people with the fitted laws at a rough q; see how well they tell it."""
     rng = np.random.default_rng(seed)
     ones = round(q * size)
-    zero, one = fits
+    sizes = (size - ones, ones)
     people: Array = np.concatenate(
-        [
-            zero.family.sample(zero.theta, size - ones, rng),
-            one.family.sample(one.theta, ones, rng),
-        ]
+        [fit.family.sample(fit.theta, n, rng) for fit, n in zip(fits, sizes, strict=True)]
     )
     information = information_at(log_ratio(fits, people), q)
     return Foresight(information, theta_error(slopes_in_theta(people, fits, q), fits))
 
 
 # -- as features come in --------------------------------------------------------------------------
-
-BUFFER = 4096
 
 
 class FeatureCounts:
@@ -305,14 +298,13 @@ class FeatureCounts:
         self._ones = 0
         self._ratios: list[Array] = []
         self._some: list[Array] = []
-        self._kept = 0
         self._buffer: list[Array] = []
 
     def add(self, features: Array) -> None:
         """Take in one person."""
         self._buffer.append(features)
         self.size += 1
-        if len(self._buffer) == BUFFER:
+        if len(self._buffer) == SUBSAMPLE:
             self._flush()
 
     def add_many(self, X: Array) -> None:
@@ -334,8 +326,7 @@ class FeatureCounts:
     def map_weight(self) -> Weight:
         """Return the share for whom outcome 1 is the more likely one."""
         self._flush()
-        share = self._ones / self.size
-        return Weight(share, float(np.sqrt(share * (1.0 - share) / self.size)), 0.0, self.size)
+        return _counted(self._ones, self.size)
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""
@@ -352,6 +343,4 @@ class FeatureCounts:
         ratio = log_ratio(self.fits, points)
         self._ones += int((ratio > -np.log(self.odds)).sum())
         self._ratios.append(ratio)
-        some = points[: max(SUBSAMPLE - self._kept, 0)]
-        self._some.append(some)
-        self._kept += len(some)
+        self._some.append(points[: max(SUBSAMPLE - sum(map(len, self._some)), 0)])
