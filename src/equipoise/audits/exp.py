@@ -25,7 +25,7 @@ from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
-from equipoise.history.past import Goal, Past
+from equipoise.history.past import Past
 from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import MixtureModel, PastFeatures
@@ -112,12 +112,13 @@ class ExpAudit(Audit):
         budget: float | None = None,
         seed: int = 0,
     ) -> None:
-        if accepts not in ACCEPTS:
-            raise UnknownName("accepts", accepts, ACCEPTS)
-        if weights not in WEIGHTS:
-            raise UnknownName("weights", weights, WEIGHTS)
-        if fallback not in FALLBACKS:
-            raise UnknownName("fallback", fallback, FALLBACKS)
+        for name, value, known in (
+            ("accepts", accepts, ACCEPTS),
+            ("weights", weights, WEIGHTS),
+            ("fallback", fallback, FALLBACKS),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
         self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         self.model = model if model is not None else _model_of(history, accepts, rules)
@@ -143,7 +144,7 @@ class ExpAudit(Audit):
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
-        self._counts: dict[str, FeatureCounts] = {}
+        self.counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
         self.free_features = dict.fromkeys(self.cells, 0)  # read off past people
@@ -285,7 +286,7 @@ class ExpAudit(Audit):
                 self.label_audit.withdraw(answer.ticket)
             else:
                 self.label_audit.tell(answer.ticket, answer.outcome)
-            return self._handed_back()
+            return self._by_labels(self.label_audit.finding)
         if (why := self._approvals.see(group, answer.ticket.decision)) is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
@@ -297,16 +298,16 @@ class ExpAudit(Audit):
             return self._choose() if all(c.done for c in self._coarse.values()) else None
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
-        self._counts[group].add(answer.features)
+        self.counts[group].add(answer.features)
         return self._weigh() if self._complete() else None
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
-            found = self._by_labels(self.label_audit.so_far("nobody else is to come"))
-            return replace(found, reason=f"{why}: {found.reason}")
+            found = self.label_audit.so_far("nobody else is to come")
+            return self._labelled(replace(found, reason=f"{why}: {found.reason}"))
         if self.stage == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
-        left = {g: b.features - self._counts[g].size for g, b in self.branches.items()}
+        left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
         missing = tuple(
             f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n
         )
@@ -321,14 +322,9 @@ class ExpAudit(Audit):
             self._coarse[group].phases = []
         self._finding = self._choose()
 
-    def take_features(self, counts: Mapping[str, FeatureCounts]) -> None:
-        """Take in finished counts of the features of every group."""
-        self._counts = dict(counts)
+    def take_features(self) -> None:
+        """Weigh the features that were added to ``counts`` of every group."""
         self._finding = self._weigh()
-
-    def counts(self, group: str) -> FeatureCounts:
-        """Return the counts of a group's features so far."""
-        return self._counts[group]
 
     def book(self, phase: str, group: str, *, labels: int, failures: int, features: int) -> None:
         """Book requests to denied people that were made elsewhere."""
@@ -367,7 +363,7 @@ class ExpAudit(Audit):
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
             self.branches[group] = branch
-            self._counts[group] = FeatureCounts(fits, one / zero)
+            self.counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
             self._read_past(group)
@@ -382,11 +378,11 @@ class ExpAudit(Audit):
         """Count past people whom the fit did not see: their features are free."""
         if self._unseen is not None:
             rows = self._unseen.unseen(group)[: self.branches[group].features]
-            self._counts[group].add_many(rows)
+            self.counts[group].add_many(rows)
             self.free_features[group] = self._asked[group] = len(rows)
 
     def _complete(self) -> bool:
-        return all(self._counts[g].size >= self.branches[g].features for g in self.cells)
+        return all(self.counts[g].size >= self.branches[g].features for g in self.cells)
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
         lengths = self._coarse[group].lengths
@@ -419,7 +415,7 @@ class ExpAudit(Audit):
             return inconclusive(self, why, (FAIR_SAMPLE,))
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
-            counts = self._counts[group]
+            counts = self.counts[group]
             by_map = branch.way == "map"
             weight = counts.map_weight() if by_map else counts.likelihood_weight()
             found[group] = weight
@@ -449,15 +445,14 @@ class ExpAudit(Audit):
             self.label_audit = RSAudit(
                 self.history, self.fallback_question, self.costs, tau=self._own_tau
             )
-        return self._handed_back()
+        return self._by_labels(self.label_audit.finding)
 
-    def _handed_back(self) -> Finding | None:
-        found = None if self.label_audit is None else self.label_audit.finding
-        return None if found is None else self._by_labels(found)
+    def _by_labels(self, found: Finding | None) -> Finding | None:
+        return None if found is None else self._labelled(found)
 
-    def _by_labels(self, finding: Finding) -> Finding:
-        reason = f"{finding.reason} (by labels, because {self.fallback_reason})"
-        return self._booked(replace(finding, reason=reason))
+    def _labelled(self, found: Finding) -> Finding:
+        because = f"(by labels, because {self.fallback_reason})"
+        return self._booked(replace(found, reason=f"{found.reason} {because}"))
 
     def _booked(self, finding: Finding) -> Finding:
         return replace(
@@ -491,20 +486,21 @@ def _finding_from_weights(
 
     A rate above 1 is an error of estimation, and is taken for 1 except in Algorithm 2 as printed.
     """
-    shape = len(audit.outcomes), len(audit.cells)
-    ratios, low, high = np.empty(shape), np.empty(shape), np.empty(shape)
-    most = np.inf if audit.weights == "published" else 1.0
-    q_hat: dict[Goal, float] = {}
+    goals = [[(y, group) for group in weights] for y in audit.outcomes]
+    q_hat = {
+        (y, group): max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
+        for y in audit.outcomes
+        for group, weight in weights.items()
+    }
+    p_hat = {goal: audit.tau / n for goal, n in audit.rows.items()}
+    errors = {(y, g): _weight_error(audit, g, weights[g], q) for (y, g), q in q_hat.items()}
+    rate = np.array([[p_hat[goal] / q_hat[goal] for goal in row] for row in goals])
+    online = np.array([[errors[goal] for goal in row] for row in goals])
     past = audit.question.epsilon / 12.0 * np.sqrt(audit.constants.tau / audit.tau)
-    for j, (group, weight) in enumerate(weights.items()):
-        for i, y in enumerate(audit.outcomes):
-            q = max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
-            p = audit.tau / audit.rows[y, group]
-            q_hat[y, group] = q
-            online = _weight_error(audit, group, weight, q)
-            ratios[i, j] = min(p / q, most)
-            low[i, j] = min(p / q * max(1.0 - past, 0.0) / (1.0 + online), most)
-            high[i, j] = min(p / q * (1.0 + past) / max(1.0 - online, 1e-300), max(most, 1.0))
+    most = np.inf if audit.weights == "published" else 1.0
+    ratios = np.minimum(rate, most)
+    low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), most)
+    high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-300), most)
     finding = finding_from_rates(audit.question, audit.cells.groups, ratios, low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
     headline = "if the model holds, " if problem is None else f"although {problem}: "
@@ -514,7 +510,7 @@ def _finding_from_weights(
         guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),
-        p_hat=by_outcome({goal: audit.tau / n for goal, n in audit.rows.items()}),
+        p_hat=by_outcome(p_hat),
         q_hat=by_outcome(q_hat),
     )
 
@@ -525,14 +521,6 @@ def _weight_error(audit: ExpAudit, group: str, weight: Weight, q: float) -> floa
     bias = epsilon / 36.0 if audit.branches[group].way == "map" else 0.0
     chance = audit.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
     return max(epsilon / 12.0, bias + chance)
-
-
-def _thresholds_proven(audit: ExpAudit) -> bool:
-    capped = audit.feature_cap is not None and any(
-        b.features == audit.feature_cap for b in audit.branches.values()
-    )
-    own = audit.tau < audit.constants.tau or audit.coarse_tau < audit.constants.coarse_tau
-    return not (own or capped)
 
 
 def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
@@ -567,7 +555,9 @@ def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
     if audit.weights == "published":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")
     lines += [f"self-check: {check}" for check in audit.checks.made]
-    if not _thresholds_proven(audit):
+    capped = any(b.features == audit.feature_cap for b in audit.branches.values())
+    own = audit.tau < audit.constants.tau or audit.coarse_tau < audit.constants.coarse_tau
+    if own or capped:
         lines.append(
             "thresholds below the proof's were given: the verdict has no proven error probability"
         )

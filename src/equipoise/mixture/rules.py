@@ -239,7 +239,6 @@ def learn_classifier(
     decisions: ArrayLike,
     family: str = "threshold",
     *,
-    score: Callable[[Array], ArrayLike] | None = None,
     share: float = 0.3,
     seed: int = 0,
 ) -> LearnedRule:
@@ -250,10 +249,8 @@ def learn_classifier(
     X, decisions
         Features and decisions (0 or 1) of past people of one group.
     family
-        "threshold": approve from some value of one column on (or up to it), or of ``score``.
+        "threshold": approve from some value of one column on (or up to it).
         "half_space": approve on one side of a hyperplane.
-    score
-        For "threshold": the number that the rule looks at; every column is tried if left out.
     share
         Share of the rows that teach the regions; the others check them.
 
@@ -269,8 +266,6 @@ def learn_classifier(
     """
     if family not in RULES:
         raise UnknownName("classifier family", family, RULES)
-    if score is not None and family != "threshold":
-        raise InvalidInput(f"'score' is for family='threshold'; got {family!r}")
     require_in_open_unit("share", share)
     points = np.asarray(X, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
@@ -287,10 +282,7 @@ def learn_classifier(
     yes, no = points[teaches & approved], points[teaches & ~approved]
     if not len(yes):
         raise BadData(f"nobody among the {int(teaches.sum())} people to learn from was approved")
-    if score is not None:
-        yes_region, no_region = _on_score(yes, no, score)
-    else:
-        yes_region, no_region = RULES[family](yes, no)
+    yes_region, no_region = RULES[family](yes, no)
     fresh = points[~teaches]
     sure, refused = Oracle(yes_region)(fresh), Oracle(no_region)(fresh)
     decided = approved[~teaches]
@@ -315,8 +307,8 @@ def _threshold(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
     fits = [n for n in normals if not len(no) or (no @ n).max() < (yes @ n).min()]
     if not fits or not len(no):
         raise BadData(
-            "no threshold on one column explains these decisions; try 'half_space', or give "
-            "learn_classifier the 'score' that the rule looks at"
+            "no threshold on one column explains these decisions; try 'half_space', or add the "
+            "score that the rule looks at as a column"
             if len(no)
             else "nobody among the people to learn from was denied: a threshold cannot be placed"
         )
@@ -328,19 +320,6 @@ def _threshold(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
         lambda X: np.all([X @ n >= low for n, low, _ in cuts], axis=0),
         lambda X: np.all([X @ n <= high for n, _, high in cuts], axis=0),
     )
-
-
-def _on_score(
-    yes: Array, no: Array, score: Callable[[Array], ArrayLike]
-) -> tuple[Accepts, Accepts]:
-    least = float(np.min(np.asarray(score(yes))))
-    most = float(np.max(np.asarray(score(no)))) if len(no) else -np.inf
-    if most >= least:
-        raise BadData(
-            f"no threshold on 'score' explains these decisions: somebody with {most:.4g} was "
-            f"denied, somebody with {least:.4g} approved"
-        )
-    return lambda X: np.asarray(score(X)) >= least, lambda X: np.asarray(score(X)) <= most
 
 
 # -- half-spaces ---------------------------------------------------------------------------------

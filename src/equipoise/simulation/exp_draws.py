@@ -123,7 +123,9 @@ def _run(
     if audit.finding is None and audit.stage == "coarse":
         audit.take_coarse({g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()})
     if audit.finding is None and audit.stage == "features":
-        audit.take_features({g: _features(audit, crowd, g, rng) for g, crowd in crowds.items()})
+        for group, crowd in crowds.items():
+            _add_features(audit, crowd, group, rng)
+        audit.take_features()
     return audit
 
 
@@ -140,13 +142,11 @@ def _coarse(
     return lengths[0], lengths[1]
 
 
-def _features(
-    audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
-) -> FeatureCounts:
-    branch, counts = audit.branches[group], audit.counts(group)
+def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator) -> None:
+    branch, counts = audit.branches[group], audit.counts[group]
     left = branch.features - counts.size  # past people's features were free
     if left <= 0:
-        return counts
+        return
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
     counts.add_many(crowd.draw(some, rng))
     if branch.way == "map":
@@ -157,7 +157,6 @@ def _features(
             counts.add_many(crowd.draw(min(left - start, _CHUNK), rng))
     s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
     audit.book("features", group, labels=0, failures=0, features=int(rng.binomial(left, s)))
-    return counts
 
 
 def _run_fallbacks(
