@@ -1,4 +1,7 @@
-"""A random machine against a plain model: crashes, duplicates, reordering, conflicts."""
+"""A random machine against a plain model: crashes, duplicates, reordering, conflicts.
+
+Every kind of event happens here, and the model says without the ledger's code what it does.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from hypothesis.stateful import (
 )
 
 from equipoise.errors import Conflict, EquipoiseError
-from equipoise.ledger import LiveAudit, driver
+from equipoise.evidence import EDITION
+from equipoise.ledger import LiveAudit, driver, live, proof, state, status, writer
 from equipoise.ledger import commands as do
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import RequestLog
@@ -38,6 +42,13 @@ COSTS = Costs(feature=5, label=100)
 HOLD = 105
 PEOPLE = st.integers(0, 24).map(lambda i: f"p{i}")
 BIT = st.integers(0, 1)
+ACTORS = ("anna", "ben")
+APPROVALS = (
+    (),
+    ("budget", "corrected", "erased"),
+    ("budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded"),
+)
+OPEN = ("RESERVED", "EXECUTED", "OVERDUE")
 
 
 class Crash(Exception):
@@ -56,6 +67,16 @@ class Known:
     cost: int = 0
 
 
+@dataclass
+class Proposed:
+    """What the model knows about a proposal: who made it, and what its approval would do."""
+
+    actor: int
+    about: tuple[Any, ...]
+    happens: Callable[[], None]
+    possible: Callable[[], bool]
+
+
 class LedgerMachine(RuleBasedStateMachine):
     """Two programs on one ledger; ``self.people`` is what must be true of it."""
 
@@ -65,14 +86,27 @@ class LedgerMachine(RuleBasedStateMachine):
         tau=st.integers(1, 3),
         audit=st.sampled_from(["rs", "baseline"]),
         lottery=st.sampled_from([1.0, 1.0, 0.6]),
+        approvals=st.sampled_from(APPROVALS),
     )
     def begin(
-        self, budget: int | None, limit: int | None, tau: int, audit: str, lottery: float
+        self,
+        budget: int | None,
+        limit: int | None,
+        tau: int,
+        audit: str,
+        lottery: float,
+        approvals: tuple[str, ...],
     ) -> None:
         self.directory = tempfile.mkdtemp(dir=in_memory())
         self.ledger = f"{self.directory}/ledger.db"
         shutil.copy(_empty_ledger(), self.ledger)
-        self.budget = budget
+        self.cap = budget
+        self.limits: tuple[int | None, dict[str, int]] = (limit, {})
+        self.one_stream = audit == "baseline"
+        self.approvals = approvals
+        self.proposals: dict[int, Proposed] = {}  # that are open
+        self.settled: dict[int, str] = {}  # APPROVED or REJECTED
+        self.concluded = False
         self.people: dict[str, Known] = {}
         self.erased: list[Known] = []
         self.left = 0  # erased and not scrubbed
@@ -80,6 +114,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.keys: set[str] = set()
         self.checkpoints: list[tuple[int, str]] = []
         self.fault: str | None = None
+        self._become(EDITION)
         first = LiveAudit.create(
             self.ledger,
             "model",
@@ -90,10 +125,12 @@ class LedgerMachine(RuleBasedStateMachine):
             budget=budget,
             max_in_flight=limit,
             lottery=lottery,
+            approvals=approvals,
             seed="5a" * 32,
             options={"tau": tau},
+            actor=ACTORS[0],
         )
-        self.programs = [first, LiveAudit.open(self.ledger, "model")]
+        self.programs = [first, LiveAudit.open(self.ledger, "model", actor=ACTORS[1])]
         for program in self.programs:
             self._make_breakable(program)
 
@@ -105,8 +142,13 @@ class LedgerMachine(RuleBasedStateMachine):
         if known is not None and (known.group, known.decision) != (group, decision):
             self._refused(who, do.Ask(person, group, decision))
             return
+        full = self._full(group)
         reply = self._do(who, do.Ask(person, group, decision))
         if known is None:
+            silent = self.paused or self.concluded or full
+            assert reply.want is Want.NOTHING or not silent, "somebody was asked all the same"
+            assert reply.why != "in_flight" or full
+            assert (reply.why == "concluded") == self.concluded
             assert reply.want is Want.NOTHING or reply.hold == HOLD * (1 - decision)
             state = "SKIPPED" if reply.want is Want.NOTHING else "RESERVED"
             self.people[person] = Known(group, decision, reply.want, state)
@@ -166,7 +208,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), person=PEOPLE, give_up=st.booleans())
     def become_overdue(self, who: int, person: str, give_up: bool) -> None:
         known = self.people.get(person)
-        if known is None or known.state not in ("RESERVED", "EXECUTED", "OVERDUE"):
+        if known is None or known.state not in OPEN:
             self._refused(who, do.MarkOverdue(person))
             return
         self._do(who, do.MarkOverdue(person))
@@ -182,11 +224,18 @@ class LedgerMachine(RuleBasedStateMachine):
         if known is None or known.outcome is None:
             self._refused(who, do.Correct(person, outcome, "test"))
             return
-        self._do(who, do.Correct(person, outcome, "test"))
-        if outcome != known.outcome:
+        command = do.Correct(person, outcome, "test")
+        if outcome == known.outcome:
+            assert self._do(who, command).repeated
+            return
+
+        def happens() -> None:
             known.outcome = outcome
             if known.state in ("REVEALED", "CORRECTED"):
                 known.state, known.cost = "CORRECTED", self._price(known)
+
+        here = lambda: self.people.get(person) is known  # noqa: E731
+        self._change(who, command, ("corrected", id(known), outcome), happens, here)
 
     @rule(who=st.integers(0, 1), more=st.sampled_from([None, 0, 300]))
     def change_the_budget(self, who: int, more: int | None) -> None:
@@ -194,29 +243,121 @@ class LedgerMachine(RuleBasedStateMachine):
         if head.spent + head.reserved > 0:
             self._refused(who, do.SetBudget(head.spent + head.reserved - 1, "less"))
         cap = None if more is None else head.spent + head.reserved + more
-        self._do(who, do.SetBudget(cap, "test"))
+        command = do.SetBudget(cap, "test")
+        if cap == self.cap:
+            assert self._do(who, command).repeated
+            return
+
+        def possible() -> bool:
+            now = self.programs[who]._store.head(self.programs[who].row.id)
+            return cap is None or cap >= now.spent + now.reserved
+
+        self._change(who, command, ("budget", cap), lambda: setattr(self, "cap", cap), possible)
+
+    @rule(
+        who=st.integers(0, 1),
+        limit=st.sampled_from([None, 1, 3, 8]),
+        groups=st.sampled_from([{}, {"A": 1}, {"A": 4, "B": 2}]),
+    )
+    def change_the_limits(self, who: int, limit: int | None, groups: dict[str, int]) -> None:
+        self._refused(who, do.SetLimits(0, groups, "test"))
+        self._refused(who, do.SetLimits(limit, {"nobody": 1}, "test"))
+        command, limits = do.SetLimits(limit, groups, "test"), (limit, groups)
+        if limits == self.limits:
+            assert self._do(who, command).repeated
+            return
+        about = ("limits", limit, *groups.items())
+        self._change(who, command, about, lambda: setattr(self, "limits", limits))
+
+    @rule(who=st.integers(0, 1), sure=st.integers(0, 5))
+    def conclude(self, who: int, sure: int) -> None:
+        if self.concluded:
+            assert self._do(who, do.Conclude("test")).repeated
+        elif sure == 0:
+            about = ("concluded",)
+            self._change(who, do.Conclude("test"), about, lambda: setattr(self, "concluded", True))
+
+    @rule(who=st.integers(0, 1), change_of_mind=st.booleans())
+    def upgrade_to_a_new_edition(self, who: int, change_of_mind: bool) -> None:
+        """Let a release with other statistics find the ledger: it reads, and writes once upgraded.
+
+        Its statistics are the same ones under another number, so evidence must be the same.
+        """
+        assert self._do(who, do.Upgrade("test")).repeated
+        self._become(self.edition + 1)
+        for command in (do.Ask("new", "A", 0), do.Pause("test"), do.Conclude("test")):
+            self._refused(who, command)
+        assert self.programs[who].status().edition == self.edition - 1
+        reply = self._do(who, do.Upgrade("test"))
+        if "upgraded" in self.approvals:
+            if change_of_mind:
+                self._do(who, do.Reject(reply.number, "not yet"))
+                self.settled[reply.number] = "REJECTED"
+                reply = self._do(who, do.Upgrade("test"))
+            self._refused(who, do.Approve(reply.number))
+            self.settled[reply.number] = "UPGRADED"
+            reply = self._do(1 - who, do.Approve(reply.number))
+        assert reply.state == "UPGRADED"
+        assert self.programs[who].status().edition == self.edition
+
+    @rule(who=st.integers(0, 1), approve=st.booleans(), data=st.data())
+    def decide_a_proposal(self, who: int, approve: bool, data: st.DataObject) -> None:
+        """Approve or reject one that is open, or that was decided before; or one that is none."""
+        numbers = [*self.proposals, *self.settled]
+        self._refused(who, do.Approve(max(numbers, default=0) + 10_000))
+        if not numbers:
+            return
+        number = data.draw(st.sampled_from(numbers))
+        command = do.Approve(number) if approve else do.Reject(number, "test")
+        if number in self.settled:
+            if approve == (self.settled[number] == "REJECTED"):
+                self._refused(who, command)
+            else:
+                assert self._do(who, command).repeated
+            return
+        known = self.proposals[number]
+        if approve and (known.actor == who or not known.possible()):
+            self._refused(who, command)
+            return
+        reply = self._do(who, command)
+        self.settled[number] = known.about[0].upper() if approve else "REJECTED"
+        del self.proposals[number]
+        if approve:
+            known.happens()
+        else:
+            assert reply.state == "REJECTED"
 
     @rule(who=st.integers(0, 1), on=st.booleans(), number=st.integers(0, 4))
     def pause_or_resume(self, who: int, on: bool, number: int) -> None:
         """Send it with a key, perhaps long after the same one was carried out."""
         key = f"{'pause' if on else 'resume'} {number}"
-        self._do(who, do.Pause("test", key=key) if on else do.Resume("test", key=key))
-        if key not in self.keys and self.paused != on:
-            self.paused = on
-            self.keys.add(key)
+        command = do.Pause("test", key=key) if on else do.Resume("test", key=key)
+        if key in self.keys or self.paused == on:
+            assert self._do(who, command).repeated
+        else:
+            if not any(known.about == ("resumed",) for known in self.proposals.values()) or on:
+                self.keys.add(key)
+            about = ("paused" if on else "resumed",)
+            self._change(who, command, about, lambda: setattr(self, "paused", on))
         assert (self.programs[who].status().paused is not None) == self.paused
 
     @rule(who=st.integers(0, 1), person=PEOPLE)
     def erase(self, who: int, person: str) -> None:
         known = self.people.get(person)
-        if known is not None and known.state in ("RESERVED", "EXECUTED", "OVERDUE"):
+        if known is not None and known.state in OPEN:
             self._refused(who, do.Erase(person))
             return
-        self.left += known is not None
-        assert self._do(who, do.Erase(person)).state == ("UNLINKED" if self.left else "ERASED")
-        assert self.programs[who].person(person) is None
-        if known is not None:
+        if known is None:
+            assert self._do(who, do.Erase(person)).state == ("UNLINKED" if self.left else "ERASED")
+            return
+
+        def happens() -> None:
+            self.left += 1
             self.erased.append(self.people.pop(person))
+            assert self.programs[who].person(person) is None
+
+        here = lambda: self.people.get(person) is known  # noqa: E731
+        self._change(who, do.Erase(person), ("erased", id(known)), happens, here)
 
     @rule(who=st.integers(0, 1))
     def scrub(self, who: int) -> None:
@@ -230,7 +371,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1))
     def restart(self, who: int) -> None:
         self.programs[who].close_ledger()
-        self.programs[who] = LiveAudit.open(self.ledger, "model")
+        self.programs[who] = LiveAudit.open(self.ledger, "model", actor=ACTORS[who])
         self._make_breakable(self.programs[who])
 
     @rule()
@@ -243,10 +384,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def money_is_within_the_cap_and_as_the_model_says(self) -> None:
         head = self.programs[0]._store.head(self.programs[0].row.id)
+        assert head.cap == self.cap
         assert head.cap is None or head.spent + head.reserved <= head.cap
-        open_requests = [k for k in self.people.values() if k.state in ("RESERVED", "EXECUTED",
-                                                                        "OVERDUE")]  # fmt: skip
-        held = sum(HOLD * (1 - k.decision) for k in open_requests)
+        held = sum(HOLD * (1 - k.decision) for k in self.people.values() if k.state in OPEN)
         gone = sum(k.cost for k in (*self.people.values(), *self.erased))
         assert (head.reserved, head.spent + head.overrun) == (held, gone)
 
@@ -254,21 +394,28 @@ class LedgerMachine(RuleBasedStateMachine):
         if not hasattr(self, "programs"):
             return
         self.fault = None
-        live = self.programs[1]
-        live.verify(self.checkpoints)  # chain, books, tables, projections equal replay
-        stored = {row.person: row for row in live.people() if row.person is not None}
+        audit = self.programs[1]
+        audit.verify(self.checkpoints)  # chain, books, tables, projections equal replay
+        stored = {row.person: row for row in audit.people() if row.person is not None}
         assert set(stored) == set(self.people), "somebody was lost or made up"
         for person, known in self.people.items():
             row = stored[person]
             assert (row.state, row.want) == (known.state, known.want), person
             assert row.outcome == known.outcome, person
-        self._verdict_ignores_the_order_of_messages(live)
+        shown = audit.status()
+        assert (shown.max_in_flight, shown.max_in_flight_groups) == self.limits
+        assert (shown.concluded is not None, shown.edition) == (self.concluded, self.edition)
+        assert {p.number: p.actor for p in shown.proposals} == {
+            number: ACTORS[known.actor] for number, known in self.proposals.items()
+        }
+        self._verdict_ignores_the_order_of_messages(audit)
         for program in self.programs:
             program.close_ledger()
         shutil.rmtree(self.directory)
+        self._become(EDITION)
 
-    def _verdict_ignores_the_order_of_messages(self, live: LiveAudit) -> None:
-        state = live._driver.replay()
+    def _verdict_ignores_the_order_of_messages(self, audit: LiveAudit) -> None:
+        state = audit._driver.replay()
         asked = [step for step in state.log.log if step[0] == 0]
         answers = [step for step in state.log.log if step[0] in (1, 2)]
         revised = [step for step in state.log.log if step[0] == 3]
@@ -289,6 +436,44 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _do(self, who: int, command: do.Command) -> Any:
         return self._through_crashes(lambda: self.programs[who].do(command))
+
+    def _change(
+        self,
+        who: int,
+        command: do.Command,
+        about: tuple[Any, ...],
+        happens: Callable[[], None],
+        possible: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Carry out what changes something, or propose it where somebody else must approve."""
+        reply = self._do(who, command)
+        if about[0] not in self.approvals:
+            assert reply.state != "PROPOSED"
+            happens()
+            return
+        assert reply.state == "PROPOSED"
+        assert reply.number not in self.settled
+        same = [number for number, known in self.proposals.items() if known.about == about]
+        assert same in ([], [reply.number]), "one thing is proposed twice"
+        self.proposals.setdefault(reply.number, Proposed(who, about, happens, possible))
+
+    def _become(self, edition: int) -> None:
+        """Make this program a release with another edition of the statistics."""
+        self.edition = edition
+        for module in (live, proof, state, status, writer):
+            module.EDITION = edition  # type: ignore[attr-defined]
+
+    def _full(self, group: str) -> bool:
+        """Whether delay forbids another request, by the limits of all and of single groups."""
+        limit, groups = self.limits
+        waiting = [k for k in self.people.values() if k.decision == 0 and k.state in OPEN]
+        if limit is not None and len(waiting) >= limit:
+            return True
+        return any(
+            sum(k.group == g for k in waiting) >= most
+            for g, most in groups.items()
+            if self.one_stream or g == group
+        )
 
     def _through_crashes(self, call: Callable[[], Any]) -> Any:
         """Call; after a crash, call again as a program would."""
