@@ -119,52 +119,36 @@ def drift_tests(
     everybody = seen.sum(axis=(1, 2))
     tests = []
     for index, group in enumerate(counts.groups):
-        own, c = seen[:, index, :].sum(axis=1), cells[group]
-        tests.append(
-            _test(
-                ("share of all people", group),
-                (c.total, cells.total, past.exact),
-                (own, own, everybody),
-                alpha,
-            )
-        )
-        approved = seen[:, index, 1]
-        tests.append(
-            _test(
-                ("approval rate", group),
-                (c.approved, c.total, past.exact),
-                (approved, approved, own),
-                alpha,
-            )
-        )
+        own, approved, c = seen[:, index, :].sum(axis=1), seen[:, index, 1], cells[group]
+        shares = {
+            "share of all people": (c.total, cells.total, own, own, everybody),
+            "approval rate": (c.approved, c.total, approved, approved, own),
+        }
         if c.approved > 0 and not c.approved_unknown:  # else nothing is there to compare with
-            tests.append(_base_rate_test(counts, group, past, alpha))
+            told = np.array(counts.outcomes[group], dtype=float).reshape(-1, 2).cumsum(axis=0)
+            people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), counts.approved[group])
+            most = people - told[:, 0]
+            good = (c.approved_positive, c.approved, told[:, 1], most, people)
+            shares["good outcomes among the approved"] = good
+        tests += [_test(what, group, *of, past.exact, alpha) for what, of in shares.items()]
     return tuple(tests)
 
 
-def _base_rate_test(counts: DriftCounts, group: str, past: Past, alpha: float) -> DriftTest:
-    c = past.cells[group]
-    told = np.array(counts.outcomes[group], dtype=float).reshape(-1, 2).cumsum(axis=0)
-    people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), counts.approved[group])
-    unknown = people - told.sum(axis=1)
-    return _test(
-        ("good outcomes among the approved", group),
-        (c.approved_positive, c.approved, past.exact),
-        (told[:, 1], told[:, 1] + unknown, people),
-        alpha,
-    )
-
-
 def _test(
-    name: tuple[str, str],
-    past: tuple[float, float, bool],
-    present: tuple[Array, Array, Array],
+    what: str,
+    group: str,
+    successes: float,
+    total: float,
+    fewest: Array,
+    most: Array,
+    people: Array,
+    exact: bool,
     alpha: float,
 ) -> DriftTest:
     """Test one share; the number of successes is only known to lie between two bounds."""
-    successes, total, exact = past
-    fewest, most, people = present
-    low, high = _interval(successes, total, exact, alpha * SHARE_FOR_PAST)
+    low = high = successes / total
+    if not exact:
+        low, high = clopper_pearson(successes, total, alpha * SHARE_FOR_PAST / 2.0)
     threshold = -math.log(alpha if exact else alpha * (1.0 - SHARE_FOR_PAST))
     evidence = _log_evidence(_nearest(fewest, most, people, low, high), people, low, high)
     best = float(evidence.max(initial=0.0))
@@ -172,7 +156,8 @@ def _test(
     unknown = int(most[-1] - fewest[-1]) if n else 0
     now = float(fewest[-1]) / (n - unknown) if n > unknown else None
     return DriftTest(
-        *name,
+        what,
+        group,
         past=successes / total,
         now=now,
         people=n,
@@ -204,9 +189,3 @@ def _log_evidence(k: Array, n: Array, low: float, high: float) -> Array:
         null = xlogy(k, p) + xlog1py(n - k, -p)
     mixture = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
     return np.asarray(mixture - null)
-
-
-def _interval(successes: float, total: float, exact: bool, alpha: float) -> tuple[float, float]:
-    if exact:
-        return successes / total, successes / total
-    return clopper_pearson(successes, total, alpha / 2.0)

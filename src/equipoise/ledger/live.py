@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from equipoise._version import __version__
-from equipoise.assist import Assist
 from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
@@ -163,7 +162,7 @@ class LiveAudit(Verbs):
             simulated=simulated,
             approvals=tuple(dict.fromkeys(approvals)),
             clock_skew=clock_skew,
-            options=_plain_options(options or {}),
+            options=options or {},
             coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
         _ = settings.group_names  # refuses names that would be one
@@ -269,7 +268,7 @@ class LiveAudit(Verbs):
         The best guess, and what it comes out as if all unknown outcomes are bad, or good. It is
         no interval that holds the truth: see :meth:`so_far` for those.
         """
-        return self._driver.read(lambda state: good_shares_of(_statistics(state)))
+        return self._driver.read(good_shares_of)
 
     def person(self, person: str) -> PersonRecord | None:
         """Return what is stored about a person, None if nobody asked about them."""
@@ -298,7 +297,7 @@ class LiveAudit(Verbs):
 
     def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
-        return self._driver.read(lambda state: _statistics(state).log.trace(points))
+        return self._driver.read(lambda state: state.statistics().trace(points))
 
     # -- proof ------------------------------------------------------------------------------------
 
@@ -358,16 +357,10 @@ class LiveAudit(Verbs):
         return self._driver.run(commands, self.actor, self._clock())
 
 
-def _statistics(state: AuditState) -> AuditState:
-    """Return a state whose statistics this program can compute."""
-    state.require_edition()
-    return state
-
-
 def _so_far(state: AuditState) -> Finding:
     head, settings = state.books.head, state.settings
     return replace(
-        _statistics(state).log.audit.so_far("the audit goes on"),
+        state.statistics().audit.so_far("the audit goes on"),
         cost=float(head.spent + head.overrun),
         currency=settings.currency,
         decimals=settings.decimals,
@@ -389,11 +382,3 @@ def _checked_seed(seed: str) -> str:
     if len(raw) != 32:
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
     return raw.hex()
-
-
-def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as the first event holds them."""
-    assist = options.get("assist")
-    if isinstance(assist, Mapping):
-        assist = Assist.from_dict(assist)
-    return {**options, "assist": assist.to_dict()} if isinstance(assist, Assist) else dict(options)

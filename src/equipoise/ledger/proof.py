@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, LedgerError
@@ -26,6 +26,8 @@ __all__ = [
     "verify_ledger",
     "write_lines",
 ]
+
+T = TypeVar("T")
 
 _COMPARED = [name for name in PersonRecord.__dataclass_fields__ if name not in ("person", "salt")]
 _VALUES = attrgetter(*_COMPARED)
@@ -243,13 +245,7 @@ class Checkpoint(JsonValue):
 
 def read_checkpoints(path: str | Path, audit: str | None = None) -> list[tuple[int, str]]:
     """Return the checkpoints of an audit, by id, that a file holds; all of them if left out."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-        found = [Checkpoint.from_json(line) for line in lines if line.strip()]
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{path} is not a file of checkpoints: {error}") from error
+    found = _read_lines(path, Checkpoint.from_json, "a file of checkpoints")
     mine = [(point.seq, point.hash) for point in found if audit in (None, point.audit)]
     if not mine:
         raise InvalidInput(f"{path} holds no checkpoint of this audit")
@@ -258,12 +254,17 @@ def read_checkpoints(path: str | Path, audit: str | None = None) -> list[tuple[i
 
 def read_keys(path: str | Path) -> list[dict[str, object]]:
     """Return the key table that an export put beside itself."""
+    return _read_lines(path, json.loads, "a table of keys")
+
+
+def _read_lines(path: str | Path, make: Callable[[str], T], what: str) -> list[T]:
     try:
-        return [json.loads(line) for line in Path(path).read_text("ascii").splitlines()]
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        return [make(line) for line in lines if line.strip()]
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InvalidInput(f"{path} is not a table of keys: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} is not {what}: {error}") from error
 
 
 def write_lines(path: str | Path, lines: Iterable[str], *, secret: bool = False) -> None:

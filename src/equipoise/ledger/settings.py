@@ -12,7 +12,7 @@ from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.display import money
-from equipoise.errors import InvalidInput, UnknownName, require_non_negative
+from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
@@ -21,17 +21,6 @@ from equipoise.question import Costs, Question
 __all__ = ["Settings", "build", "rehearse", "require_limits"]
 
 STREAMS = ("everybody", "denied")
-
-
-def past_to_data(past: Past) -> dict[str, Any]:
-    """Return the counts of a past as plain data."""
-    return {"cells": past.cells.to_dict(), "exact": past.exact, "seed": past.seed}
-
-
-def past_from_data(data: Mapping[str, Any], groups: Sequence[str]) -> Past:
-    """Return what :func:`past_to_data` wrote, with the groups in their first order."""
-    cells = Cells.from_dict({group: data["cells"][group] for group in groups})
-    return Past(cells, data["exact"], data["seed"])
 
 
 @dataclass(frozen=True)
@@ -92,8 +81,10 @@ class Settings:
                 "'audit' must not be 'exp': Exp-Audit asks for features, which a ledger does not "
                 "keep; it runs in Python and in simulations"
             )
+        if (assist := self.assist) is not None:  # stored with everything that it leaves to defaults
+            object.__setattr__(self, "options", {**self.options, "assist": assist.to_dict()})
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
-        if (assist := self.assist) is not None:
+        if assist is not None:
             if assist.seed is not None:
                 raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
             if assist.max_price is not None:
@@ -128,11 +119,10 @@ class Settings:
     def assist(self) -> Assist | None:
         """How the audit looks before it asks; None if it does not."""
         found = self.options.get("assist")
-        if found is not None and not isinstance(found, Mapping):
-            raise InvalidInput(
-                f"'assist' must be an Assist, or what its to_dict() gives; got {found!r}"
-            )
-        return None if found is None else Assist.from_dict(found)
+        if found is None or isinstance(found, Assist):
+            return found
+        require_kind("assist", found, Mapping, "an Assist, or what its to_dict() gives")
+        return Assist.from_dict(found)
 
     @cached_property
     def group_names(self) -> Mapping[str, str]:
@@ -151,7 +141,11 @@ class Settings:
             "groups": list(self.groups),
             "question": self.question.to_dict(),
             "costs": _whole_costs(self.costs),
-            "past": past_to_data(self.past),
+            "past": {
+                "cells": self.past.cells.to_dict(),
+                "exact": self.past.exact,
+                "seed": self.past.seed,
+            },
             "max_in_flight_groups": dict(self.max_in_flight_groups),
             "approvals": list(self.approvals),
             "options": dict(self.options),
@@ -166,7 +160,9 @@ class Settings:
         values = {name: value for name, value in data.items() if name in known}
         values["question"] = Question.from_dict(data["question"])
         values["costs"] = Costs.from_dict(data["costs"])
-        values["past"] = past_from_data(data["past"], data["groups"])
+        past, groups = data["past"], data["groups"]  # in their first order
+        cells = Cells.from_dict({group: past["cells"][group] for group in groups})
+        values["past"] = Past(cells, past["exact"], past["seed"])
         values["approvals"] = tuple(data["approvals"])
         return cls(**values)
 
@@ -175,16 +171,13 @@ def rehearse(settings: Settings) -> None:
     """Make the audit once, so that settings that no audit can have are refused."""
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
+        most = None if settings.assist is None else settings.assist.max_price
+        price = "" if most is None else f", where a price may be {settings.money(int(most))}"
         raise InvalidInput(
             "'budget' (--budget) must pay for at least one request at its worst, in whole minor "
             f"units (cents); {settings.money(settings.budget)} does not, at costs of "
-            f"{settings.costs}{_dearest(settings)}"
+            f"{settings.costs}{price}"
         )
-
-
-def _dearest(settings: Settings) -> str:
-    most = None if settings.assist is None else settings.assist.max_price
-    return "" if most is None else f", where a person's price may be {settings.money(int(most))}"
 
 
 def build(settings: Settings, budget: int | None) -> Audit:
@@ -200,15 +193,12 @@ def build(settings: Settings, budget: int | None) -> Audit:
 
 def require_limits(limit: object, of_groups: Mapping[str, object], groups: Sequence[str]) -> None:
     """Refuse limits of what is in flight that are no limits."""
-    limits = {"max_in_flight": limit}
-    limits |= {f"max_in_flight of {g!r}": n for g, n in of_groups.items()}
-    for what, found in limits.items():
-        whole = isinstance(found, int) and not isinstance(found, bool)
-        if found is not None and (not whole or not 1 <= found < 2**53):  # type: ignore[operator]
-            raise InvalidInput(f"{what} must be a whole number >= 1; got {found!r}")
-    for group in of_groups:
+    if limit is not None:
+        inputs.count("max_in_flight", limit)
+    for group, most in of_groups.items():
         if group not in groups:
             raise UnknownName("group in 'max_in_flight_groups'", group, groups)
+        inputs.count(f"max_in_flight of {group}", most)
 
 
 def _whole_costs(costs: Costs) -> dict[str, Any]:

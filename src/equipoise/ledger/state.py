@@ -193,6 +193,11 @@ class AuditState:
                 f"equipoise audit upgrade {name} --why REASON"
             )
 
+    def statistics(self) -> RequestLog:
+        """Return what statistics follow from, where this program can compute them."""
+        self.require_edition()
+        return self.log
+
     @property
     def ready(self) -> bool:
         """Whether statistics are at hand, or cannot be had here."""
@@ -214,11 +219,6 @@ class AuditState:
         if recorded is not None and recorded.verdict is finding.verdict and not books.unsettled:
             return replace(finding, cost=recorded.cost)
         return replace(finding, cost=float(books.head.spent + books.head.overrun))
-
-    def known_finding(self) -> Finding | None:
-        """Return the same, without statistics while the audit runs: a verdict is an event."""
-        running = self.books.recorded is None and self.books.concluded is None
-        return None if running else self.finding()
 
     def _recorded(self) -> Finding | None:
         try:

@@ -186,8 +186,10 @@ def _count(number: int, what: str) -> str:
 
 def status_of(state: AuditState) -> Status:
     """Describe a state."""
-    settings, finding, tests = state.settings, state.known_finding(), state.drift_tests()
-    if finding is not None:
+    books, settings, tests = state.books, state.settings, state.drift_tests()
+    # A verdict is an event: while there is none nobody waits for statistics.
+    running = books.recorded is None and books.concluded is None
+    if (finding := None if running else state.finding()) is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
         finding = replace(
@@ -196,7 +198,7 @@ def status_of(state: AuditState) -> Status:
             currency=settings.currency,
             decimals=settings.decimals,
         )
-    books, head = state.books, state.books.head
+    head = books.head
     return Status(
         name=settings.name,
         audit=settings.audit,
@@ -236,7 +238,8 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     that are unknown are bad, and if they are good. Whoever is asked after a look is no fair
     sample, so there the observations' means take the place of shares.
     """
-    audit = None if state.settings.assist is None else state.log.audit
+    log = state.statistics()
+    audit = None if state.settings.assist is None else log.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return {group: _plain_share(g) for group, g in state.books.groups.items()}
     evidence = audit.evidence

@@ -46,7 +46,6 @@ from equipoise.question import Ticket, Want
 
 __all__ = ["NotReady", "TransactionWriter", "stamp"]
 
-SALTS = 64  # drawn at once
 STILL_THERE = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
     "rewrite them runs: equipoise audit scrub {}"
@@ -85,7 +84,6 @@ class TransactionWriter:
         self.new: dict[int, PersonRecord] = {}
         self.changed: dict[int, PersonRecord] = {}
         self._seed = seed
-        self._salts = b""  # that are left
         self._keyed = dict(keyed_events)
         self._people = {row.person: row for row in people if row.person is not None}
         self._actor = self._now = self._key = ""
@@ -194,7 +192,7 @@ class TransactionWriter:
         if group is None:
             raise UnknownName("group", command.group, state.settings.groups)
         require_seen(state.settings.assist, command.score, command.price)
-        salt, number = self._salt(), self.books.arrived + 1
+        salt, number = os.urandom(16).hex(), self.books.arrived + 1
         who = keyed(salt, self.books.uid, name)
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
         if decision == 1:
@@ -234,7 +232,7 @@ class TransactionWriter:
         if self.books.is_full([group] if within else state.settings.groups):
             return None, "in_flight"
         before, closed, number = audit.finding, audit.closed, data["person"]
-        uses_scores = "assist" in state.settings.options
+        uses_scores = state.settings.assist is not None
         ticket = audit.ask(
             *(group, decision),
             score=command.score,
@@ -342,13 +340,6 @@ class TransactionWriter:
                 f"person {person!r} is unknown to audit {name!r}: nobody has asked about them yet"
             )
         return row
-
-    def _salt(self) -> str:
-        """Return 128 random bits; asking the system costs as much for one as for many."""
-        if not self._salts:
-            self._salts = os.urandom(16 * SALTS)
-        salt, self._salts = self._salts[:16], self._salts[16:]
-        return salt.hex()
 
     # -- the audit --------------------------------------------------------------------------------
 

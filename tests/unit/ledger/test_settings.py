@@ -30,7 +30,7 @@ def create(costs: Costs | None = None, **options: Any) -> LiveAudit:
         ({"budget": -1}, InvalidInput, "'budget' must be a whole number"),
         ({"costs": Costs(label=0.5)}, InvalidInput, "'costs.label' must be a whole number"),
         ({"lottery": 0.0}, InvalidInput, r"'lottery' must be in \(0, 1\]; got 0.0"),
-        ({"max_in_flight": 0}, InvalidInput, "max_in_flight must be a whole number >= 1; got 0"),
+        ({"max_in_flight": 0}, InvalidInput, "'max_in_flight' must be a whole number >= 1; got 0"),
         (
             {"max_in_flight_groups": {"Z": 1}},
             UnknownName,
