@@ -323,7 +323,7 @@ class History(Past, Shown):
         --------
         >>> counts = {"approved_positive": 30, "approved_negative": 10, "denied": 60}
         >>> History.from_cells({"A": counts, "B": counts}).cells.total
-        200
+        200.0
         """
         require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)

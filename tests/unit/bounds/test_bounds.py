@@ -142,8 +142,7 @@ def test_exp_audit_s_expectation_is_what_it_costs() -> None:
     """At the true r the expectation is the mean of simulated costs, within five standard errors."""
     question, costs = Question(gamma=0.0, epsilon=0.1), Costs(0.5, 3.0)
     world = MixtureWorld.synthetic(14.0, approval={"1": 0.6, "0": 0.5})
-    whole = replace(question, delta=2.0 * question.delta)  # with weights="map" nothing is kept back
-    expected = exp_expectation(CellWorld(world.cells, world.r), whole, costs)
+    expected = exp_expectation(CellWorld(world.cells, world.r), question, costs)
     sim = simulate("exp", world, question, costs, repeats=quick(12, full=40), weights="map")
     for name in ("cost", "labels", "features"):
         mean = float(getattr(sim, name).mean())
