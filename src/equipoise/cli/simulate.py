@@ -10,7 +10,7 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import bar, console, print_json, say, show_rows, working
-from equipoise.cli.options import Json, prices, question_asked, with_options
+from equipoise.cli.options import Json, option, prices, question_asked, with_options
 from equipoise.cli.past_options import Positive, read_meaning
 from equipoise.display import written
 from equipoise.errors import InvalidInput
@@ -30,95 +30,71 @@ app = typer.Typer(add_completion=False)
 WORLDS = ("fico", "adult")
 WORLD, RUNS = "World", "Runs"
 
-Audits = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[AUDIT]...", help=f"{', '.join(AUDITS)}; several compare."),
-]
-Where = Annotated[
-    list[str],
-    typer.Option(
-        "--world",
-        "-w",
-        metavar="NAME|FILE",
-        help=f"{', '.join(WORLDS)}, or a CSV or Parquet file with everybody's outcome.",
-        rich_help_panel=WORLD,
-    ),
-]
-Decision = Annotated[
-    str | None,
-    typer.Option(
-        "--decision",
-        "-d",
-        metavar="COLUMN",
-        help="Column of decisions, of a file.",
-        rich_help_panel=WORLD,
-    ),
-]
-Outcome = Annotated[
-    str | None,
-    typer.Option(
-        "--outcome",
-        "-o",
-        metavar="COLUMN",
-        help="Column of outcomes, known for everybody.",
-        rich_help_panel=WORLD,
-    ),
-]
-
 
 @app.command()
 @with_options(question=question_asked, costs=prices)
 def simulate(
-    audits: Audits = None,
-    world: Where = ["fico"],  # noqa: B006 - typer copies it
+    audits: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[AUDIT]...", help=f"{', '.join(AUDITS)}; several compare."),
+    ] = None,
+    world: Annotated[
+        list[str],
+        option(
+            *("--world", "-w"),
+            what=f"{', '.join(WORLDS)}, or a CSV or Parquet file with everybody's outcome.",
+            panel=WORLD,
+            metavar="NAME|FILE",
+            default=True,
+        ),
+    ] = ["fico"],  # noqa: B006 - typer copies it
     group: Annotated[
         list[str] | None,
-        typer.Option(
-            "--group", "-g", metavar="COLUMN", help="Column of groups.", rich_help_panel=WORLD
+        option(*("--group", "-g"), what="Column of groups.", panel=WORLD, metavar="COLUMN"),
+    ] = None,
+    decision: Annotated[
+        str | None,
+        option(*("--decision", "-d"), what="Column of decisions.", panel=WORLD, metavar="COLUMN"),
+    ] = None,
+    outcome: Annotated[
+        str | None,
+        option(
+            *("--outcome", "-o"),
+            what="Column of outcomes, known for everybody.",
+            panel=WORLD,
+            metavar="COLUMN",
         ),
     ] = None,
-    decision: Decision = None,
-    outcome: Outcome = None,
     positive: Positive = None,
     *,
     question: Question,
     costs: Costs,
-    repeats: Annotated[int, typer.Option(help="Independent runs.", rich_help_panel=RUNS)] = 200,
-    seed: Annotated[int, typer.Option(help="Where randomness starts.", rich_help_panel=RUNS)] = 0,
+    repeats: Annotated[int, option(what="Independent runs.", panel=RUNS, default=True)] = 200,
+    seed: Annotated[int, option(what="Where randomness starts.", panel=RUNS, default=True)] = 0,
     history_size: Annotated[
         int | None,
-        typer.Option(
-            help="Past people, drawn anew in every run; else as many as a file has, or unlimited.",
-            rich_help_panel=RUNS,
+        option(
+            what="Past people, drawn anew in every run; else all of a file, or no limit.",
+            panel=RUNS,
         ),
     ] = None,
     tau: Annotated[
-        int | None,
-        typer.Option(help="Threshold of rs and baseline; else the paper's.", rich_help_panel=RUNS),
+        int | None, option(what="Threshold of rs and baseline; else the paper's.", panel=RUNS)
     ] = None,
     reuse_labels: Annotated[
         bool | None,
-        typer.Option(
-            "--reuse-labels",
-            help="rs and baseline: one stream for all phases.",
-            rich_help_panel=RUNS,
-            show_default=False,
-        ),
+        option("--reuse-labels", what="rs and baseline: one stream for all phases.", panel=RUNS),
     ] = None,
     delay: Annotated[
         str | None,
-        typer.Option(
+        option(
+            what="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+            panel=RUNS,
             metavar="GOOD,BAD",
-            help="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
-            rich_help_panel=RUNS,
         ),
     ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Never spend more than this.", rich_help_panel=RUNS)
-    ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option(help="Processes, -1 for all.", rich_help_panel=RUNS)
-    ] = None,
+    budget: Annotated[float | None, option(what="Never spend more than this.", panel=RUNS)] = None,
+    n_jobs: Annotated[int | None, option(what="Processes, -1 for all.", panel=RUNS)] = None,
     json: Json = False,
 ) -> None:
     """Run audits many times in a world whose every outcome is known.
@@ -199,9 +175,9 @@ def _options(audits: Sequence[str], given: Mapping[str, object]) -> dict[str, di
 
     kinds = {name: audit_class(name) for name in audits}
     wanted = {name: value for name, value in given.items() if value is not None}
-    for option, value in wanted.items():
-        if not any(option in options_of(kind) for kind in kinds.values()):
-            check_options(kinds[audits[0]], {option: value})
+    for name, value in wanted.items():
+        if not any(name in options_of(kind) for kind in kinds.values()):
+            check_options(kinds[audits[0]], {name: value})
     return {
         name: {o: v for o, v in wanted.items() if o in options_of(kind)}
         for name, kind in kinds.items()
