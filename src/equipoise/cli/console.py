@@ -91,6 +91,8 @@ def show_rows(to: Console, rows: Sequence[Row], caption: str = "", *, wrap: bool
     from rich.table import Table
     from rich.text import Text
 
+    if not rows:
+        return
     table = Table(box=box.SIMPLE_HEAD, caption=caption or None, caption_justify="left")
     for at, name in enumerate(rows[0]):
         cells = [row[name] for row in rows]

@@ -1,10 +1,13 @@
-"""Everything that a report says, as plain values."""
+"""Everything that a report says, as plain values, and audits of people who do not exist."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
@@ -17,13 +20,22 @@ from equipoise.free_check import bands_from_past, check, difference_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
-from equipoise.worlds import CellWorld
+from equipoise.worlds import CellWorld, World
 
-__all__ = ["Comparison", "GroupReport", "Replay", "Report", "Sensitivity", "widened"]
+__all__ = [
+    "Comparison",
+    "GroupReport",
+    "Replay",
+    "Report",
+    "Sensitivity",
+    "simulate_live",
+    "widened",
+]
 
 FOUR_FIFTHS = 0.8
+AT_ONCE = 50  # simulated people who arrive together
 _ROUNDING = 1e-12
 
 
@@ -322,3 +334,44 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     else:
         sentence = "The outcomes that are outstanding could move the estimated gap either way."
     return Sensitivity(unknown, lower, upper, sentence)
+
+
+def simulate_live(
+    world: World,
+    question: Question,
+    costs: Costs,
+    *,
+    people: int = 20_000,
+    history_size: int | None = 20_000,
+    seed: int = 0,
+    name: str = "simulation",
+    ledger: str = "sqlite://",
+    **settings: Any,
+) -> LiveAudit:
+    """Run an audit on a world until it ends or ``people`` have arrived; return it closed.
+
+    Parameters
+    ----------
+    settings
+        Further arguments of :meth:`LiveAudit.create`, such as ``audit`` and ``budget``.
+    """
+    past = world.past(history_size, seed)
+    live = LiveAudit.create(
+        ledger, name, past, question, costs, simulated=True, seed=f"{seed:064x}", **settings
+    )
+    rng, came = np.random.default_rng(seed + 1), 0
+    while live.finding is None and came < people:
+        drawn = list(world.draw(min(AT_ONCE, people - came), rng))
+        names = [str(came + i) for i in range(len(drawn))]
+        replies = live.ask_many(
+            (name, person.group, person.decision) for name, person in zip(names, drawn, strict=True)
+        )
+        live.tell_many(
+            (reply.person, person.outcome)
+            for reply, person in zip(replies, drawn, strict=True)
+            if reply.want is Want.LABEL or person.decision == 1
+        )
+        came += len(drawn)
+    if live.finding is None:
+        live.conclude("the simulated people are used up")
+    return live
