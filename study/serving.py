@@ -15,7 +15,7 @@ import uvicorn
 
 from equipoise.client import RemoteAudit
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
-from equipoise.service.protocol import LimitedProtocol
+from equipoise.service.limits import LimitedProtocol
 from equipoise.worlds import CellWorld
 
 __all__ = ["ASK", "PAST", "WORLD", "Served", "serving"]

@@ -159,8 +159,9 @@ def test_proof(served: Served) -> None:
     assert found["hash"] == auditor.get(f"{path}/status").json()["head"]
     assert kind(auditor.get(f"{path}/verifications/{point['id']}")) == "not-found"
     plan = auditor.get(f"{path}/plan").json()
-    assert plan["low"] <= plan["expected"] <= plan["high"]
-    assert set(plan["assumes"]) == {"A", "B"}
+    (case,) = plan["cases"]
+    assert case["cost"]["0.1"] <= case["cost"]["0.5"] <= case["cost"]["0.9"]
+    assert set(case["scenario"]["r"]) == {"A", "B"}
     for form, begin in (("html", "<!doctype html>"), ("json", "{")):
         text = auditor.get(f"{path}/report", params={"form": form})
         assert text.text.lstrip().startswith(begin)

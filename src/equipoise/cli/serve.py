@@ -108,7 +108,7 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,  # the application reads them, from whom it is told to
-        "http": "equipoise.service.protocol:LimitedProtocol",
+        "http": "equipoise.service.limits:LimitedProtocol",
         "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 5,
         "limit_concurrency": 2000,

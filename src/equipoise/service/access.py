@@ -37,7 +37,7 @@ __all__ = ["COOKIE", "Access", "Attempts", "Caller", "Sessions", "caller_of", "d
 
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
-PUBLIC = ("/livez", "/readyz", "/openapi.json", "/favicon.ico")
+PUBLIC = ("/livez", "/readyz", "/openapi.json")
 PROGRAMS = ("/v1/", "/metrics")
 SAFE = ("GET", "HEAD", "OPTIONS")
 REMEMBERED = 2.0  # seconds until a revoked token is refused

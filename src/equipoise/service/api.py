@@ -5,7 +5,8 @@ Pseudonyms travel in bodies, never in addresses, so that no log on the way holds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -13,14 +14,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from equipoise._json import plain
-from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history import History
 from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
 from equipoise.ledger.commands import person_of
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
-from equipoise.question import Costs, Question
+from equipoise.planning import Plan
 from equipoise.report import to_html
 from equipoise.service import models
 from equipoise.service.access import Caller, caller_of, decoded
@@ -30,12 +29,13 @@ from equipoise.service.audits import (
     Commanding,
     OpenAudits,
     Reading,
+    begin_verification,
+    hand_out_checkpoint,
 )
-from equipoise.service.forecast import forecast_of
+from equipoise.service.panels import plan_of
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import HttpProblem
-from equipoise.service.proof import begin_verification, hand_out_checkpoint
-from equipoise.service.tokens import READERS, Mark, Role, TokenStore
+from equipoise.service.tokens import READERS, Mark, Role
 
 __all__ = ["create_audit", "download", "page_of", "probes", "router"]
 
@@ -77,7 +77,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
     as it was, with ``repeated`` true.
     """
     given = body.to_commands()
-    return _json({"results": [
+    return JSONResponse({"results": [
         {"person": person_of(command), "problem": one.to_dict()}
         if isinstance(one, HttpProblem) else one.to_dict()
         for command, one in zip(given, context.results(given), strict=True)
@@ -88,7 +88,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
 def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
     replies: list[Reply] = context.writer.overdue(days=body.days)
-    return _json({"results": [reply.to_dict() for reply in replies]})
+    return JSONResponse({"results": [reply.to_dict() for reply in replies]})
 
 
 @router.get("/{audit}/people", response_model=models.PeoplePage)
@@ -105,14 +105,16 @@ def people(
     rows, more = page_of(
         context.reader, state or (), conflicted=conflicted, after=after, limit=limit
     )
-    return _json({"people": [models.shown(row) for row in rows], "next": more})
+    return JSONResponse({"people": [models.shown(row) for row in rows], "next": more})
 
 
 @router.post("/{audit}/people", response_model=models.PeoplePage)
 def find_people(context: Reading, body: models.Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
     found = [context.reader.person(person) for person in body.people]
-    return _json({"people": [models.shown(row) for row in found if row is not None], "next": None})
+    return JSONResponse(
+        {"people": [models.shown(row) for row in found if row is not None], "next": None}
+    )
 
 
 @router.get("/{audit}/events", response_model=models.EventsPage)
@@ -120,7 +122,9 @@ def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONRespo
     """Return what happened, a page at a time."""
     head = context.reader.checkpoint().seq
     found = list(context.reader.events(after=after, limit=limit))
-    return _json({"events": found, "next": found[-1]["seq"] if found else after, "head": head})
+    return JSONResponse(
+        {"events": found, "next": found[-1]["seq"] if found else after, "head": head}
+    )
 
 
 # -- audits ---------------------------------------------------------------------------------------
@@ -145,47 +149,50 @@ def audits(request: Request) -> JSONResponse:
     caller, rows = caller_of(request), request.app.state.audits.rows
     if caller.role not in READERS:
         raise HttpProblem("forbidden")
-    return _json({"audits": [models.shown(r) for r in rows() if caller.may_see(r.name, r.uid)]})
+    return JSONResponse(
+        {"audits": [models.shown(r) for r in rows() if caller.may_see(r.name, r.uid)]}
+    )
 
 
 @router.put("/{audit}", response_model=models.AuditModel)
 def create(caller: Creating, request: Request, body: models.NewAudit) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
     name = decoded(request.path_params["audit"])
-    return _json(models.shown(create_audit(request.app.state.audits, name, body, caller.name)))
+    row = create_audit(request.app.state.audits, name, body.to_arguments(), caller.name)
+    return JSONResponse(models.shown(row))
 
 
 @router.get("/{audit}", response_model=models.AuditModel)
-def audit(context: Reading, request: Request) -> JSONResponse:
+def audit(context: Reading) -> JSONResponse:
     """Return one audit as the list shows it."""
-    rows = request.app.state.audits.rows()
-    return _json(next(models.shown(row) for row in rows if row.uid == context.audit.uid))
+    rows = context.audits.rows()
+    return JSONResponse(next(models.shown(row) for row in rows if row.uid == context.audit.uid))
 
 
 @router.get("/{audit}/status", response_model=Status)
 def status(context: Reading) -> JSONResponse:
     """Return people, money, evidence and drift as of now."""
-    return _json(context.reader.status().to_dict())
+    return JSONResponse(context.reader.status().to_dict())
 
 
 @router.get("/{audit}/finding", response_model=models.FindingModel)
 def finding(context: Reading) -> JSONResponse:
     """Return the verdict, and what is established by now."""
     final, so_far = context.reader.finding, context.reader.so_far()
-    return _json({"finding": plain(final), "so_far": so_far.to_dict()})
+    return JSONResponse({"finding": plain(final), "so_far": so_far.to_dict()})
 
 
-@router.get("/{audit}/plan", response_model=models.ForecastModel)
+@router.get("/{audit}/plan", response_model=Plan)
 def plan(
     context: Reading,
-    request: Request,
-    trial_runs: Annotated[int, Query(ge=0, le=40, description="Simulated audits per case.")] = 0,
+    trial_runs: Annotated[int, Query(ge=0, le=40, description="Simulated audits.")] = 0,
 ) -> JSONResponse:
-    """Say what the audit is expected to cost in all; trial runs take seconds to minutes."""
-    if not trial_runs:
-        return _json(forecast_of(context.reader))
-    with request.app.state.audits.long_work():
-        return _json(forecast_of(context.reader, trial_runs=trial_runs))
+    """Plan an audit like this one, from its first request, with what it learnt of the denied.
+
+    It may have spent more than its plan says; the status tells. Trial runs take seconds to minutes.
+    """
+    with context.audits.long_work() if trial_runs else nullcontext():
+        return JSONResponse(plan_of(context.reader, trial_runs=trial_runs or None).to_dict())
 
 
 # -- proof ----------------------------------------------------------------------------------------
@@ -212,34 +219,33 @@ def export(context: Reading) -> Response:
 
 
 @router.get("/{audit}/checkpoints", response_model=models.MarksPage)
-def checkpoints(context: Reading, request: Request) -> JSONResponse:
+def checkpoints(context: Reading) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
-    return _json({"marks": plain(_store(request).marks(context.audit.uid, "checkpoint"))})
+    return JSONResponse({"marks": plain(context.store.marks(context.audit.uid, "checkpoint"))})
 
 
 @router.post("/{audit}/checkpoints", response_model=Mark)
-def checkpoint(context: Reading, request: Request) -> JSONResponse:
+def checkpoint(context: Reading) -> JSONResponse:
     """Hand out the present end of the chain, to keep elsewhere."""
-    return _json(hand_out_checkpoint(context, _store(request))[1].to_dict())
+    return JSONResponse(hand_out_checkpoint(context)[1].to_dict())
 
 
 @router.post("/{audit}/verifications", response_model=Mark, status_code=202)
-def verify(context: Auditing, request: Request) -> JSONResponse:
+def verify(context: Auditing) -> JSONResponse:
     """Begin to check chain, money, tables and statistics; ask for it by its ``id`` until it ends.
 
     ``kind`` is then ``verified`` or ``broken``, with the reason in ``note``.
     """
-    mark = begin_verification(context, request.app.state.audits, _store(request))
-    return _json(mark.to_dict(), 202)
+    return JSONResponse(begin_verification(context).to_dict(), 202)
 
 
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
-def verification(context: Reading, request: Request, number: str) -> JSONResponse:
+def verification(context: Reading, number: str) -> JSONResponse:
     """Say how a verification goes, or went."""
-    found = _store(request).mark(context.audit.uid, decoded(number))
+    found = context.store.mark(context.audit.uid, decoded(number))
     if found is None or found.kind == "checkpoint":
         raise HttpProblem("not-found")
-    return _json(found.to_dict())
+    return JSONResponse(found.to_dict())
 
 
 def download(context: AuditContext, form: str) -> Response:
@@ -265,7 +271,7 @@ def download(context: AuditContext, form: str) -> Response:
 @probes.get("/livez", response_model=dict[str, str])
 async def livez() -> JSONResponse:
     """Say that the process answers."""
-    return _json({"status": "ok"})
+    return JSONResponse({"status": "ok"})
 
 
 @probes.get("/readyz", response_model=dict[str, str], responses={503: REFUSALS[503]})
@@ -275,7 +281,7 @@ def readyz(request: Request) -> JSONResponse:
         request.app.state.audits.require_ready()
     except Exception:
         raise HttpProblem("storage-unavailable") from None
-    return _json({"status": "ok"})
+    return JSONResponse({"status": "ok"})
 
 
 @probes.get(
@@ -295,17 +301,10 @@ def metrics(request: Request) -> Response:
 # -- helpers --------------------------------------------------------------------------------------
 
 
-def create_audit(audits: OpenAudits, name: str, given: models.NewAudit, actor: str) -> AuditRow:
+def create_audit(
+    audits: OpenAudits, name: str, arguments: Mapping[str, Any], actor: str
+) -> AuditRow:
     """Begin an audit, or find it begun with the same settings."""
-    data = given.model_dump()
-    costs = data.pop("costs")
-    groups = {group: Costs(**own) for group, own in costs.pop("groups").items()}
-    arguments = {
-        "history": History.from_cells(Cells.from_dict(data.pop("past"))),
-        "question": Question(**data.pop("question")),
-        "costs": Costs(**costs, groups=groups),
-        **data,
-    }
     ledger = audits.settings.ledger
     try:
         live = LiveAudit.create(ledger, name, **arguments, actor=actor)
@@ -332,7 +331,7 @@ def page_of(
 
 
 def _same_audit(
-    ledger: str, row: AuditRow, name: str, arguments: dict[str, Any], actor: str
+    ledger: str, row: AuditRow, name: str, arguments: Mapping[str, Any], actor: str
 ) -> AuditRow:
     """Compare what exists with what would be made, by making it where nobody sees it."""
     stored = LiveAudit.open(ledger, row.uid)
@@ -354,12 +353,3 @@ def _row_named(ledger: str, name: str) -> AuditRow | None:
         return next((row for row in list_audits(ledger) if row.name == wanted), None)
     except EquipoiseError:
         return None
-
-
-def _store(request: Request) -> TokenStore:
-    store: TokenStore = request.app.state.store
-    return store
-
-
-def _json(content: Any, status: int = 200) -> JSONResponse:
-    return JSONResponse(content, status)

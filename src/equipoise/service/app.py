@@ -15,11 +15,11 @@ from equipoise.service import api, pages, pages_check
 from equipoise.service.access import Access, Attempts, Sessions
 from equipoise.service.audits import OpenAudits
 from equipoise.service.demonstration import demonstration
+from equipoise.service.forms import Uploads
 from equipoise.service.limits import Metrics, RequestLimits
 from equipoise.service.problems import add_handlers
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import TokenStore
-from equipoise.service.uploads import Uploads
 
 __all__ = ["create_app"]
 

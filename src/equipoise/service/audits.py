@@ -1,4 +1,4 @@
-"""The audits of a ledger as one server holds them, and one caller at one of them.
+"""The audits of a ledger as one server holds them, one caller at one of them, and proofs.
 
 An audit has two handles. Commands go through one; threads that come together share a commit, which
 the ledger sees to. Reads go through the other, so that a page never holds up an ask.
@@ -14,25 +14,26 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, LedgerError, UnknownName
-from equipoise.ledger import LiveAudit, Reply, Status, inputs
+from equipoise.ledger import Checkpoint, LiveAudit, Reply, Status, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
+from equipoise.ledger.database import driver_errors
 from equipoise.ledger.state import EvidencePoint
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import digest
+from equipoise.planning import Forecast
 from equipoise.report import Report
 from equipoise.service.access import Caller, caller_of, decoded
-from equipoise.service.forecast import forecast_of
-from equipoise.service.panels import Panels, panels_of
+from equipoise.service.panels import Panels, panels_of, plan_of
 from equipoise.service.problems import HttpProblem, problem_of
 from equipoise.service.settings import ServiceSettings
-from equipoise.service.tokens import READERS, Role
+from equipoise.service.tokens import READERS, Mark, Role, TokenStore
 
 __all__ = [
     "AuditContext",
@@ -42,6 +43,8 @@ __all__ = [
     "OpenAudits",
     "Reading",
     "ReportCache",
+    "begin_verification",
+    "hand_out_checkpoint",
     "may_do",
 ]
 
@@ -50,6 +53,7 @@ log = logging.getLogger("equipoise.service")
 HELD = 64  # audits that a server keeps open
 POINTS = 60  # of the evidence over time
 SETTLED = ("REVEALED", "CORRECTED", "WITHDRAWN", "WRITTEN_OFF")
+SIGN_OF_LIFE = 10.0  # seconds between signs of a verification that is under way
 WRITES = ("ask", "tell", "execute", "withdraw")
 
 
@@ -66,14 +70,25 @@ def may_do(role: Role, command: str) -> bool:
 class Snapshot:
     """What the page of an audit shows.
 
-    People and money are as of ``status.events``; the report, and what the audit will cost in all,
-    as of ``report.status.events``, which may be earlier. No report: it is being made.
+    People and money are as of ``status.events``; the report, and the forecast of an audit like this
+    one (None where nothing is to be paid any more), as of ``report.status.events``, which may be
+    earlier. No report: it is being made.
     """
 
     status: Status
     panels: Panels
     report: Report | None = None
-    forecast: dict[str, Any] | None = None
+    forecast: Forecast | None = None
+
+    @property
+    def in_all(self) -> tuple[float, ...]:
+        """What the audit will have cost: low, expected, high; at least what is spent.
+
+        Nothing where no forecast was made, or none can be: this past cannot decide.
+        """
+        if self.forecast is None or not self.forecast.is_decidable:
+            return ()
+        return tuple(max(cost or 0.0, self.status.spent) for cost in self.forecast.cost.values())
 
 
 class ReportCache:
@@ -133,9 +148,9 @@ class ReportCache:
         try:
             status = self._live.status()
             report = Report.of(self._live, evidence=self._evidence(status))
-            forecast = None if report.decided else forecast_of(self._live)
+            cases = () if report.decided else plan_of(self._live).cases
             panels = panels_of(self._live, report.status)
-            self._latest = Snapshot(report.status, panels, report, forecast)
+            self._latest = Snapshot(report.status, panels, report, next(iter(cases), None))
             return report
         except Exception as error:
             log.warning("no report", extra={"fields": {"error": str(error)}})
@@ -246,10 +261,12 @@ class OpenAudits:
 
 @dataclass(frozen=True)
 class AuditContext:
-    """One caller at one audit."""
+    """One caller at one audit of a server, which keeps tokens and proofs in a store."""
 
     caller: Caller
     audit: OpenAudit
+    audits: OpenAudits
+    store: TokenStore
 
     @property
     def reader(self) -> LiveAudit:
@@ -307,7 +324,7 @@ def context(*roles: Role) -> Callable[..., Awaitable[AuditContext]]:
         request: Request,
         audit: Annotated[str, Path(min_length=1, description="The audit's name or id.")],
     ) -> AuditContext:
-        caller, audits = caller_of(request), request.app.state.audits
+        caller, state = caller_of(request), request.app.state
         if caller.role not in roles:
             raise HttpProblem("forbidden")
         if request.scope["query_string"]:
@@ -315,7 +332,7 @@ def context(*roles: Role) -> Callable[..., Awaitable[AuditContext]]:
         wanted = decoded(audit)
         try:
             name = inputs.name("audit", wanted)
-            found = audits.known(name) or await run_in_threadpool(audits.open, name)
+            found = state.audits.known(name) or await run_in_threadpool(state.audits.open, name)
         except (HttpProblem, EquipoiseError) as error:
             if isinstance(error, LedgerError):
                 raise
@@ -323,7 +340,7 @@ def context(*roles: Role) -> Callable[..., Awaitable[AuditContext]]:
             raise HttpProblem("unknown-audit" if caller.audit is None else "forbidden") from None
         if not caller.may_see(found.name, found.uid):
             raise HttpProblem("forbidden")
-        return AuditContext(caller, found)
+        return AuditContext(caller, found, state.audits, state.store)
 
     return let_in
 
@@ -340,3 +357,53 @@ def _require_known_query(request: Request) -> None:
 Auditing = Annotated[AuditContext, Depends(context(Role.AUDITOR))]
 Commanding = Annotated[AuditContext, Depends(context(Role.WRITER, Role.AUDITOR, Role.APPROVER))]
 Reading = Annotated[AuditContext, Depends(context(*READERS))]
+
+
+# -- proof ----------------------------------------------------------------------------------------
+
+
+def hand_out_checkpoint(context: AuditContext) -> tuple[Checkpoint, Mark]:
+    """Return the present end of the chain, and remember that it was handed out."""
+    point, store = context.reader.checkpoint(), context.store
+    mark = store.add_mark(point.audit, "checkpoint", point.seq, point.hash, context.caller.name)
+    return point, mark
+
+
+def begin_verification(context: AuditContext) -> Mark:
+    """Verify against every checkpoint that was handed out, in a thread and by a handle of its own.
+
+    What came of it is in the store, where every server of the ledger finds it.
+    """
+    uid, store, ledger = context.audit.uid, context.store, context.audits.settings.ledger
+    for mark in store.marks(uid, "running"):
+        if mark.kind == "running":  # whoever asks again is told of the one that is under way
+            return mark
+    head = context.reader.checkpoint()
+    mark = store.add_mark(uid, "running", head.seq, head.hash, context.caller.name)
+    threading.Thread(target=_verify, args=(ledger, uid, mark.id, store), daemon=True).start()
+    return mark
+
+
+def _verify(ledger: str, uid: str, number: str, store: TokenStore) -> None:
+    done = threading.Event()
+
+    def give_signs() -> None:
+        while not done.wait(SIGN_OF_LIFE):
+            store.change_mark(number)
+
+    threading.Thread(target=give_signs, daemon=True).start()
+    try:
+        live = LiveAudit.open(ledger, uid)
+        try:
+            known = [(mark.seq, mark.hash) for mark in store.marks(uid, "checkpoint", limit=1000)]
+            summary = live.verify(known)
+            words = f"against {len(known)} checkpoints" if known else ""
+            end: dict[str, str | int] = {"seq": summary.events, "hash": summary.head}
+            store.change_mark(number, kind="verified", note=words, **end)
+        finally:
+            live.close_ledger()
+    except EquipoiseError as error:
+        unread = isinstance(error.__cause__, driver_errors())  # the database, not what is in it
+        store.change_mark(number, kind="lost" if unread else "broken", note=str(error))
+    finally:
+        done.set()

@@ -1,11 +1,25 @@
-"""How pages are made: templates, forms that only our own pages can send, errors for people."""
+"""Pages and what they send back: templates, forms that only our own pages can send, and tables.
+
+An uploaded file of a few kilobytes can hold billions of rows, so whoever reads it must be able to
+fail alone: a table is read in a process of its own whose memory and time are limited, never in the
+one that answers requests. One table at a time is read, and a person waits for their own to be
+finished.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
+import json
 import re
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
@@ -17,11 +31,14 @@ from equipoise.errors import InvalidInput
 from equipoise.report import pictures, sentences
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import HttpProblem
+from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Form", "Sent", "Upload", "fragment", "own_form", "page", "problem_page", "read_form"]
+__all__ = ["Form", "Sent", "Upload", "Uploads", "fragment", "page", "problem_page", "read_form"]
 
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
+SUFFIXES = (".csv", ".parquet", ".xlsx")
+ANSWER = 64 << 20  # bytes that the reading process may answer
 
 
 @dataclass(frozen=True)
@@ -84,17 +101,14 @@ def fragment(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
-def page(
-    request: Request, template: str, *, status: int = 200, caller: Caller | None = None, **more: Any
-) -> HTMLResponse:
+def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any) -> HTMLResponse:
     """Return a page as its caller sees it."""
-    who = caller or getattr(request.state, "caller", None)
-    return HTMLResponse(fragment(template, me=who, **more), status)
+    return HTMLResponse(fragment(template, me=caller, **more), status)
 
 
-def problem_page(request: Request, problem: HttpProblem) -> HTMLResponse:
+def problem_page(caller: Caller | None, problem: HttpProblem) -> HTMLResponse:
     """Return a refusal as people read it."""
-    answer = page(request, "error.html", status=problem.status_code, problem=problem)
+    answer = page(caller, "error.html", status=problem.status_code, problem=problem)
     answer.headers.update(problem.headers or {})
     return answer
 
@@ -116,7 +130,7 @@ async def read_form(request: Request, *, table: bool = False) -> Form:
     return Form(values, upload)
 
 
-async def own_form(request: Request, *, table: bool = False) -> Form:
+async def _own_form(request: Request, *, table: bool = False) -> Form:
     """Return a form that one of our own pages sent in this session."""
     caller, form = caller_of(request), await read_form(request, table=table)
     key = (form.values.pop("form_key", None) or [""])[-1]
@@ -126,7 +140,82 @@ async def own_form(request: Request, *, table: bool = False) -> Form:
 
 
 async def _words(request: Request) -> Form:
-    return await own_form(request)
+    return await _own_form(request)
 
 
 Sent = Annotated[Form, Depends(_words)]
+
+
+class Uploads:
+    """Reads tables, one at a time, each in a process of its own."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._turn = asyncio.Lock()
+        self._waiting: set[str] = set()
+
+    @contextlib.asynccontextmanager
+    async def sent_by(self, request: Request) -> AsyncIterator[Form]:
+        """Yield a form with its table, unless the caller's earlier one is still sent or read."""
+        caller = caller_of(request).name
+        if caller in self._waiting:
+            raise HttpProblem("busy", "your earlier table is still being read")
+        self._waiting.add(caller)
+        try:
+            yield await _own_form(request, table=True)
+        finally:
+            self._waiting.discard(caller)
+            await request.close()
+
+    async def counts(self, table: Upload, columns: Mapping[str, str], positive: str) -> Any:
+        """Return the counts of past decisions in a table."""
+        return await self._read(table, {"columns": dict(columns), "positive": positive or None})
+
+    async def rows(self, table: Upload, columns: Sequence[str], optional: Sequence[str]) -> Any:
+        """Return the rows of a table: the columns of these names, in this order, as text."""
+        return await self._read(table, {"rows": list(columns), "optional": list(optional)})
+
+    async def _read(self, table: Upload, job: Mapping[str, Any]) -> Any:
+        suffix = Path(table.name).suffix.lower()
+        if suffix not in SUFFIXES:
+            kinds = ", ".join(SUFFIXES)
+            raise InvalidInput(f"a table must be one of {kinds}; got {suffix or 'none'}")
+        async with self._turn:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"table{suffix}"
+                await asyncio.to_thread(_copy, table, path)
+                found = await self._in_a_process({**job, "path": str(path), "folder": folder})
+        if "error" in found:  # in the reader's words, not with the server's folders
+            raise InvalidInput(found["error"].replace(str(path), table.name or "the table"))
+        return found["found"]
+
+    async def _in_a_process(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        settings = self._settings
+        limits = {"memory": settings.read_memory, "seconds": settings.read_seconds}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL, limit=ANSWER,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(2 * settings.read_seconds):
+                answer, _ = await process.communicate(json.dumps({**job, **limits}).encode())
+        except TimeoutError:
+            answer = b""
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        try:
+            found: dict[str, Any] = json.loads(answer)
+        except ValueError:
+            memory, seconds = settings.read_memory >> 20, settings.read_seconds
+            words = f"reading this table takes more than {memory:,} MB or {seconds} s"
+            return {"error": f"{words}; send fewer rows or columns, or count it by Python"}
+        return found
+
+
+def _copy(table: Upload, path: Path) -> None:
+    table.content.seek(0)
+    with path.open("wb") as file:
+        shutil.copyfileobj(table.content, file, 1 << 20)

@@ -10,11 +10,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from equipoise.service.problems import HttpProblem, to_response
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["JsonLines", "Metrics", "RequestLimits"]
+__all__ = ["JsonLines", "LimitedProtocol", "Metrics", "RequestLimits"]
 
 log = logging.getLogger("equipoise.service")
 
@@ -22,6 +23,7 @@ UPLOADS = ("/check", "/upload")  # how paths end that take a table
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 PATH_LIMIT = 4096
+HEAD_LIMIT = 64 << 10
 HEADERS = tuple(
     (name.encode(), value.encode())
     for name, value in {
@@ -101,11 +103,8 @@ class RequestLimits:
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """Return the body, cut off where it is too large or too slow."""
-        settings, limit, patience = (
-            self._settings,
-            self._settings.body_limit,
-            self._settings.body_seconds,
-        )
+        settings = self._settings
+        limit, patience = settings.body_limit, settings.body_seconds
         if scope["path"].endswith(UPLOADS):
             limit, patience = settings.upload_limit, settings.upload_seconds
         length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
@@ -145,6 +144,32 @@ class RequestLimits:
                 }
             },
         )
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Hang up on whoever sends more than 64 KB before the head of a request is complete."""
+
+    _in_head = True  # of a request
+    _head = 0  # bytes since the last request was complete
+    _progress = False  # whether a request was completed by what came
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        self._progress = False
+        super().data_received(data)
+        self._head = self._head + len(data) if self._in_head and not self._progress else 0
+        if self._head > HEAD_LIMIT:
+            self.transport.abort()
+
+    def on_headers_complete(self) -> None:
+        """Begin to read a body."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        self._in_head = self._progress = True
+        super().on_message_complete()
 
 
 class JsonLines(logging.Formatter):

@@ -10,11 +10,14 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
+from equipoise.cells import Cells
+from equipoise.history import History
 from equipoise.ledger import Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord
+from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service.tokens import Mark
 
@@ -202,6 +205,18 @@ class NewAudit(Model):
         Literal["budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded"]
     ] = []
 
+    def to_arguments(self) -> dict[str, Any]:
+        """Return it as ``LiveAudit.create`` takes it."""
+        data = self.model_dump()
+        costs = data.pop("costs")
+        groups = {group: Costs(**own) for group, own in costs.pop("groups").items()}
+        return {
+            "history": History.from_cells(Cells.from_dict(data.pop("past"))),
+            "question": Question(**data.pop("question")),
+            "costs": Costs(**costs, groups=groups),
+            **data,
+        }
+
 
 class AuditsPage(Model):
     """The audits that a token opens."""
@@ -220,18 +235,3 @@ class FindingModel(Model):
 
     finding: dict[str, Any] | None
     so_far: dict[str, Any]
-
-
-class ForecastModel(Model):
-    """What an audit is expected to cost with its past, if the denied succeed as assumed.
-
-    Costs are null where this past cannot decide, and ``rows`` says how many rows like these would;
-    all 0 where past data decide.
-    """
-
-    low: float | None
-    expected: float | None
-    high: float | None
-    assumes: dict[str, float]
-    rows: float | None = None
-    trial_runs: dict[str, Any] | None = None

@@ -21,11 +21,16 @@ from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.service.access import COOKIE, caller_of
 from equipoise.service.api import download, page_of
-from equipoise.service.audits import AuditContext, Reading, may_do
+from equipoise.service.audits import (
+    AuditContext,
+    Reading,
+    begin_verification,
+    hand_out_checkpoint,
+    may_do,
+)
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
 from equipoise.service.panels import apart, log_of, proposed
-from equipoise.service.problems import HttpProblem
-from equipoise.service.proof import begin_verification, hand_out_checkpoint
+from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS, Role
 
 __all__ = ["minor_units", "router"]
@@ -52,6 +57,9 @@ FOR_EVER = {
     "no outcome can be entered for them any more.",
 }
 """Command -> what cannot be undone."""
+NOBODY: dict[str, Any] = {"people": (), "more": None, "state": None, "conflicted": False,
+                          "sought": "", "states": list(PersonState)}  # fmt: skip
+"""What the page of people shows if nobody is looked for."""
 IRREVERSIBLE = {"concluded": "conclude", "erased": "erase"}  # proposals -> commands
 
 
@@ -63,7 +71,7 @@ def login(request: Request) -> Response:
     """Ask for a token."""
     if request.state.caller is not None:
         return RedirectResponse("/", 303)
-    return page(request, "login.html", refused="")
+    return page(None, "login.html", refused="")
 
 
 @router.post("/login")
@@ -75,7 +83,7 @@ async def log_in(request: Request) -> Response:
         # whoever holds a token is let in, whatever others at this address try
         state.attempts.failed(request.scope)
         words = "That is not a token that opens the dashboard, or it has expired."
-        return page(request, "login.html", status=401, refused=words)
+        return page(None, "login.html", status=401, refused=words)
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
         COOKIE, state.sessions.begin(token), httponly=True, samesite="strict", path="/",
@@ -105,25 +113,24 @@ def audits(request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0) -
     rows = [r for r in known.rows() if caller.may_see(r.name, r.uid) and r.id > after]
     shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
-    return page(request, "audits.html", audits=shown, more=more, Role=Role)
+    return page(caller, "audits.html", audits=shown, more=more, Role=Role)
 
 
 @router.get("/audits/{audit}")
-def audit(context: Reading, request: Request, done: str = "", want: str = "") -> HTMLResponse:
+def audit(context: Reading, done: str = "", want: str = "") -> HTMLResponse:
     """Watch one audit."""
-    return _audit_page(context, request, done=WANTED.get(want, done))
+    return _audit_page(context, done=WANTED.get(want, done))
 
 
 @router.get("/audits/{audit}/live")
-def live(context: Reading, request: Request) -> HTMLResponse:
+def live(context: Reading) -> HTMLResponse:
     """Return what moves on the page of an audit; the page asks for it every five seconds."""
-    return HTMLResponse(_live_part(context, request, patience=0.0))
+    return HTMLResponse(_live_part(context, patience=0.0))
 
 
 @router.get("/audits/{audit}/people")
 def people(
     context: Reading,
-    request: Request,
     state: PersonState | None = None,
     conflicted: bool = False,
     after: Annotated[int, Query(ge=0, lt=2**53)] = 0,
@@ -131,25 +138,27 @@ def people(
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
     rows, more = page_of(context.reader, states, conflicted=conflicted, after=after, limit=PER_PAGE)
-    return _people_page(context, request, rows, more=more, state=state, conflicted=conflicted)
+    said = {"people": rows, "more": more, "state": state, "conflicted": conflicted}
+    return _page(context, "people.html", **NOBODY | said)
 
 
 @router.post("/audits/{audit}/people")
-def find(context: Reading, request: Request, form: Sent) -> HTMLResponse:
+def find(context: Reading, form: Sent) -> HTMLResponse:
     """Find somebody by pseudonym; it is no part of an address, so no log has it."""
     found = context.reader.person(form.word("person"))
-    return _people_page(context, request, [found] if found else [], sought=form.word("person"))
+    said = {"people": [found] if found else [], "sought": form.word("person")}
+    return _page(context, "people.html", **NOBODY | said)
 
 
 @router.get("/audits/{audit}/log")
 def log(
-    context: Reading, request: Request, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
+    context: Reading, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
 ) -> HTMLResponse:
     """Show who did what, the latest first."""
     end = context.reader.checkpoint().seq + 1 if before is None else before
     first = max(0, end - 1 - PER_PAGE)
     entries = log_of(context.reader.events(after=first, limit=end - 1 - first), context.reader)
-    return _page(context, request, "log.html", entries=entries, more=first + 1 if first else None)
+    return _page(context, "log.html", entries=entries, more=first + 1 if first else None)
 
 
 @router.get("/audits/{audit}/report/{form}")
@@ -175,12 +184,6 @@ def static(name: str) -> Response:
         text = look.read_text("utf-8") + text
     headers = {"cache-control": "public, max-age=300"}
     return Response(text, media_type=f"{MEDIA[name]}; charset=utf-8", headers=headers)
-
-
-@router.get("/favicon.ico")
-def favicon() -> Response:
-    """Return nothing, without a fuss."""
-    return Response(status_code=204)
 
 
 # -- doing ----------------------------------------------------------------------------------------
@@ -223,14 +226,14 @@ ACTIONS: dict[str, Callable[[Form, LiveAudit], Command]] = {
 
 
 @router.post("/audits/{audit}/do/{what}")
-def act(context: Reading, request: Request, what: str, form: Sent) -> Response:
+def act(context: Reading, what: str, form: Sent) -> Response:
     """Carry out a form and show the page again; ask once more about what cannot be undone."""
     what = form.word("what") or what  # where one form offers several
     try:
         if what == "checkpoint":
-            return _checkpoint_file(context, request)
+            return _checkpoint_file(context)
         if what == "verify":
-            return _verify(context, request)
+            return _verify(context)
         if what not in ACTIONS:
             raise HttpProblem("not-found")
         command = ACTIONS[what](form, context.reader)
@@ -238,18 +241,16 @@ def act(context: Reading, request: Request, what: str, form: Sent) -> Response:
             raise HttpProblem("forbidden")
         final = _what_is_final(context, command)
         if final and form.word("sure") != "yes":
-            return _page(context, request, "sure.html", what=what, words=FOR_EVER[final], form=form)
+            return _page(context, "sure.html", what=what, words=FOR_EVER[final], form=form)
         reply = context.do(command)
-    except HttpProblem as problem:
-        return _audit_page(context, request, problem=problem)
-    except EquipoiseError as error:
-        return _audit_page(context, request, problem=HttpProblem("invalid-input", str(error)))
+    except (HttpProblem, EquipoiseError) as error:
+        return _audit_page(context, problem=as_problem(error))
     done = "proposed" if reply.state == "PROPOSED" else what
     return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
 
 
 @router.get("/audits/{audit}/work")
-def work(context: Reading, request: Request) -> HTMLResponse:
+def work(context: Reading) -> HTMLResponse:
     """List the overrides that are to be carried out: today's, and those left over."""
     found = context.reader.people(states=("RESERVED",), limit=WORK)
     rows = [
@@ -261,18 +262,18 @@ def work(context: Reading, request: Request) -> HTMLResponse:
         "Left over": [row for row in rows if row.asked < today],
     }
     more = len(found) == WORK
-    return _page(context, request, "work.html", lists=lists, more=more)
+    return _page(context, "work.html", lists=lists, more=more)
 
 
 @router.post("/audits/{audit}/work")
-def confirm(context: Reading, request: Request, form: Sent) -> Response:
+def confirm(context: Reading, form: Sent) -> Response:
     """Take what a credit officer ticked: carried out, or refused by the person."""
     carried, refused = (form.values.get(name, []) for name in ("execute", "withdraw"))
     if both := sorted(set(carried) & set(refused)):
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
     commands: list[Command] = [do.Execute(person) for person in carried]
     commands += [do.Withdraw(person) for person in refused]
-    return _batch_page(context, request, "Overrides", commands)
+    return _batch_page(context, "Overrides", commands)
 
 
 @router.post("/audits/{audit}/upload")
@@ -293,7 +294,7 @@ async def upload(context: Reading, request: Request) -> Response:
             rows = await uploads.rows(form.table, names, ("score", "price", "version"))
             commands = [_arrival(*row) for row in rows]
     title = "Outcomes" if form.word("what") == "outcomes" else "Arrivals"
-    return await run_in_threadpool(_batch_page, context, request, title, commands)
+    return await run_in_threadpool(_batch_page, context, title, commands)
 
 
 def minor_units(name: str, amount: str, decimals: int) -> int:
@@ -338,18 +339,18 @@ def _what_is_final(context: AuditContext, command: Command) -> str | None:
     return command.command if command.command in FOR_EVER else None
 
 
-def _checkpoint_file(context: AuditContext, request: Request) -> Response:
+def _checkpoint_file(context: AuditContext) -> Response:
     """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
-    point, _ = hand_out_checkpoint(context, request.app.state.store)
+    point, _ = hand_out_checkpoint(context)
     name = f"{quote(context.audit.name, safe='')}-checkpoint-{point.seq}.jsonl"
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
     return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
 
 
-def _verify(context: AuditContext, request: Request) -> Response:
+def _verify(context: AuditContext) -> Response:
     if context.caller.role is not Role.AUDITOR:
         raise HttpProblem("forbidden")
-    begin_verification(context, request.app.state.audits, request.app.state.store)
+    begin_verification(context)
     return _back(context, "done=verify")
 
 
@@ -360,24 +361,22 @@ def _back(context: AuditContext, query: str) -> Response:
 # -- pages ----------------------------------------------------------------------------------------
 
 
-def _page(context: AuditContext, request: Request, template: str, **more: Any) -> HTMLResponse:
-    given = {"caller": context.caller, "name": context.audit.name, "Role": Role, **more}
-    return page(request, template, settings=context.reader.settings, **given)
+def _page(context: AuditContext, template: str, **more: Any) -> HTMLResponse:
+    given = {"name": context.audit.name, "settings": context.reader.settings, "Role": Role, **more}
+    return page(context.caller, template, **given)
 
 
 def _audit_page(
-    context: AuditContext, request: Request, *, done: str = "", problem: HttpProblem | None = None
+    context: AuditContext, *, done: str = "", problem: HttpProblem | None = None
 ) -> HTMLResponse:
     status = problem.status_code if problem else 200
-    part = _live_part(context, request, patience=PATIENCE)
-    return _page(
-        context, request, "audit.html", status=status, live=part, done=done, problem=problem
-    )
+    part = _live_part(context, patience=PATIENCE)
+    return _page(context, "audit.html", status=status, live=part, done=done, problem=problem)
 
 
-def _live_part(context: AuditContext, request: Request, *, patience: float) -> str:
+def _live_part(context: AuditContext, *, patience: float) -> str:
     """Return what moves: people and money, and the evidence as far as it is reported."""
-    store, audit = request.app.state.store, context.audit
+    store, audit = context.store, context.audit
     proofs = store.marks(audit.uid, "running", "verified", "broken", limit=1)
     return fragment(
         "live.html",
@@ -393,32 +392,14 @@ def _live_part(context: AuditContext, request: Request, *, patience: float) -> s
     )
 
 
-def _people_page(
-    context: AuditContext,
-    request: Request,
-    rows: Any,
-    *,
-    more: int | None = None,
-    state: str | None = None,
-    conflicted: bool = False,
-    sought: str = "",
-) -> HTMLResponse:
-    return _page(
-        context, request, "people.html", people=rows, more=more, state=state,
-        conflicted=conflicted, sought=sought, states=list(PersonState),
-    )  # fmt: skip
-
-
-def _batch_page(
-    context: AuditContext, request: Request, title: str, commands: list[Command]
-) -> HTMLResponse:
+def _batch_page(context: AuditContext, title: str, commands: list[Command]) -> HTMLResponse:
     """Carry out commands and say what came of them."""
     refused, taken, wanted = [], list[Reply](), []
     for start in range(0, len(commands), 1000):
         part = commands[start : start + 1000]
         for command, result in zip(part, context.results(part), strict=True):
             if isinstance(result, HttpProblem):
-                refused.append((do.person_of(command), result.words or result.title))
+                refused.append((do.person_of(command), str(result)))
                 continue
             taken.append(result)
             denied = isinstance(command, do.Ask) and command.decision == 0
@@ -427,7 +408,6 @@ def _batch_page(
     repeated = sum(reply.repeated for reply in taken)
     return _page(
         context,
-        request,
         "batch.html",
         title=title,
         rows=len(commands),

@@ -6,34 +6,33 @@ Nothing is kept: the counts travel with the form.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.assume import NO_BETTER, Assume
 from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.free_check import Check, check
+from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.ledger import inputs
 from equipoise.planning import plan
+from equipoise.planning.cases import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service import models
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.api import create_audit
 from equipoise.service.audits import OpenAudits
-from equipoise.service.forecast import USUAL, assumed, forecast
-from equipoise.service.forms import Form, Sent, page
+from equipoise.service.forms import Form, Sent, Uploads, page
 from equipoise.service.pages import minor_units
 from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role
-from equipoise.service.uploads import Uploads
 
 __all__ = ["router"]
 
@@ -97,19 +96,20 @@ def create(request: Request, form: Sent) -> Response:
         return _refused(request, error)
     try:
         row = create_audit(audits, name, _new_audit(form, shown["asked"]), caller.name)
-    except (EquipoiseError, ValidationError, HttpProblem) as error:
+    except (EquipoiseError, HttpProblem) as error:
         return _refused(request, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
 def _page(request: Request, template: str, **more: Any) -> HTMLResponse:
-    may_create = caller_of(request).role is Role.AUDITOR
+    caller = caller_of(request)
+    may_create = caller.role is Role.AUDITOR
     given = {"asked": None, "problem": None, "metrics": METRICS, "may_create": may_create, **more}
-    return page(request, template, **given)
+    return page(caller, template, **given)
 
 
 def _refused(request: Request, error: Exception, **more: Any) -> HTMLResponse:
-    return _page(request, "check.html", status=422, problem=_explain(error), **more)
+    return _page(request, "check.html", status=422, problem=str(error), **more)
 
 
 def _require_reader(request: Request) -> Caller:
@@ -134,16 +134,12 @@ async def _past(form: Form, uploads: Uploads) -> tuple[Cells, str]:
 
 
 def _answers(form: Form, cells: Cells, source: str, audits: OpenAudits) -> dict[str, Any]:
-    asked = _asked(form, cells, source)
-    past = History.from_cells(asked.cells)
-    free: Check = check(past, asked.question, assume=asked.assume)
-    r, made = assumed(past, asked.ratio), None
-    if form.word("trial_runs"):
-        with audits.long_work():
-            made = plan(past, asked.question, asked.costs, denied_rate=r, trial_runs=TRIAL_RUNS)
-    priced = forecast(past, asked.question, asked.costs, r)
-    shown = {"asked": asked, "free": free, "forecast": priced, "plan": made}
-    return {**shown, "runs": TRIAL_RUNS, "form": form}
+    asked, runs = _asked(form, cells, source), TRIAL_RUNS if form.word("trial_runs") else None
+    past, r = History.from_cells(cells), as_often(cells, asked.ratio)
+    free = check(past, asked.question, assume=asked.assume)
+    with audits.long_work() if runs else nullcontext():
+        made = plan(past, asked.question, asked.costs, denied_rate=r, trial_runs=runs)
+    return {"asked": asked, "free": free, "plan": made, "runs": runs, "r": r, "form": form}
 
 
 def _asked(form: Form, cells: Cells, source: str) -> Asked:
@@ -180,28 +176,18 @@ def _example() -> Cells:
     return fico_lender().history().cells
 
 
-def _new_audit(form: Form, asked: Asked) -> models.NewAudit:
+def _new_audit(form: Form, asked: Asked) -> dict[str, Any]:
     decimals = 2 if form.word("cents") else 0
     budget = form.word("budget")
     if not budget and not form.word("no_cap"):
         raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
     feature, label = (minor_units(n, form.word(n) or "0", decimals) for n in ("feature", "label"))
-    question = {n: getattr(asked.question, n) for n in models.QuestionModel.model_fields}
-    return models.NewAudit(
-        past={g: models.GroupCounts(**c) for g, c in asked.cells.to_dict().items()},
-        question=models.QuestionModel(**question),
-        costs=models.CostsModel(feature=feature, label=label),
-        budget=minor_units("budget", budget, decimals) if budget else None,
-        currency=form.word("currency"),
-        decimals=decimals,
-        approvals=["budget", "concluded", "corrected"] if form.word("second") else [],
-    )
-
-
-def _explain(error: Exception) -> str:
-    if isinstance(error, HttpProblem):
-        return error.words or error.title
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)
+    return {
+        "history": History.from_cells(asked.cells),
+        "question": asked.question,
+        "costs": Costs(feature, label),
+        "budget": minor_units("budget", budget, decimals) if budget else None,
+        "currency": form.word("currency"),
+        "decimals": decimals,
+        "approvals": ["budget", "concluded", "corrected"] if form.word("second") else [],
+    }

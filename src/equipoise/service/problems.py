@@ -20,7 +20,7 @@ from equipoise.errors import (
 )
 from equipoise.ledger import commands as do
 
-__all__ = ["HttpProblem", "add_handlers", "problem_of", "to_response"]
+__all__ = ["HttpProblem", "add_handlers", "as_problem", "problem_of", "to_response"]
 
 MEDIA = "application/problem+json"
 FOR_PROGRAMS = ("/v1", "/livez", "/readyz", "/metrics", "/openapi.json")
@@ -65,6 +65,10 @@ class HttpProblem(HTTPException):
         self.kind = kind
         self.words = detail
 
+    def __str__(self) -> str:
+        """Say it in words, for people."""
+        return self.words or self.title
+
     def to_dict(self) -> dict[str, Any]:
         """Return the members of RFC 9457."""
         found = {"type": f"urn:equipoise:{self.kind}", "title": self.title}
@@ -106,18 +110,19 @@ def add_handlers(app: FastAPI) -> None:
 
     async def refuse(request: Request, error: Exception) -> Response:
         caller = getattr(request.state, "caller", None)
-        problem = _as_problem(error, tell_all=caller is not None and caller.may_know)
+        problem = as_problem(error, tell_all=caller is not None and caller.may_know)
         from equipoise.service.forms import problem_page
 
         if request.scope["path"].startswith(FOR_PROGRAMS):
             return to_response(problem)
-        return problem_page(request, problem)
+        return problem_page(caller, problem)
 
     for kind in (HttpProblem, EquipoiseError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refuse)
 
 
-def _as_problem(error: Exception, *, tell_all: bool) -> HttpProblem:
+def as_problem(error: Exception, *, tell_all: bool = True) -> HttpProblem:
+    """Return whatever was raised as a problem."""
     if isinstance(error, HttpProblem):
         return error
     if isinstance(error, EquipoiseError):

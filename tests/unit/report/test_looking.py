@@ -8,8 +8,7 @@ import pytest
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import rs_expectation
 from equipoise.report import Report, to_html
-from equipoise.service.forecast import forecast_of
-from equipoise.service.panels import panels_of
+from equipoise.service.panels import panels_of, plan_of
 from equipoise.worlds import CellWorld
 
 CELLS = {"approved_positive": 30_000, "approved_negative": 5_000, "denied": 65_000}
@@ -69,7 +68,7 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
     assert report.sensitivity.lower - 0.01 < likely < report.sensitivity.upper + 0.01
     wrong = abs(true_positive_rate(raw["A"]) - true_positive_rate(raw["B"]))
     assert report.sensitivity.upper < wrong
-    assert forecast_of(live)["assumes"] == shares
+    assert plan_of(live).cases[0].scenario.r == shares
     world = CellWorld(live.settings.past.cells, shares)
     assert report.comparisons[0].cost == rs_expectation(world, QUESTION, report.costs).cost
 
