@@ -39,8 +39,8 @@ def test_sql_and_script_in_every_string_stay_words(served: Served) -> None:
     browser = served.client({"origin": served.url})
     assert browser.post("/login", data={"token": text}).status_code == 303
     here = "/audits/%3Cscript%3E"
-    pages = ("/", here, f"{here}/people", f"{here}/people?conflicted=true", f"{here}/report/html",
-             f"{here}/work", f"{here}/log")  # fmt: skip
+    pages = ("/", here, f"{here}/people", f"{here}/people?conflicted=true",
+             f"{here}/report?form=html", f"{here}/work", f"{here}/log")  # fmt: skip
     for page in pages:
         shown = browser.get(page)
         assert shown.status_code == 200, page

@@ -13,12 +13,14 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
+from fastapi import Depends
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -31,9 +33,19 @@ from equipoise.ledger import inputs
 from equipoise.ledger.writer import stamp
 from equipoise.service.problems import HttpProblem, problem_of, to_response
 from equipoise.service.settings import ServiceSettings
-from equipoise.service.tokens import Role, Token, TokenStore
+from equipoise.service.tokens import READERS, Role, Token, TokenStore
 
-__all__ = ["COOKIE", "Access", "Attempts", "Caller", "Sessions", "caller_of", "decoded"]
+__all__ = [
+    "COOKIE",
+    "Access",
+    "Attempts",
+    "Auditor",
+    "Caller",
+    "Reader",
+    "Sessions",
+    "caller_of",
+    "decoded",
+]
 
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
@@ -243,3 +255,19 @@ def caller_of(request: Request) -> Caller:
     if caller is None:
         raise HttpProblem("unauthenticated")
     return caller
+
+
+def caller_as(*roles: Role) -> Callable[..., Awaitable[Caller]]:
+    """Return a dependency that lets these roles in."""
+
+    async def let_in(request: Request) -> Caller:
+        caller = caller_of(request)
+        if caller.role not in roles:
+            raise HttpProblem("forbidden")
+        return caller
+
+    return let_in
+
+
+Auditor = Annotated[Caller, Depends(caller_as(Role.AUDITOR))]
+Reader = Annotated[Caller, Depends(caller_as(*READERS))]

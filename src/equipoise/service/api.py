@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from equipoise._json import plain
@@ -22,7 +22,7 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
 from equipoise.report import to_html
 from equipoise.service import models
-from equipoise.service.access import Caller, caller_of, decoded
+from equipoise.service.access import Auditor, Caller, Reader, decoded
 from equipoise.service.audits import (
     AuditContext,
     Auditing,
@@ -34,26 +34,15 @@ from equipoise.service.audits import (
 )
 from equipoise.service.panels import plan_of
 from equipoise.service.problems import MEDIA as PROBLEM
-from equipoise.service.problems import HttpProblem
-from equipoise.service.tokens import READERS, Mark, Role
+from equipoise.service.problems import TYPES, HttpProblem
+from equipoise.service.tokens import Mark
 
-__all__ = ["create_audit", "download", "page_of", "probes", "router"]
+__all__ = ["create_audit", "export", "page_of", "probes", "report", "router"]
 
-MEANINGS = {
-    400: "The request cannot be read",
-    401: "No valid token",
-    403: "Not for this token",
-    404: "Nothing here",
-    408: "The request took too long to arrive",
-    409: "Not in the present state",
-    413: "Too large",
-    422: "A value breaks a rule",
-    429: "Too many failed attempts",
-    503: "Try again later",
-}
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"description": words, "model": models.ProblemModel, "content": {PROBLEM: {}}}
-    for code, words in MEANINGS.items()
+    code: {"description": title, "model": models.ProblemModel, "content": {PROBLEM: {}}}
+    for code, title in [*TYPES.values()][::-1]  # of several titles the first
+    if code not in (405, 500)
 }
 FORMS = {"html": "text/html", "json": "application/json", "jsonl": "application/jsonl"}
 # A report is a file of its own, with its style inside; nothing in it may run.
@@ -79,7 +68,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
     given = body.to_commands()
     return JSONResponse({"results": [
         {"person": person_of(command), "problem": one.to_dict()}
-        if isinstance(one, HttpProblem) else one.to_dict()
+        if isinstance(one, HttpProblem) else vars(one)
         for command, one in zip(given, context.results(given), strict=True)
     ]})  # fmt: skip
 
@@ -88,7 +77,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
 def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
     replies: list[Reply] = context.writer.overdue(days=body.days)
-    return JSONResponse({"results": [reply.to_dict() for reply in replies]})
+    return JSONResponse({"results": [vars(reply) for reply in replies]})
 
 
 @router.get("/{audit}/people", response_model=models.PeoplePage)
@@ -130,35 +119,24 @@ def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONRespo
 # -- audits ---------------------------------------------------------------------------------------
 
 
-async def may_create(
-    request: Request, audit: Annotated[str, Path(min_length=1, description="The new name.")]
-) -> Caller:
-    """Let in auditors whose scope holds the new name."""
-    caller, name = caller_of(request), decoded(audit)
-    if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
-        raise HttpProblem("forbidden")
-    return caller
-
-
-Creating = Annotated[Caller, Depends(may_create)]
-
-
 @router.get("", response_model=models.AuditsPage)
-def audits(request: Request) -> JSONResponse:
+def audits(caller: Reader, request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
-    caller, rows = caller_of(request), request.app.state.audits.rows
-    if caller.role not in READERS:
-        raise HttpProblem("forbidden")
-    return JSONResponse(
-        {"audits": [models.shown(r) for r in rows() if caller.may_see(r.name, r.uid)]}
-    )
+    rows = request.app.state.audits.rows()
+    seen = [models.shown(row) for row in rows if caller.may_see(row.name, row.uid)]
+    return JSONResponse({"audits": seen})
 
 
 @router.put("/{audit}", response_model=models.AuditModel)
-def create(caller: Creating, request: Request, body: models.NewAudit) -> JSONResponse:
+def create(
+    caller: Auditor,
+    request: Request,
+    audit: Annotated[str, Path(min_length=1, description="The new name.")],
+    body: models.NewAudit,
+) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
-    name = decoded(request.path_params["audit"])
-    row = create_audit(request.app.state.audits, name, body.to_arguments(), caller.name)
+    audits = request.app.state.audits
+    row = create_audit(audits, decoded(audit), body.to_arguments(), caller)
     return JSONResponse(models.shown(row))
 
 
@@ -289,10 +267,9 @@ def readyz(request: Request) -> JSONResponse:
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}}, 401: REFUSALS[401], 403: REFUSALS[403]},
 )
-def metrics(request: Request) -> Response:
+def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
-    caller = caller_of(request)
-    if caller.role not in READERS or caller.audit is not None:
+    if caller.audit is not None:
         raise HttpProblem("forbidden")
     text = request.app.state.metrics.text()
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -302,10 +279,12 @@ def metrics(request: Request) -> Response:
 
 
 def create_audit(
-    audits: OpenAudits, name: str, arguments: Mapping[str, Any], actor: str
+    audits: OpenAudits, name: str, arguments: Mapping[str, Any], caller: Caller
 ) -> AuditRow:
-    """Begin an audit, or find it begun with the same settings."""
-    ledger = audits.settings.ledger
+    """Begin an audit in the caller's scope, or find it begun with the same settings."""
+    if not caller.may_see(name, name):
+        raise HttpProblem("forbidden")
+    ledger, actor = audits.settings.ledger, caller.name
     try:
         live = LiveAudit.create(ledger, name, **arguments, actor=actor)
     except InvalidInput:

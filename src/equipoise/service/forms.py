@@ -20,12 +20,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.report import pictures, sentences
@@ -33,7 +34,7 @@ from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Form", "Sent", "Upload", "Uploads", "fragment", "page", "problem_page", "read_form"]
+__all__ = ["Form", "Sent", "Uploads", "fragment", "page", "problem_page", "read_form"]
 
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
@@ -42,19 +43,11 @@ ANSWER = 64 << 20  # bytes that the reading process may answer
 
 
 @dataclass(frozen=True)
-class Upload:
-    """A file that came with a form."""
-
-    name: str
-    content: BinaryIO
-
-
-@dataclass(frozen=True)
 class Form:
     """What was sent: the values of each field in their order, and a table where one came along."""
 
     values: dict[str, list[str]] = field(default_factory=dict)
-    table: Upload | None = None
+    table: UploadFile | None = None
 
     def word(self, name: str, default: str = "") -> str:
         """Return a field without outer spaces."""
@@ -124,7 +117,7 @@ async def read_form(request: Request, *, table: bool = False) -> Form:
         if isinstance(value, str):
             values.setdefault(name, []).append(value)
         elif name == "table":
-            upload = Upload(value.filename or "", value.file)
+            upload = value
         else:
             raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
     return Form(values, upload)
@@ -167,16 +160,16 @@ class Uploads:
             self._waiting.discard(caller)
             await request.close()
 
-    async def counts(self, table: Upload, columns: Mapping[str, str], positive: str) -> Any:
+    async def counts(self, table: UploadFile, columns: Mapping[str, str], positive: str) -> Any:
         """Return the counts of past decisions in a table."""
         return await self._read(table, {"columns": dict(columns), "positive": positive or None})
 
-    async def rows(self, table: Upload, columns: Sequence[str], optional: Sequence[str]) -> Any:
+    async def rows(self, table: UploadFile, columns: Sequence[str], optional: Sequence[str]) -> Any:
         """Return the rows of a table: the columns of these names, in this order, as text."""
         return await self._read(table, {"rows": list(columns), "optional": list(optional)})
 
-    async def _read(self, table: Upload, job: Mapping[str, Any]) -> Any:
-        suffix = Path(table.name).suffix.lower()
+    async def _read(self, table: UploadFile, job: Mapping[str, Any]) -> Any:
+        suffix = Path(table.filename or "").suffix.lower()
         if suffix not in SUFFIXES:
             kinds = ", ".join(SUFFIXES)
             raise InvalidInput(f"a table must be one of {kinds}; got {suffix or 'none'}")
@@ -186,7 +179,7 @@ class Uploads:
                 await asyncio.to_thread(_copy, table, path)
                 found = await self._in_a_process({**job, "path": str(path), "folder": folder})
         if "error" in found:  # in the reader's words, not with the server's folders
-            raise InvalidInput(found["error"].replace(str(path), table.name or "the table"))
+            raise InvalidInput(found["error"].replace(str(path), table.filename or "the table"))
         return found["found"]
 
     async def _in_a_process(self, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +208,7 @@ class Uploads:
         return found
 
 
-def _copy(table: Upload, path: Path) -> None:
-    table.content.seek(0)
+def _copy(table: UploadFile, path: Path) -> None:
+    table.file.seek(0)
     with path.open("wb") as file:
-        shutil.copyfileobj(table.content, file, 1 << 20)
+        shutil.copyfileobj(table.file, file, 1 << 20)

@@ -81,7 +81,7 @@ class Commands(Model):
 
     def to_commands(self) -> list[Command]:
         """Return them as the ledger takes them."""
-        return [do.COMMANDS[one.command](**dict(one)) for one in self.commands]
+        return [do.COMMANDS[one.command](**vars(one)) for one in self.commands]
 
 
 class ProblemModel(BaseModel):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
@@ -19,8 +19,8 @@ from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
-from equipoise.service.access import COOKIE, caller_of
-from equipoise.service.api import download, page_of
+from equipoise.service.access import COOKIE, Reader, caller_of
+from equipoise.service.api import export, page_of, report
 from equipoise.service.audits import (
     AuditContext,
     Reading,
@@ -105,11 +105,11 @@ def log_out(request: Request, form: Sent) -> Response:
 
 
 @router.get("/")
-def audits(request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0) -> HTMLResponse:
+def audits(
+    caller: Reader, request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0
+) -> HTMLResponse:
     """List the audits."""
-    caller, known = caller_of(request), request.app.state.audits
-    if caller.role not in READERS:
-        raise HttpProblem("forbidden")
+    known = request.app.state.audits
     rows = [r for r in known.rows() if caller.may_see(r.name, r.uid) and r.id > after]
     shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
@@ -161,16 +161,8 @@ def log(
     return _page(context, "log.html", entries=entries, more=first + 1 if first else None)
 
 
-@router.get("/audits/{audit}/report/{form}")
-def report(context: Reading, form: Literal["html", "json"]) -> Response:
-    """Download the report."""
-    return download(context, form)
-
-
-@router.get("/audits/{audit}/export")
-def export(context: Reading) -> Response:
-    """Download every event."""
-    return download(context, "jsonl")
+router.get("/audits/{audit}/report")(report)
+router.get("/audits/{audit}/export")(export)
 
 
 @router.get("/static/{name}")
@@ -283,7 +275,7 @@ async def upload(context: Reading, request: Request) -> Response:
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
     async with uploads.sent_by(request) as form:
-        if form.table is None or not form.table.name:
+        if form.table is None or not form.table.filename:
             raise InvalidInput("choose a table first")
         commands: list[Command]
         if form.word("what") == "outcomes":

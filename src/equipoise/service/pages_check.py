@@ -26,7 +26,7 @@ from equipoise.planning.cases import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service import models
-from equipoise.service.access import Caller, caller_of
+from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.api import create_audit
 from equipoise.service.audits import OpenAudits
 from equipoise.service.forms import Form, Sent, Uploads, page
@@ -61,16 +61,14 @@ class Asked:
 
 
 @router.get("/check")
-def begin(request: Request) -> HTMLResponse:
+def begin(caller: Reader) -> HTMLResponse:
     """Ask for past decisions."""
-    _require_reader(request)
-    return _page(request, "check.html")
+    return _page(caller, "check.html")
 
 
 @router.post("/check")
-async def look(request: Request) -> HTMLResponse:
+async def look(caller: Reader, request: Request) -> HTMLResponse:
     """Say what past decisions establish, and what an audit would cost."""
-    _require_reader(request)
     state = request.app.state
     try:
         async with state.uploads.sent_by(request) as form:
@@ -79,55 +77,45 @@ async def look(request: Request) -> HTMLResponse:
     except (EquipoiseError, HttpProblem) as error:
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
-        return _refused(request, error)
+        return _refused(caller, error)
     only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
-    return _page(request, only, **shown)
+    return _page(caller, only, **shown)
 
 
 @router.post("/audits")
-def create(request: Request, form: Sent) -> Response:
+def create(caller: Auditor, request: Request, form: Sent) -> Response:
     """Begin an audit on the counts of the page; where that is refused, show the page again."""
-    caller, audits, name = _require_reader(request), request.app.state.audits, form.word("name")
-    if caller.role is not Role.AUDITOR or not caller.may_see(name, name):
-        raise HttpProblem("forbidden")
+    audits = request.app.state.audits
     try:
         shown = _answers(form, _counts(form), form.word("source")[:200], audits)
     except EquipoiseError as error:
-        return _refused(request, error)
+        return _refused(caller, error)
     try:
-        row = create_audit(audits, name, _new_audit(form, shown["asked"]), caller.name)
+        row = create_audit(audits, form.word("name"), _new_audit(form, shown["asked"]), caller)
     except (EquipoiseError, HttpProblem) as error:
-        return _refused(request, error, **shown)
+        return _refused(caller, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
-def _page(request: Request, template: str, **more: Any) -> HTMLResponse:
-    caller = caller_of(request)
+def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
     may_create = caller.role is Role.AUDITOR
     given = {"asked": None, "problem": None, "metrics": METRICS, "may_create": may_create, **more}
     return page(caller, template, **given)
 
 
-def _refused(request: Request, error: Exception, **more: Any) -> HTMLResponse:
-    return _page(request, "check.html", status=422, problem=str(error), **more)
-
-
-def _require_reader(request: Request) -> Caller:
-    caller = caller_of(request)
-    if caller.role is Role.WRITER:
-        raise HttpProblem("forbidden")
-    return caller
+def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
+    return _page(caller, "check.html", status=422, problem=str(error), **more)
 
 
 async def _past(form: Form, uploads: Uploads) -> tuple[Cells, str]:
     """Return past decisions and where they come from: a table, the example, or the form itself."""
-    if form.table is not None and form.table.name:
+    if form.table is not None and form.table.filename:
         columns = {role: form.word(role) for role in ("group", "decision", "outcome")}
         for role, column in columns.items():
             if not column:
                 raise InvalidInput(f"which column is the {role}?")
         found = await uploads.counts(form.table, columns, form.word("positive"))
-        return Cells.from_dict(found), form.table.name[:200]
+        return Cells.from_dict(found), form.table.filename[:200]
     if form.word("example"):
         return await run_in_threadpool(_example), EXAMPLE
     return _counts(form), form.word("source")[:200]

@@ -10,7 +10,6 @@ from typing import Any
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
-from equipoise.ledger.status import Proposal
 from equipoise.ledger.verify import PersonRecord
 from equipoise.planning import Plan, plan
 from equipoise.planning.cases import as_often
@@ -45,12 +44,6 @@ class Panels:
     late: Sequence[PersonRecord]
     unconfirmed: Sequence[PersonRecord]
     conflicts: Sequence[PersonRecord]
-    proposals: tuple[Proposal, ...]
-
-    @property
-    def todo(self) -> int:
-        """How many things wait for somebody."""
-        return sum(len(q) for q in (self.late, self.unconfirmed, self.conflicts, self.proposals))
 
 
 def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> Panels:
@@ -77,7 +70,6 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
         late=oldest("OVERDUE"),
         unconfirmed=oldest("RESERVED"),
         conflicts=live.people(conflicted=True, limit=LISTED) if status.conflicts else (),
-        proposals=status.proposals,
     )
 
 

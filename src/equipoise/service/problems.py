@@ -63,17 +63,16 @@ class HttpProblem(HTTPException):
         own |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         super().__init__(status, detail, {**own, **(headers or {})})
         self.kind = kind
-        self.words = detail
 
     def __str__(self) -> str:
         """Say it in words, for people."""
-        return self.words or self.title
+        return self.detail or self.title
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members of RFC 9457."""
         found = {"type": f"urn:equipoise:{self.kind}", "title": self.title}
         found |= {"status": self.status_code}  # type: ignore[dict-item]
-        return {**found, "detail": self.words} if self.words else found
+        return {**found, "detail": self.detail} if self.detail else found
 
 
 def problem_of(
