@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> Table:
 
 def rebuilt(labels: int) -> Callable[[], object]:
     """A log of asks and tells, answers 50 requests late, taken in by another audit."""
-    question = eq.Question(TWO_QUESTION, gamma=TWO.difference(TWO_QUESTION) - 5e-4, epsilon=1e-3)
+    question = eq.Question(TWO_QUESTION, gamma=TWO.gap(TWO_QUESTION) - 5e-4, epsilon=1e-3)
     question = replace(question, delta=1e-6)
     rng, log, pending = np.random.default_rng(0), [], deque()
     for number in range(labels):
@@ -102,7 +102,7 @@ def person_by_person() -> Callable[[], object]:
 
 def late_labels(labels: int) -> Callable[[], object]:
     """Both answers are right and neither is near, so that the audit lasts."""
-    difference = TWO.difference("equalized_odds")
+    difference = TWO.gap("equalized_odds")
     question = eq.Question(gamma=difference - 5e-4, epsilon=1e-3, delta=1e-6)
     audit = AdaptiveAudit(TWO.past(), question, eq.Costs())
     rng = np.random.default_rng(0)
@@ -139,7 +139,7 @@ def many_groups() -> Callable[[], object]:
     world = CellWorld.from_shares(
         {f"g{i}": (0.30, 0.10, 0.60, 0.30 + 0.05 * rng.uniform()) for i in range(20)}
     )
-    question = eq.Question(gamma=world.difference("equalized_odds") - 0.02, epsilon=0.04)
+    question = eq.Question(gamma=world.gap("equalized_odds") - 0.02, epsilon=0.04)
 
     def task() -> str:
         costs = eq.Costs(feature=1.0, label=0.0)

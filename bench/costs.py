@@ -83,7 +83,7 @@ def _rows(name, world, question, costs, options):  # type: ignore[no-untyped-def
 
     cells = CellWorld(world.cells, world.r)
     least = eq.lower_bound(cells, question, costs)
-    difference = cells.difference(question.metric)
+    difference = cells.gap(question.metric)
     truth = question.truth(difference)
     right = "either" if len(truth) > 1 else next(iter(truth))
     yield f"{name}, gamma={question.gamma:g}, epsilon={question.epsilon:g}", "", "", "", ""

@@ -52,7 +52,7 @@ def story() -> Figure:
     free = eq.check(history, QUESTION)
     audit = eq.AdaptiveAudit(history, QUESTION, eq.Costs())
     found = run(audit, world, 0)
-    truth = world.difference(QUESTION.metric)
+    truth = world.gap(QUESTION.metric)
     figure = Figure(figsize=(7.2, 2.7), layout="constrained")
     axis = figure.subplots()
     answers = [

@@ -81,7 +81,7 @@ def run_classifier(
         "rows": len(people),
         "approved": float(decision.mean()),
         "accuracy": float((decision == people.outcome).mean()),
-        "eod": world.difference("equalized_odds"),
+        "eod": world.gap("equalized_odds"),
         "free": str(check(world.past(), QUESTION).verdict),
     }
     for audit, price in EXPECTED.items():

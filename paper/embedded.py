@@ -125,7 +125,7 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> Tables:
     embedded = embed_adult(epochs, seed)
     world, cells = embedded.world, embedded.world.as_cells
     network: dict[str, Value] = {
-        "eod": cells.difference("equalized_odds"),
+        "eod": cells.gap("equalized_odds"),
         "accuracy": embedded.accuracy,
         "epochs": embedded.epochs,
     }

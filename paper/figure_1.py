@@ -29,7 +29,7 @@ def draw(found: Mapping[str, dict[str, DataFrame]]) -> Figure:
     black_box.draw_cost(panels[0][1], here)
     truths = {
         "embedded": float(found["embedded"]["network"].eod.iloc[0]),
-        "synthetic": find_world()[0].difference("equalized_odds"),
+        "synthetic": find_world()[0].gap("equalized_odds"),
     }
     for row, (name, truth) in zip(panels[1:], truths.items(), strict=True):
         runs = where(found[name]["runs"], regime="as run")

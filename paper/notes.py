@@ -120,7 +120,7 @@ def threshold() -> Values:
     question = Question(gamma=0.2, epsilon=0.05, delta=0.01)
     sim = simulate("baseline", world, question, Costs(), repeats=1000)
     return {
-        "delta": sim.difference,
+        "delta": sim.gap,
         "printed": float(np.mean(sim.estimate > question.epsilon / 2.0)),
         "text": float(np.mean(sim.verdict == "UNFAIR")),
     }
@@ -152,7 +152,7 @@ def dry() -> Values:
     sim = simulate("rs", world, QUESTION, Costs(), repeats=100, tau=1000)
     return {
         "unfair": float(np.mean((sim.verdict == "UNFAIR") & (sim.cost == 0.0))),
-        "delta": world.difference("equalized_odds"),
+        "delta": world.gap("equalized_odds"),
     }
 
 
@@ -211,7 +211,7 @@ def flat() -> Values:
 
 def truth() -> Values:
     """Give the two readings of the correctness table."""
-    eod = find_world()[0].difference("equalized_odds")
+    eod = find_world()[0].gap("equalized_odds")
     question = Question(gamma=0.0, epsilon=0.25, delta=DELTA)
     return {
         "eod": eod,
@@ -292,8 +292,7 @@ def fair() -> Values:
     """Compare the EOD of a classifier trained with and without the fairness constraint."""
     people = read_people("adult")
     plain, constrained = (
-        classify(people, decide(people, name)).difference("equalized_odds")
-        for name in ("all_LR", "fair")
+        classify(people, decide(people, name)).gap("equalized_odds") for name in ("all_LR", "fair")
     )
     return {"plain": plain, "fair": constrained}
 

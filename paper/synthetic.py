@@ -75,7 +75,7 @@ def distance(variance: float = VARIANCE, epsilon: float = 0.001) -> float:
 def find_world() -> tuple[MixtureWorld, int]:
     """Return the first population, and its seed, whose true EOD is what the paper's table tells."""
     seed = 0
-    while not EOD[0] < make_world(seed).difference("equalized_odds") < EOD[1]:
+    while not EOD[0] < make_world(seed).gap("equalized_odds") < EOD[1]:
         seed += 1
     return make_world(seed), seed
 
@@ -251,7 +251,7 @@ def break_even(regime: str, question: Question) -> dict[str, Value]:
 def tell(found: dict[str, DataFrame], settings: Settings) -> Chapter:
     """Return the chapter."""
     world, seed = find_world()
-    eod = world.difference("equalized_odds")
+    eod = world.gap("equalized_odds")
     runs, adaptive = found["runs"], found["adaptive"]
     costs = _costs(runs, adaptive)
     even = DataFrame([break_even(regime, q) for regime in REGIMES for q in QUESTIONS])

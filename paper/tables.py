@@ -216,7 +216,7 @@ def _figures(prefix: str, dataset: str, classifier: str) -> dict[str, Value]:
     )
     return {
         f"{prefix}_rows": len(people),
-        f"{prefix}_eod": world.difference("equalized_odds"),
+        f"{prefix}_eod": world.gap("equalized_odds"),
         f"{prefix}_ratio": rs / base,
     }
 

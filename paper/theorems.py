@@ -50,7 +50,7 @@ def lower_bound_pair(epsilon: float, p: float = 0.2, q: float = 0.2) -> tuple[Ce
     Examples
     --------
     >>> fair, unfair = lower_bound_pair(epsilon=0.1)
-    >>> fair.difference("equalized_odds"), round(unfair.difference("equalized_odds"), 4)
+    >>> fair.gap("equalized_odds"), round(unfair.gap("equalized_odds"), 4)
     (0.0, 0.1429)
     """
     for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):

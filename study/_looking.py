@@ -154,7 +154,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     crowd.noise_after = case.noise_after if helped else None
     drive(crowd)
     finding = audit.conclude()
-    right = case.question.truth(case.world.difference(case.question.metric))
+    right = case.question.truth(case.world.gap(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE
     evidence, r = audit.evidence, np.array([case.world.r[group] for group in audit.groups])
     assert evidence is not None

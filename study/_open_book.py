@@ -44,8 +44,8 @@ class _SameWorld:
     def r(self) -> Mapping[str, float]:
         return self.world.r
 
-    def difference(self, metric: str, compare: str = "difference") -> float:
-        return self.world.difference(metric, compare)
+    def gap(self, metric: str, compare: str = "difference") -> float:
+        return self.world.gap(metric, compare)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         return self.world.draw(size, seed)

@@ -88,7 +88,7 @@ class Instance:
 
     @property
     def difference(self) -> float:
-        return self.world.difference(self.question.metric, self.question.compare)
+        return self.world.gap(self.question.metric, self.question.compare)
 
     @property
     def is_free(self) -> bool:
@@ -182,7 +182,7 @@ def _take(source: str, visits: Visits, quota: Mapping[str, int]) -> list[Instanc
 
 def _kinds(world: CellWorld, question: eq.Question) -> list[str]:
     """Return what an instance can be, short of computing C*."""
-    right = sorted(question.truth(world.difference(question.metric, question.compare)))
+    right = sorted(question.truth(world.gap(question.metric, question.compare)))
     return [GAP if len(right) > 1 else right[0], *(f"free {verdict}" for verdict in right)]
 
 

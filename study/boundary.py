@@ -197,6 +197,6 @@ def _world_at(line: str, question: eq.Question, difference: float) -> CellWorld:
         return CellWorld.from_shares({**shares, last: (p1, p0, s, moved)})
 
     def beyond(moved: float) -> float:
-        return world(moved).difference(question.metric, question.compare) - difference
+        return world(moved).gap(question.metric, question.compare) - difference
 
     return world(float(brentq(beyond, r, 1.0, xtol=1e-12)))

@@ -103,7 +103,7 @@ def one_run(case: str, number: int) -> Run:
     model = fit_model(
         world.features[drawn], names, world.outcome[drawn], cuts, Gaussian(CASES[case].covariance)
     )
-    truth = world.difference(METRIC)
+    truth = world.gap(METRIC)
     gamma = truth + 1e-9 if number % 2 else truth - 1.001 * EPSILON
     question = eq.Question(METRIC, gamma=gamma, epsilon=EPSILON, delta=DELTA)
     made: Run = {}

@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    lines = [f"true difference {world().difference(QUESTION.metric):.4f}; FAIR is wrong"]
+    lines = [f"true difference {world().gap(QUESTION.metric):.4f}; FAIR is wrong"]
     lines += [
         str(delayed_audits(order, options.audits, options.seed, options.people, options.jobs))
         for order in ("request order", "arrival order")

@@ -157,7 +157,7 @@ def _worth(world: CellWorld, seed: int) -> list[str]:
             labels[at].append(finding.labels)
             cost[at].append(finding.cost)
     return [
-        f"{world.difference(QUESTION.metric):.3f}",
+        f"{world.gap(QUESTION.metric):.3f}",
         *(_most(names) for names in checks),
         *(f"{np.mean(own):,.1f}" for own in (*labels, *cost)),
     ]

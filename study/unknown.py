@@ -20,7 +20,7 @@ from rich.progress import Progress
 from scipy.optimize import brentq
 
 import equipoise as eq
-from equipoise.free_check import free_interval
+from equipoise.free_check import check
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
 from study._open_book import PAGE, Kinds, OpenBook, tally, write_section
@@ -95,7 +95,7 @@ def edge(mode: str, truth: str) -> OpenBook:
     def world(r: float) -> CellWorld:
         return CellWorld.from_shares({**SHARES, "B": (p1, p0, s, r)})
 
-    r = brentq(lambda r: world(r).difference(QUESTION.metric) - at, least, 1.0, xtol=1e-12)
+    r = brentq(lambda r: world(r).gap(QUESTION.metric) - at, least, 1.0, xtol=1e-12)
     made = world(float(r))
     if mode == "like_known":
         return OpenBook(made, {g: cohorts(made, g) for g in made.groups}, like_known=True)
@@ -147,8 +147,8 @@ def misses(mode: str, metric: str, runs: int, seed: int) -> int:
         else OpenBook(world, hidden(world, {"A": 0.1, "B": 0.08}, {"A"}), like_known=False)
     )
     question = eq.Question(metric, 0.1, 0.1, QUESTION.delta)
-    truth, missed = world.difference(metric), 0
+    truth, missed = world.gap(metric), 0
     for one in np.random.SeedSequence(seed).spawn(runs):
-        low, high = free_interval(book.past(1000, np.random.default_rng(one)), question)
-        missed += not low <= truth <= high
+        found = check(book.past(1000, np.random.default_rng(one)), question)
+        missed += not found.lower <= truth <= found.upper
     return missed

@@ -170,10 +170,10 @@ class Finding(JsonValue, Shown):
         """
         if (found := self.decided_by) is not None:
             high, low = (self.rates[found.rate][g] for g in (found.higher, found.lower))
-            size = _size(self.question.comparison, low.upper, high.lower)
+            size = _size(self.question.gap_scale, low.upper, high.lower)
             guess = ""
             if low.estimate is not None and high.estimate is not None:
-                likely = _size(self.question.comparison, low.estimate, high.estimate)
+                likely = _size(self.question.gap_scale, low.estimate, high.estimate)
                 guess = f", {likely} by the best guess"
             return f"{found} by at least {size}{guess}"
         if (likely_pair := self._furthest_apart()) is None:
@@ -184,13 +184,13 @@ class Finding(JsonValue, Shown):
                 else ""
             )
         apart, low_rate, high_rate = likely_pair
-        size = _size(self.question.comparison, low_rate, high_rate)
+        size = _size(self.question.gap_scale, low_rate, high_rate)
         return f"by the best guess {apart} by {size}, the largest gap"
 
     def _furthest_apart(self) -> tuple[Separation, float, float] | None:
         """Return the two groups with the largest gap by the best guess, and their rates."""
         found = [
-            (float(self.question.comparison.gap(low.estimate, high.estimate)),
+            (float(self.question.gap_scale.gap(low.estimate, high.estimate)),
              Separation(rate, one, other), low.estimate, high.estimate)
             for rate, by_group in self.rates.items()
             for (one, high), (other, low) in permutations(by_group.items(), 2)
@@ -248,7 +248,7 @@ class Finding(JsonValue, Shown):
         draw_zones(ax, self.question.gamma, self.question.threshold, 1.0, rows=1)
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
         ax.set_xlim(0.0, 1.0)
-        axis = f"{self.question.comparison.noun} (the gap) and rates, as shares"
+        axis = f"{self.question.gap_scale.noun} (the gap) and rates, as shares"
         ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
         ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 

@@ -32,7 +32,7 @@ from equipoise.rates import (
     Bands,
     bands_from_cells,
     clopper_pearson,
-    difference,
+    gap,
 )
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ __all__ = [
     "assumptions_of",
     "bands_from_past",
     "check",
-    "difference_bounds",
-    "free_interval",
     "free_verdict",
+    "gap_bounds",
     "label_box",
     "rate_intervals",
 ]
@@ -190,13 +189,13 @@ def check(
     history, question = as_past(history, reading), as_question(question)
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
-    cells, scale = history.cells, question.comparison
+    cells, scale = history.cells, question.gap_scale
     labels = _has_labels(cells)
     precisions = assume is not None and assume.denied_no_better
     budget = ErrorBudget.of_check(question, len(cells), labels=labels, precisions=precisions)
     metric, exact = question.metric, history.exact
     known = _known(cells, metric, exact, budget.past_intervals, labels, assume)
-    lower, upper = difference_bounds(known.bands, known.boxes, compare=scale)
+    lower, upper = gap_bounds(known.bands, known.boxes, compare=scale)
     unlimited = _known(cells, metric, True, 0.0, False, assume)
     verdict = Verdict.INCONCLUSIVE
     if not known.against:
@@ -217,7 +216,7 @@ def check(
         ),
         warnings=(known.against,) if known.against else (),
         unlimited=Interval(
-            *difference_bounds(unlimited.bands, unlimited.boxes, compare=scale, tolerance=1e-4)
+            *gap_bounds(unlimited.bands, unlimited.boxes, compare=scale, tolerance=1e-4)
         ),
         approved_only=_naive(
             {
@@ -229,14 +228,6 @@ def check(
         ),
         denied_as_failures=_naive(dict(cells.like_known), question),
     )
-
-
-def free_interval(history: Past, question: Question) -> tuple[float, float]:
-    """Return the interval for the gap that :func:`check` reports if nothing is assumed."""
-    cells, labels = history.cells, _has_labels(history.cells)
-    alpha = ErrorBudget.of_check(question, len(cells), labels=labels).past_intervals
-    known = _known(cells, question.metric, history.exact, alpha, labels)
-    return difference_bounds(known.bands, known.boxes, compare=question.comparison)
 
 
 def _has_labels(cells: Cells) -> bool:
@@ -281,7 +272,7 @@ def _free_verdict(
     labels: bool,
     assume: Assume | None,
 ) -> Verdict:
-    scale = question.comparison
+    scale = question.gap_scale
     behind_fair, behind_unfair = (
         _known(cells, question.metric, exact, alpha, labels, assume)
         for alpha in (budget.past_fair, budget.past_unfair)
@@ -292,7 +283,7 @@ def _free_verdict(
     bands, boxes = behind_unfair.bands, behind_unfair.boxes
     fair, unfair = upper <= question.threshold, _exceeds(bands, boxes, question.gamma, scale)
     if fair and unfair:  # both are right; name the nearer one
-        lower, _ = difference_bounds(bands, boxes, compare=scale)
+        lower, _ = gap_bounds(bands, boxes, compare=scale)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
@@ -359,7 +350,7 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
 # -- the gap over all that r may be ----------------------------------------------------------------
 
 
-def difference_bounds(
+def gap_bounds(
     bands: Bands,
     boxes: Box | None = None,
     *,
@@ -486,7 +477,7 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
         return None
     try:
         nobody = dict.fromkeys(cells, 0.0)
-        return difference(Cells(cells), nobody, question.metric, question.compare)
+        return gap(Cells(cells), nobody, question.metric, question.compare)
     except BadData:
         return None
 

@@ -124,7 +124,7 @@ class Question(JsonValue):
                     )
         if self.compare not in list(GapScale):
             raise UnknownName("way to 'compare'", self.compare, GapScale)
-        if self.comparison is GapScale.RATIO and self.gamma + self.epsilon >= 1.0:
+        if self.gap_scale is GapScale.RATIO and self.gamma + self.epsilon >= 1.0:
             raise InvalidInput(
                 f"'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
                 f"something; got {self.gamma!r} + {self.epsilon!r}"
@@ -136,7 +136,7 @@ class Question(JsonValue):
             )
 
     @property
-    def comparison(self) -> GapScale:
+    def gap_scale(self) -> GapScale:
         """How two groups' rates are compared."""
         return GapScale(self.compare)
 
@@ -160,12 +160,12 @@ class Question(JsonValue):
         """The smallest gap that is certainly not fair, ``gamma + epsilon``."""
         return self.gamma + self.epsilon
 
-    def truth(self, difference: float) -> frozenset[Verdict]:
-        """Return the verdicts that are right for a true difference."""
+    def truth(self, gap: float) -> frozenset[Verdict]:
+        """Return the verdicts that are right for a true gap."""
         right = set()
-        if difference <= self.threshold:
+        if gap <= self.threshold:
             right.add(Verdict.FAIR)
-        if difference > self.gamma:
+        if gap > self.gamma:
             right.add(Verdict.UNFAIR)
         return frozenset(right)
 
@@ -177,7 +177,7 @@ class Question(JsonValue):
                 f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
                 f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
             )
-        ratio = self.comparison is GapScale.RATIO
+        ratio = self.gap_scale is GapScale.RATIO
         as_ratio, gap = (
             (" as a ratio", "1 - lowest/highest rate")
             if ratio

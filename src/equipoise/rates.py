@@ -40,7 +40,7 @@ __all__ = [
     "band_from_counts",
     "bands_from_cells",
     "clopper_pearson",
-    "difference",
+    "gap",
     "rates",
     "register",
 ]
@@ -574,7 +574,7 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
     return out
 
 
-def difference(
+def gap(
     cells: Cells, r: Mapping[str, float], metric: str, compare: str = GapScale.DIFFERENCE
 ) -> float:
     """Return the gap, the largest one between two groups over the metric's rates.
@@ -582,14 +582,14 @@ def difference(
     Examples
     --------
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)})
-    >>> round(difference(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
+    >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
     0.1737
-    >>> round(difference(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
+    >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    gap = GapScale(compare).gap
+    between = GapScale(compare).gap
     by_rate = rates(cells, r, metric).values()
-    return max(float(gap(min(by.values()), max(by.values()))) for by in by_rate)
+    return max(float(between(min(by.values()), max(by.values()))) for by in by_rate)
 
 
 for _rate in (

@@ -152,7 +152,7 @@ def test_on_adult_the_naive_answer_is_wrong_and_the_bounds_hold_the_truth(tmp_pa
         }
         for sex in ("Female", "Male")
     }
-    truth = eq.worlds.CellWorld.from_counts(counts).difference("equalized_odds")
+    truth = eq.worlds.CellWorld.from_counts(counts).gap("equalized_odds")
 
     done = equipoise("check", path, "-g", "sex", "-d", "granted", "-o", "earns", "--json")
     assert done.returncode == 0, done.stderr

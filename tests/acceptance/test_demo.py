@@ -46,7 +46,7 @@ def test_its_numbers_are_computed() -> None:
     lender = eq.data.fico_lender()
     world, history = lender.world, lender.history()
     sharp = eq.Question.from_dict(story["sharp"]["question"])
-    truth = world.difference(sharp.metric)
+    truth = world.gap(sharp.metric)
     assert story["truth"] == truth
     assert story["history"] == history.cells.to_dict()
     approvals = [c.approved / c.total for c in history.cells.values()]
@@ -54,7 +54,7 @@ def test_its_numbers_are_computed() -> None:
     assert story["four_fifths"]["lower"] <= shortfall <= story["four_fifths"]["upper"]
     for check in (story["coarse"], story["sharp"]):
         assert check["approved_only"] == 0.0
-        assert check["lower"] <= world.difference(check["question"]["metric"]) <= check["upper"]
+        assert check["lower"] <= world.gap(check["question"]["metric"]) <= check["upper"]
     assert story["sharp"]["verdict"] == "INCONCLUSIVE"
     assert story["coarse"]["verdict"] == "UNFAIR"
     expected = eq.bounds.rs_expectation(world, sharp, eq.Costs()).cost

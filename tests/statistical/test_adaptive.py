@@ -39,7 +39,7 @@ def test_wrong_verdicts_and_intervals_are_rare_at_the_boundaries(
 ) -> None:
     for boundary in boundaries(line, QUESTION):
         sim = Row(boundary, runs, past, late).simulate(seed=3, jobs=1)
-        truth = sim.difference
+        truth = sim.gap
         missed = (truth < sim.lower) | (truth > sim.upper)
         for errors in (sim.wrong, sim.wrong | missed):
             least, _ = clopper_pearson(int(errors.sum()), runs, ALARM / 4.0)

@@ -69,7 +69,7 @@ def test_the_default_errs_no_more_than_delta_where_laws_are_apart(
     world = MixtureWorld.synthetic(14.0, approval=approval, feature_rows=20_000)
     question = Question(gamma=0.05, epsilon=0.25, delta=0.05)
     sim = simulate("exp", world, question, Costs(0.5, 3.0), repeats=runs, seed=5)
-    assert {v.value for v in question.truth(world.difference("equalized_odds"))} == {truth}
+    assert {v.value for v in question.truth(world.gap("equalized_odds"))} == {truth}
     assert sim.wrong.sum() <= binom.ppf(1.0 - ALARM, runs, question.delta)
     assert (sim.features > 0).mean() > 0.8  # it did not just fall back
 

@@ -29,7 +29,7 @@ def test_wrong_verdicts_and_intervals_are_rare(
     question = eq.Question(metric, gamma=0.2, epsilon=0.4, delta=0.1, compare="ratio")
     for boundary in boundaries(line, question):
         sim = Row(boundary, runs, past, None).simulate(seed=3, jobs=1)
-        missed = (sim.difference < sim.lower) | (sim.difference > sim.upper)
+        missed = (sim.gap < sim.lower) | (sim.gap > sim.upper)
         for errors in (sim.wrong, sim.wrong | missed):
             assert clopper_pearson(int(errors.sum()), runs, ALARM / 4.0)[0] <= question.delta
         assert np.mean(sim.verdict == boundary.truth) > 0.5
@@ -41,7 +41,7 @@ def test_the_paper_s_tau_is_enough_for_ratios(audit: str, metric: str) -> None:
     question = eq.Question(metric, gamma=0.2, epsilon=0.3, delta=0.1, compare="ratio")
     for boundary in boundaries("few approved", question):
         sim = eq.simulate(audit, boundary.world, question, eq.Costs(), repeats=100, seed=1)
-        truth = sim.difference
+        truth = sim.gap
         missed = (truth < sim.lower) | (truth > sim.upper)
         errors = int((sim.wrong | missed).sum())
         assert clopper_pearson(errors, len(sim), ALARM / 2.0)[0] <= question.delta
@@ -55,7 +55,7 @@ def test_the_error_of_an_estimated_ratio_is_what_the_proof_says() -> None:
         e = epsilon / 12.0
         rates = rng.uniform(0.001, 1.0, size=(4000, 3))
         off = rng.choice([(1 - e) / (1 + e), 1.0, (1 + e) / (1 - e)], size=rates.shape)
-        gap: Any = eq.Question(compare="ratio").comparison.gap
+        gap: Any = eq.Question(compare="ratio").gap_scale.gap
         truth = gap(rates.min(axis=1), rates.max(axis=1))
         guess = gap((rates * off).min(axis=1), (rates * off).max(axis=1))
         worst = np.abs(guess - truth).max()

@@ -133,7 +133,7 @@ def test_rs_errs_less_than_delta_on_the_lower_bound_pair(epsilon: float) -> None
 def test_intervals_hold_at_any_tau(tau: int) -> None:
     for name in ("rs", "baseline"):
         sim = simulate(name, WORLD, QUESTION, Costs(), repeats=4_000, tau=tau, seed=2)
-        truth = WORLD.difference("equalized_odds")
+        truth = WORLD.gap("equalized_odds")
         missed = int(np.sum((truth < sim.lower) | (truth > sim.upper)))
         low, _ = clopper_pearson(missed, len(sim), ALARM / 2)
         assert low <= QUESTION.delta

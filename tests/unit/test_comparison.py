@@ -57,8 +57,8 @@ def test_complements_differ_in_ratios_alone(metric: str) -> None:
     }
     if metric in twins:
         other = twins[metric]
-        assert WORLD.difference(metric) == pytest.approx(WORLD.difference(other), abs=1e-12)
-        assert WORLD.difference(metric, "ratio") != pytest.approx(WORLD.difference(other, "ratio"))
+        assert WORLD.gap(metric) == pytest.approx(WORLD.gap(other), abs=1e-12)
+        assert WORLD.gap(metric, "ratio") != pytest.approx(WORLD.gap(other, "ratio"))
         found = [eq.check(WORLD.past(900, 0), eq.Question(name)) for name in (metric, other)]
         assert found[0].lower == pytest.approx(found[1].lower, abs=1e-9)
         assert found[0].upper == pytest.approx(found[1].upper, abs=1e-9)
@@ -90,6 +90,6 @@ def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
     assert finding is not None
     assert finding.verdict == "UNFAIR"
     assert "with a shortfall of at most 0.2 is refuted" in finding.reason
-    assert WORLD.difference(RATIO.metric, "ratio") in Interval(finding.lower, finding.upper)
+    assert WORLD.gap(RATIO.metric, "ratio") in Interval(finding.lower, finding.upper)
     assert json.loads(finding.to_json())["question"]["compare"] == "ratio"
     live.close_ledger()

@@ -69,7 +69,7 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
             least, _ = clopper_pearson(int(sim.wrong.sum()), len(sim), 1e-4)
             assert least <= question.delta
             assert np.mean(sim.verdict == truth) > 0.5
-            delta = world.difference(metric)
+            delta = world.gap(metric)
             missed = int(((delta < sim.lower) | (delta > sim.upper)).sum())
             assert clopper_pearson(missed, len(sim), 1e-4)[0] <= question.delta
         if truth == "UNFAIR":
@@ -92,7 +92,7 @@ def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path
     finding = live.status().finding
     assert finding is not None
     assert finding.verdict == "UNFAIR"
-    assert UNFAIR.difference(metric) in Interval(finding.lower, finding.upper)
+    assert UNFAIR.gap(metric) in Interval(finding.lower, finding.upper)
     live.close_ledger()
 
 

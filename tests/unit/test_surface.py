@@ -69,6 +69,18 @@ def test_names_and_signatures_change_only_on_purpose() -> None:
     assert surface() == SURFACE.read_text()
 
 
+def test_no_class_name_is_there_twice() -> None:
+    places: dict[str, list[str]] = {}
+    package = Path(str(eq.__file__)).parent
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                where = str(path.relative_to(package))
+                places.setdefault(node.name, []).append(where)
+    assert len(places) > 100
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
 def test_every_name_is_known_to_type_checkers() -> None:
     tree = ast.parse(Path(str(eq.__file__)).read_text())
     (known,) = [n for n in tree.body if isinstance(n, ast.If)]

@@ -10,7 +10,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.past import Past
-from equipoise.rates import RATES, band_from_counts, clopper_pearson, difference
+from equipoise.rates import RATES, band_from_counts, clopper_pearson, gap
 from equipoise.worlds import CellWorld
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}
@@ -191,7 +191,7 @@ def test_the_interval_of_check_covers(mode: str) -> None:
     }  # fmt: skip
     r = {"a": 0.3, "b": 0.6}
     question = eq.Question("equal_opportunity", 0.05, 0.05, delta)
-    truth = difference(Cells({g: GroupCells(*p) for g, p in shares.items()}), r, question.metric)
+    truth = gap(Cells({g: GroupCells(*p) for g, p in shares.items()}), r, question.metric)
     missed = 0
     for _ in range(runs):
         drawn = {}
@@ -212,4 +212,4 @@ def test_a_world_has_no_unknown_outcomes() -> None:
     cells = Cells({g: GroupCells(40, 10, 40, approved_unknown=10) for g in "ab"})
     with pytest.raises(InvalidInput, match=r"C\*; of 'cells' the outcomes of 20 approved"):
         CellWorld(cells, {"a": 0.5, "b": 0.5})
-    assert CellWorld(cells.like_known, {"a": 0.5, "b": 0.5}).difference("equal_opportunity") == 0.0
+    assert CellWorld(cells.like_known, {"a": 0.5, "b": 0.5}).gap("equal_opportunity") == 0.0

@@ -446,7 +446,7 @@ class AdaptiveAudit(Audit):
     # -- the finding ----------------------------------------------------------------------------
 
     def _decided(self, verdict: Verdict) -> Finding:
-        noun = self.question.comparison.noun
+        noun = self.question.gap_scale.noun
         reason = (
             f"every population with a {noun} above {self.question.threshold:.10g} is refuted"
             if verdict is Verdict.FAIR
@@ -490,7 +490,7 @@ def wrong_answers(
         epsilon=question.epsilon,
         level_fair=budget.evidence_fair,
         level_unfair=budget.evidence_unfair,
-        compare=question.comparison,
+        compare=question.gap_scale,
         precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
     )
 

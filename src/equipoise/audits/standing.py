@@ -12,7 +12,7 @@ from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.evidence import Evidence, GroupSample
 from equipoise.finding import Finding, Interval, separation
-from equipoise.free_check import assumptions_of, difference_bounds, rate_intervals
+from equipoise.free_check import assumptions_of, gap_bounds, rate_intervals
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
@@ -56,8 +56,8 @@ class Standing:
     ) -> Finding:
         """Return the finding."""
         boxes = self.boxes()
-        lower, upper = difference_bounds(
-            self.bands, boxes, compare=self.question.comparison, tolerance=1e-4
+        lower, upper = gap_bounds(
+            self.bands, boxes, compare=self.question.gap_scale, tolerance=1e-4
         )
         if verdict is Verdict.FAIR:
             upper = min(upper, self.question.threshold)
@@ -120,7 +120,7 @@ class Standing:
         if any(guess is None for values in guesses for guess in values):
             return out, None
         known = [[guess for guess in values if guess is not None] for values in guesses]
-        gap = self.question.comparison.gap
+        gap = self.question.gap_scale.gap
         return out, max(float(gap(min(values), max(values))) for values in known)
 
     def _plug_in(self, curve: Curve, group: str) -> float | None:
@@ -171,7 +171,7 @@ class Standing:
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""
         widest = max(
-            float(self.question.comparison.gap(interval.lower, interval.upper))
+            float(self.question.gap_scale.gap(interval.lower, interval.upper))
             for by_group in rate_intervals(
                 self.bands, dict.fromkeys(self.groups, (0.5, 0.5))
             ).values()

@@ -378,7 +378,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     metric = METRICS[question.metric]
     if metric.is_free:
         return True
-    if by_features and question.comparison is GapScale.RATIO:
+    if by_features and question.gap_scale is GapScale.RATIO:
         return False
     return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
 
@@ -490,7 +490,7 @@ def finding_from_rates(
     ``ratios`` and their bounds have shape (outcomes of the metric, groups).
     """
     estimate, lower, upper = (
-        float(x) for x in compare_rates(ratios, low, high, question.comparison)
+        float(x) for x in compare_rates(ratios, low, high, question.gap_scale)
     )
     limit = question.gamma + question.epsilon / 2.0
     verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
@@ -500,7 +500,7 @@ def finding_from_rates(
         estimate=estimate,
         lower=lower,
         upper=upper,
-        reason=f"the estimated {question.comparison.noun} {estimate:.4g} is "
+        reason=f"the estimated {question.gap_scale.noun} {estimate:.4g} is "
         f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
         rates={
             RATE_OF_OUTCOME[y]: {

@@ -133,7 +133,7 @@ def lower_bound(
     """
     require_world(world)
     require_asked(question, costs)
-    right = question.truth(world.difference(question.metric, question.compare))
+    right = question.truth(world.gap(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
     prices = mean_costs(world, costs)
     if costs_nothing(world, costs):
@@ -146,9 +146,9 @@ def lower_bound(
     bounds = []
     for verdict in sorted(right):
         if verdict is Verdict.FAIR:
-            wrong = unfair_set(rates, question.threshold, question.comparison)
+            wrong = unfair_set(rates, question.threshold, question.gap_scale)
         else:
-            wrong = fair_set(rates, question.gamma, question.comparison)
+            wrong = fair_set(rates, question.gamma, question.gap_scale)
         best = maximin(wrong, r, prices)
         need = _information_needed(question, verdict)
         bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)

@@ -47,7 +47,7 @@ WHY_NOTHING = {
     "paused": "the audit is paused",
 }
 
-Person = Annotated[
+PersonOption = Annotated[
     str | None, typer.Argument(metavar="[PERSON]", help="Pseudonym.", show_default=False)
 ]
 Known = Annotated[str, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)]
@@ -80,7 +80,7 @@ def _said(reply: Reply) -> str:
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleFile:
     """One person, or a file of them, to whom the same thing happens."""
 
     file: Path | None
@@ -196,16 +196,16 @@ def one_or_many(
         Path | None, typer.Option(help="Write a CSV with a row per row.", rich_help_panel=FILES)
     ] = None,
     json: Json = False,
-) -> People:
+) -> PeopleFile:
     """Return whom a command is about."""
-    return People(file, column, results, json)
+    return PeopleFile(file, column, results, json)
 
 
 @with_options(live=acting_audit, people=one_or_many)
 def ask(
     live: LiveAudit,
-    people: People,
-    person: Person = None,
+    people: PeopleFile,
+    person: PersonOption = None,
     group: Annotated[str | None, typer.Argument(help="Group.", show_default=False)] = None,
     decision: Annotated[
         str | None,
@@ -245,8 +245,8 @@ def ask(
 @with_options(live=acting_audit, people=one_or_many)
 def tell(
     live: LiveAudit,
-    people: People,
-    person: Person = None,
+    people: PeopleFile,
+    person: PersonOption = None,
     outcome: Annotated[
         str | None,
         typer.Argument(help="1 (good) or 0 (bad), or the past's own words.", show_default=False),
@@ -259,7 +259,7 @@ def tell(
 
 
 @with_options(live=acting_audit, people=one_or_many)
-def executed(live: LiveAudit, people: People, person: Person = None) -> None:
+def executed(live: LiveAudit, people: PeopleFile, person: PersonOption = None) -> None:
     """Say that an override was carried out."""
     from equipoise.ledger.commands import Execute
 
@@ -267,7 +267,7 @@ def executed(live: LiveAudit, people: People, person: Person = None) -> None:
 
 
 @with_options(live=acting_audit, people=one_or_many)
-def withdraw(live: LiveAudit, people: People, person: Person = None) -> None:
+def withdraw(live: LiveAudit, people: PeopleFile, person: PersonOption = None) -> None:
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     from equipoise.ledger.commands import Withdraw
 

@@ -57,13 +57,13 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-class Answer(Protocol):
+class Showable(Protocol):
     """What can be shown."""
 
     def to_dict(self) -> dict[str, object]: ...
 
 
-def show(value: Answer, json: bool) -> None:
+def show(value: Showable, json: bool) -> None:
     """Print a result in its own words, or its JSON."""
     if json:
         print_json(value.to_dict())

@@ -99,7 +99,7 @@ def _live_through(progress: Progress) -> Story:
         adaptive=runs.summary(),
         adaptive_here=here,
         least_cost=float(lower_bound(world, SHARP, PRICES)),
-        truth=world.difference(SHARP.metric, SHARP.compare),
+        truth=world.gap(SHARP.metric, SHARP.compare),
     )
 
 

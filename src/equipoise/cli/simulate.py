@@ -208,10 +208,10 @@ class _Wait:
 
 def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: LowerBound) -> None:
     first = summaries[0]
-    truth = " or ".join(sorted(first.question.truth(first.difference)))
+    truth = " or ".join(sorted(first.question.truth(first.gap)))
     say(to, f"{first.question}", "bold")
     say(to, f"costs: {first.costs}\nworld: {', '.join(world)}")
-    say(to, f"truth: the gap is {first.difference:.4f}, {truth} is right")
+    say(to, f"truth: the gap is {first.gap:.4f}, {truth} is right")
     meaning = (
         "past data alone decide"
         if least.cost == 0.0

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
     from equipoise.history.other_columns import Scores
 
-__all__ = ["History", "Summary", "as_past", "past_rows"]
+__all__ = ["History", "ReadSummary", "as_past", "past_rows"]
 
 FEW = 30  # people in a group that is called small
 
 
 @dataclass(frozen=True)
-class Summary(JsonValue):
+class ReadSummary(JsonValue):
     """What a table held and how it was understood, so that a person can see whether it was.
 
     Attributes
@@ -56,7 +56,7 @@ class Summary(JsonValue):
     period: str = ""
 
     @classmethod
-    def of(cls, counted: CountedTable) -> Summary:
+    def of(cls, counted: CountedTable) -> ReadSummary:
         """Return what was read of a table."""
         options, texts = counted.options, counted.texts
         ends = (("since", options.since), ("before", options.until))
@@ -118,7 +118,7 @@ class History(Past, Shown):
 
     notes: tuple[str, ...] = ()
     coding: Coding | None = None
-    summary: Summary | None = None
+    summary: ReadSummary | None = None
     scores: Mapping[str, Scores] | None = field(default=None, compare=False)
 
     @classmethod
@@ -276,7 +276,7 @@ class History(Past, Shown):
             seed=options.seed,
             notes=tuple(notes),
             coding=counted.coding,
-            summary=Summary.of(counted),
+            summary=ReadSummary.of(counted),
             scores=None if options.score is None else read_scores(counted, options.score),
         )
 

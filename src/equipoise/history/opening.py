@@ -12,8 +12,8 @@ from equipoise.errors import InvalidInput, MissingExtra, UnknownName
 from equipoise.history.files import connect, open_files, relation, require_no_lake
 from equipoise.history.options import ReadOptions
 from equipoise.history.tables import (
-    Database,
-    Frame,
+    DatabaseTable,
+    LazyTable,
     Relation,
     Table,
     identifier,
@@ -97,7 +97,7 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
     return connection.from_arrow(source)
 
 
-def _open_lazy(source: Any, package: str) -> Frame:
+def _open_lazy(source: Any, package: str) -> LazyTable:
     """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
     import narwhals as nw
 
@@ -109,7 +109,7 @@ def _open_lazy(source: Any, package: str) -> Frame:
         rows: nw.LazyFrame[Any] = nw.from_native(source).lazy()
     backend = str(rows.implementation.value)
     engine = engine or ENGINES.get(backend, backend)
-    return Frame("the ibis table" if package == "ibis" else f"the {engine} frame", engine, rows)
+    return LazyTable("the ibis table" if package == "ibis" else f"the {engine} frame", engine, rows)
 
 
 # -- databases -------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _engine(source: Any, kind: str) -> Engine:
     return source.engine
 
 
-def _open_database(engine: Engine, options: ReadOptions) -> Database:
+def _open_database(engine: Engine, options: ReadOptions) -> DatabaseTable:
     import sqlalchemy as sql
 
     with translated(f"the database {engine.url.render_as_string()}"):
@@ -188,7 +188,7 @@ def _open_database(engine: Engine, options: ReadOptions) -> Database:
         rows, name = sql.table(sql.quoted_name(bare, True), schema=named), f"the table {table!r}"
     none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
     with translated(name), engine.connect() as connection:
-        return Database(name, engine, rows, list(connection.execute(none).keys()))
+        return DatabaseTable(name, engine, rows, list(connection.execute(none).keys()))
 
 
 def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> Relation:

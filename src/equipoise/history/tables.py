@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine, FromClause, Select
 
 __all__ = [
-    "Database",
+    "DatabaseTable",
     "Day",
-    "Frame",
+    "LazyTable",
     "Relation",
     "Rows",
     "Table",
@@ -69,7 +69,7 @@ def require_once(wanted: Sequence[str], present: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Frame:
+class LazyTable:
     """Whatever narwhals takes: lazy frames of polars, ibis, Spark, Dask.
 
     Attributes
@@ -115,13 +115,13 @@ class Frame:
         ((least, without),) = self._fetch(self.rows.select(at.min(), none))
         return least, int(without or 0)
 
-    def where(self, column: str, sign: Sign, value: Any) -> Frame:
+    def where(self, column: str, sign: Sign, value: Any) -> LazyTable:
         """Return the rows whose value compares so."""
         at = _expression(column)
         rule = at.is_in(value) if sign == "in" else COMPARE[sign](at, value)
         return replace(self, rows=self.rows.filter(rule))
 
-    def take(self, columns: Sequence[str], most: int | None = None) -> Frame:
+    def take(self, columns: Sequence[str], most: int | None = None) -> LazyTable:
         """Return columns of some rows, or of all without repetitions."""
         rows = self.rows.select(*columns)
         return replace(self, rows=rows.unique() if most is None else rows.head(most))
@@ -149,7 +149,7 @@ def _expression(column: str) -> nw.Expr:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation of DuckDB, which scans files, frames and arrays; asked like a :class:`Frame`."""
+    """A relation of DuckDB, which scans files, frames and arrays; asked like :class:`LazyTable`."""
 
     name: str
     rows: DuckDBPyRelation
@@ -208,8 +208,8 @@ def literal(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Database:
-    """A table or a query that SQLAlchemy reaches; asked like a :class:`Frame`."""
+class DatabaseTable:
+    """A table or a query that SQLAlchemy reaches; asked like a :class:`LazyTable`."""
 
     name: str
     connections: Engine
@@ -249,13 +249,13 @@ class Database:
         ((least, without),) = self._fetch(query.select_from(self.rows))
         return least, int(without)
 
-    def where(self, column: str, sign: Sign, value: Any) -> Database:
+    def where(self, column: str, sign: Sign, value: Any) -> DatabaseTable:
         """Return the rows whose value compares so."""
         at = _column(column)
         rule = at.in_(value) if sign == "in" else COMPARE[sign](at, value)
         return replace(self, rows=self._select(self.columns).where(rule).subquery())
 
-    def take(self, columns: Sequence[str], most: int | None = None) -> Database:
+    def take(self, columns: Sequence[str], most: int | None = None) -> DatabaseTable:
         """Return columns of some rows, or of all without repetitions."""
         rows = self._select(columns)
         rows = rows.distinct() if most is None else rows.limit(most)
@@ -271,7 +271,7 @@ class Database:
             return [tuple(row) for row in connection.execute(query)]
 
 
-Table = Frame | Relation | Database
+Table = LazyTable | Relation | DatabaseTable
 
 
 def _column(name: str) -> Any:

@@ -37,7 +37,7 @@ class Scenario(JsonValue):
         The case in words.
     r
         Per group, the share of the denied who would have succeeded.
-    difference
+    gap
         The gap in this case.
     expect
         The verdict to expect; both, where both are right.
@@ -50,7 +50,7 @@ class Scenario(JsonValue):
 
     name: str
     r: Mapping[str, float]
-    difference: float
+    gap: float
     expect: str
 
     @property
@@ -97,7 +97,7 @@ def scenarios(
     >>> from equipoise.cells import GroupCells
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(20, 10, 70)})
     >>> for case in scenarios(cells, Question("equal_opportunity", gamma=0.1, epsilon=0.1)):
-    ...     print(f"{case.name}: {case.difference:.3f}, {case.expect}")
+    ...     print(f"{case.name}: {case.gap:.3f}, {case.expect}")
     the denied succeed 10% as often as the approved: 0.059, FAIR
     the denied succeed 20% as often as the approved: 0.087, FAIR
     the denied succeed 40% as often as the approved: 0.108, FAIR or UNFAIR
@@ -148,7 +148,7 @@ class _Unknowns:
 
     def gap(self, r: Mapping[str, float]) -> float:
         values = [[curve.at(r[group]) for group, curve in rate] for rate in self._curves]
-        gap = self._question.comparison.gap
+        gap = self._question.gap_scale.gap
         return max(float(gap(min(rate), max(rate))) for rate in values)
 
     def scenario(self, name: str, r: Mapping[str, float]) -> Scenario:

@@ -263,9 +263,9 @@ class Forecaster:
         work = self._now.work(case.r)
         verdict = min(work, key=lambda v: work[v].cost)
         own, question = work[verdict], self._question
-        far = case.difference - question.gamma
+        far = case.gap - question.gamma
         if verdict is Verdict.FAIR:
-            far = question.threshold - case.difference
+            far = question.threshold - case.gap
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
             far *= min(self._unlimited.work(case.r)[verdict].cost / own.cost, 1.0) ** 0.5

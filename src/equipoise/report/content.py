@@ -16,7 +16,7 @@ from equipoise.audits.tau_audits import can_answer
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.finding import Finding, Interval
-from equipoise.free_check import bands_from_past, check, difference_bounds
+from equipoise.free_check import bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
@@ -324,7 +324,7 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)
-    lower, upper = difference_bounds(bands, boxes, compare=question.comparison)
+    lower, upper = gap_bounds(bands, boxes, compare=question.gap_scale)
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:

@@ -52,7 +52,7 @@ def guarantee(report: Report) -> str:
 def formula(question: Question) -> str:
     """Return the gap as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
-    if question.comparison is GapScale.RATIO:
+    if question.gap_scale is GapScale.RATIO:
         return f"gap = 1 - lowest / highest over groups, the largest of {listed}"
     return f"gap = largest difference over groups a, b of {listed}"
 
@@ -137,7 +137,7 @@ def sentence(words: str) -> str:
 
 def unit(question: Question) -> str:
     """Return what a hundredth of the gap is."""
-    if question.comparison is GapScale.RATIO:
+    if question.gap_scale is GapScale.RATIO:
         return "percent of the highest rate"
     return "percentage points"
 
@@ -158,6 +158,6 @@ def four_fifths(report: Report) -> str:
 
 def _size(question: Question, share: float) -> str:
     points = share * 100.0
-    if question.comparison is GapScale.RATIO:
+    if question.gap_scale is GapScale.RATIO:
         return f"{points:.3g}% of the highest rate"
     return f"{points:.3g} percentage point{'' if points == 1 else 's'}"

@@ -82,7 +82,7 @@ class Simulation(Draws, JsonValue, Shown):
         Arrays with one entry per repeat. Verdicts are the strings FAIR, UNFAIR, INCONCLUSIVE.
     audit, question, costs
         What was run.
-    difference
+    gap
         The true gap of the world.
 
     Examples
@@ -97,7 +97,7 @@ class Simulation(Draws, JsonValue, Shown):
     audit: str
     question: Question
     costs: Costs
-    difference: float
+    gap: float
 
     def __len__(self) -> int:
         return len(self.verdict)
@@ -105,7 +105,7 @@ class Simulation(Draws, JsonValue, Shown):
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Which runs gave a wrong verdict; INCONCLUSIVE is not wrong."""
-        right = self.question.truth(self.difference) | {Verdict.INCONCLUSIVE}
+        right = self.question.truth(self.gap) | {Verdict.INCONCLUSIVE}
         return ~np.isin(self.verdict, sorted(v.value for v in right))
 
     def summary(self) -> Summary:
@@ -113,14 +113,14 @@ class Simulation(Draws, JsonValue, Shown):
         n = len(self)
         errors = int(self.wrong.sum())
         shares = {str(v.value): float(np.mean(self.verdict == v.value)) for v in Verdict}
-        covered = (self.lower <= self.difference) & (self.difference <= self.upper)
+        covered = (self.lower <= self.gap) & (self.gap <= self.upper)
         spread = float(np.std(self.cost, ddof=1)) if n > 1 else 0.0
         return Summary(
             audit=self.audit,
             question=self.question,
             costs=self.costs,
             repeats=n,
-            difference=self.difference,
+            gap=self.gap,
             verdicts=shares,
             errors=errors,
             error_rate=Interval(*clopper_pearson(errors, n, 0.025), estimate=errors / n),
@@ -185,7 +185,7 @@ class Summary(JsonValue):
     question: Question
     costs: Costs
     repeats: int
-    difference: float
+    gap: float
     verdicts: dict[str, float]
     errors: int
     error_rate: Interval
@@ -197,7 +197,7 @@ class Summary(JsonValue):
     mean_features: float
 
     def __str__(self) -> str:
-        truth = " or ".join(sorted(self.question.truth(self.difference)))
+        truth = " or ".join(sorted(self.question.truth(self.gap)))
         shares = ", ".join(f"{v} {share:.1%}" for v, share in self.verdicts.items() if share)
         low, middle, high = (self.cost_quantiles[q] for q in ("0.05", "0.5", "0.95"))
         rate = self.error_rate
@@ -206,7 +206,7 @@ class Summary(JsonValue):
         more = "more people looked at" if looks else "feature vectors"
         return "\n".join(
             [
-                f"{self.audit}: {self.repeats:,} runs, true gap {self.difference:.4f} ({truth})",
+                f"{self.audit}: {self.repeats:,} runs, true gap {self.gap:.4f} ({truth})",
                 f"  question    {self.question}",
                 f"  verdicts    {shares}",
                 f"  wrong       {self.errors:,} of {self.repeats:,}: {rate.estimate:.2%}, "

@@ -101,7 +101,7 @@ def simulate(
         audit=setting.audit.name,
         question=question,
         costs=costs,
-        difference=world.difference(question.metric, question.compare),
+        gap=world.gap(question.metric, question.compare),
     )
 
 

@@ -135,7 +135,7 @@ def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -
             cost += prices.feature * block_labels[:, place] + prices.label * failures[:, place]
     ratios = lengths / rows[ready]
     low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
-    estimate, lower, upper = compare_rates(ratios, low, high, setting.question.comparison)
+    estimate, lower, upper = compare_rates(ratios, low, high, setting.question.gap_scale)
     limit = setting.question.gamma + setting.question.epsilon / 2.0
     verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
     impossible = impossible_rate(ratios, case.tau).any(axis=(1, 2))

@@ -99,7 +99,7 @@ class World(Protocol):
         """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
         ...
 
-    def difference(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str = "difference") -> float:
         """Return the true gap."""
         ...
 

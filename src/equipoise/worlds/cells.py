@@ -35,7 +35,7 @@ class CellWorld:
     ... })
     >>> world.r
     {'A': 0.2, 'B': 0.2}
-    >>> round(world.difference("equal_opportunity"), 4)
+    >>> round(world.gap("equal_opportunity"), 4)
     0.3439
     """
 
@@ -122,7 +122,7 @@ class CellWorld:
         --------
         >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(20, 10, 70)})
         >>> world = CellWorld.from_past(Past(cells), {"A": 0.3, "B": 0.1})
-        >>> round(world.difference("equal_opportunity"), 4)
+        >>> round(world.gap("equal_opportunity"), 4)
         0.1157
         """
         for group in history.cells:
@@ -170,9 +170,9 @@ class CellWorld:
         """Return the true rates, rate -> group -> value."""
         return rates.rates(self.cells, self.r, metric)
 
-    def difference(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str = "difference") -> float:
         """Return the true gap."""
-        return rates.difference(self.cells, self.r, metric, compare)
+        return rates.gap(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.

@@ -44,7 +44,7 @@ def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) ->
     Examples
     --------
     >>> lender = fico_lender()
-    >>> round(lender.world.difference("equalized_odds"), 3)
+    >>> round(lender.world.gap("equalized_odds"), 3)
     0.206
     """
     if not 0.0 <= threshold <= 100.0:

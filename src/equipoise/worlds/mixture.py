@@ -72,7 +72,7 @@ class MixtureWorld:
     Examples
     --------
     >>> world = MixtureWorld.synthetic(separation=14.0, approval={"0": 0.5, "1": 0.5})
-    >>> round(world.difference("equalized_odds"), 6)
+    >>> round(world.gap("equalized_odds"), 6)
     0.0
     >>> world.draw(3).features.shape
     (3, 5)
@@ -190,9 +190,9 @@ class MixtureWorld:
         """The true laws, as a model without uncertainty."""
         return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
 
-    def difference(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str = "difference") -> float:
         """Return the true gap."""
-        return self._cells.difference(metric, compare)
+        return self._cells.gap(metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions with a model of the approved people's features."""

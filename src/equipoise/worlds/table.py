@@ -154,9 +154,9 @@ class TableWorld:
         """Return the true rates, rate -> group -> value."""
         return self.as_cells.rates(metric)
 
-    def difference(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str = "difference") -> float:
         """Return the true gap."""
-        return self.as_cells.difference(metric, compare)
+        return self.as_cells.gap(metric, compare)
 
     def denied_rows(self, group: str) -> NDArray[np.intp]:
         """Return the rows of a group's denied people."""

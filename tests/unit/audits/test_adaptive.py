@@ -375,7 +375,7 @@ def test_people_who_vanish_count_against_the_auditor() -> None:
         assert finding.verdict in (Verdict.UNFAIR, Verdict.INCONCLUSIVE)
         holes.append(finding.labels)
         whole.append(run(audited(WORLD), WORLD, seed).labels)
-        truth = WORLD.difference(QUESTION.metric)
+        truth = WORLD.gap(QUESTION.metric)
         assert finding.lower <= truth <= finding.upper
     assert np.mean(holes) > np.mean(whole)
 
@@ -384,12 +384,12 @@ def test_everybody_vanishing_decides_nothing() -> None:
     audit = audited(WORLD)
     finding = run(audit, WORLD, 0, delay=lambda outcome, rng: None, people=5_000)
     assert finding.verdict is Verdict.INCONCLUSIVE
-    assert finding.lower <= WORLD.difference(QUESTION.metric) <= finding.upper
+    assert finding.lower <= WORLD.gap(QUESTION.metric) <= finding.upper
 
 
 def test_a_label_that_was_told_takes_a_few_bytes() -> None:
     """Its place in the order and its outcome; all else follows."""
-    gamma = WORLD.difference("equalized_odds") - 0.01  # both answers are right, neither is near
+    gamma = WORLD.gap("equalized_odds") - 0.01  # both answers are right, neither is near
     audit = audited(WORLD, Question(gamma=gamma, epsilon=0.02, delta=1e-9))
     rng = np.random.default_rng(0)
     sizes = []
@@ -444,7 +444,7 @@ def test_an_unfinished_audit_says_what_is_missing(size: int | None) -> None:
     finding = run(audit, world, 0, people=150)
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert any("more" in line or "larger epsilon" in line for line in finding.missing)
-    assert finding.lower <= world.difference("equalized_odds") <= finding.upper
+    assert finding.lower <= world.gap("equalized_odds") <= finding.upper
     assert Finding.from_json(finding.to_json()) == finding
 
 

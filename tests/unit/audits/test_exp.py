@@ -174,7 +174,7 @@ def test_the_adaptive_audit_can_take_over() -> None:
     audit = ExpAudit(world.past(seed=1), question, COSTS, fallback="adaptive", **SMALL)
     totals = recounted(audit, world, seed=2)
     finding = audit.conclude()
-    assert finding.verdict in question.truth(world.difference("equalized_odds"))
+    assert finding.verdict in question.truth(world.gap("equalized_odds"))
     assert "by labels, because" in finding.reason
     assert audit.cost_of("fallback") == pytest.approx(totals["fallback"])
     assert finding.cost == pytest.approx(sum(totals.values()))
@@ -294,7 +294,7 @@ def test_caps_widen_the_intervals(weights: str) -> None:
     """With 500 features the interval for the gap must hold the truth, as the proof's would not."""
     options = {"weights": weights, "features": 500, "coarse_tau": 100}
     sim = simulate("exp", APART, QUESTION, COSTS, repeats=40, seed=3, **options)
-    truth = APART.difference("equalized_odds")
+    truth = APART.gap("equalized_odds")
     assert ((sim.lower <= truth) & (truth <= sim.upper)).all()
     assert ((sim.lower <= sim.estimate) & (sim.estimate <= sim.upper)).all()
 
@@ -357,7 +357,7 @@ def test_denied_people_whose_outcomes_are_not_what_features_say() -> None:
     past = np.flatnonzero(decision == 1)
     names = np.array(world.groups)[group[past]]
     model = fit_model(X[past], names, world.outcome[past], cuts, Gaussian("full"))
-    truth = world.difference("equal_opportunity")
+    truth = world.gap("equal_opportunity")
     question = Question("equal_opportunity", gamma=truth + 1e-9, epsilon=0.25)
     sim = simulate("exp", world, question, COSTS, repeats=5, model=model)
     assert (sim.verdict == "FAIR").all()

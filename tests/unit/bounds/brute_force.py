@@ -61,7 +61,7 @@ def brute_force(world: CellWorld, question: Question, costs: Costs) -> float:
         )
         for rate in METRICS[question.metric].rates
     ]
-    if world.difference(question.metric, question.compare) <= question.gamma:
+    if world.gap(question.metric, question.compare) <= question.gamma:
         gap, pieces = question.gamma + question.epsilon, []
         for falls, of_a, at_b in rates:
             # a above b, and a below b: at the near end of each range of lam_a

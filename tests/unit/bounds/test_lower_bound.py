@@ -9,7 +9,7 @@ import pytest
 import equipoise as eq
 from equipoise.comparison import GapScale
 from equipoise.errors import BadData
-from equipoise.free_check import bands_from_past, check, difference_bounds
+from equipoise.free_check import bands_from_past, check, gap_bounds
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
@@ -58,7 +58,7 @@ def instances(
         compare = tuple(GapScale)[turn % 2]
         question = Question(PRICED[metric], gamma, epsilon, compare=compare.value)
         world = random_world(groups, rng)
-        difference = world.difference(question.metric, question.compare)
+        difference = world.gap(question.metric, question.compare)
         if question.gamma < difference <= question.threshold:
             continue
         if check(world.past(), question).verdict is Verdict.INCONCLUSIVE:
@@ -88,7 +88,7 @@ def test_three_groups_on_a_grid(world: CellWorld, question: Question) -> None:
     axes = [np.unique(np.clip(x + steps, 1e-9, 1 - 1e-9)) for x in r]
     lam = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     delta = deltas(world, question.metric, lam, question.compare)
-    fair = world.difference(question.metric, question.compare) <= question.gamma
+    fair = world.gap(question.metric, question.compare) <= question.gamma
     lam = lam[delta >= question.threshold if fair else delta <= question.gamma]
     rows = np.stack([kl(x, lam[:, i]) / (1 - x) for i, x in enumerate(r)], axis=1)
     n = 12
@@ -115,11 +115,9 @@ def test_certificate(metric: str, groups: int) -> None:
         question = Question(metric, gamma, epsilon, compare=compare.value)
         bound = eq.lower_bound(world, question, Costs(0.05, 1.0))
         assert bound.certificate <= 0.005
-        difference = world.difference(metric, compare)
+        difference = world.gap(metric, compare)
         assert bound.reference == (question.gamma < difference <= question.threshold)
-        lower, upper = difference_bounds(
-            bands_from_past(world.past(), metric, None), compare=compare
-        )
+        lower, upper = gap_bounds(bands_from_past(world.past(), metric, None), compare=compare)
         if bound.verdict is Verdict.FAIR:
             assert (bound == 0.0) == (upper < question.threshold)
         else:
@@ -218,12 +216,12 @@ def test_a_ratio_of_nothing_to_nothing_is_out_of_reach() -> None:
     """Nobody turned down would have turned out well: FAIR, and nothing tells it from a few."""
     world = CellWorld.from_shares({"A": (0.4, 0.1, 0.5, 0.0), "B": (0.3, 0.1, 0.6, 0.0)})
     question = Question("false_omission_parity", gamma=0.2, epsilon=0.1, compare="ratio")
-    assert world.difference(question.metric, "ratio") == 0.0
+    assert world.gap(question.metric, "ratio") == 0.0
     bound = eq.lower_bound(world, question, Costs())
     assert bound == math.inf
     assert "FAIR is out of reach" in str(bound)
     some = CellWorld.from_shares({"A": (0.4, 0.1, 0.5, 0.0), "B": (0.3, 0.1, 0.6, 0.3)})
-    assert some.difference(question.metric, "ratio") == 1.0
+    assert some.gap(question.metric, "ratio") == 1.0
     bound = eq.lower_bound(some, question, Costs())
     assert bound.verdict is Verdict.UNFAIR
     assert 0.0 < bound < math.inf
@@ -231,7 +229,7 @@ def test_a_ratio_of_nothing_to_nothing_is_out_of_reach() -> None:
 
 def test_gap_zone_takes_the_cheaper_and_says_so() -> None:
     world = CellWorld.from_shares({"A": (0.4, 0.1, 0.5, 0.2), "B": (0.4, 0.1, 0.5, 0.3)})
-    difference = world.difference("equal_opportunity")
+    difference = world.gap("equal_opportunity")
     near_fair = Question("equal_opportunity", difference - 0.01, 0.1)
     near_unfair = Question("equal_opportunity", difference - 0.07, 0.08)
     for question, verdict in ((near_fair, Verdict.FAIR), (near_unfair, Verdict.UNFAIR)):

@@ -33,11 +33,11 @@ def test_cases_are_what_they_say() -> None:
         assert case.r == pytest.approx({"A": ratio * 0.75, "B": ratio * 2 / 3})
     below, above = cases[-2:]
     assert (below.expect, above.expect) == ("FAIR", "UNFAIR")
-    assert COARSE.gamma - 0.01 <= below.difference <= COARSE.gamma
-    assert COARSE.threshold < above.difference <= COARSE.threshold + 0.01
+    assert COARSE.gamma - 0.01 <= below.gap <= COARSE.gamma
+    assert COARSE.threshold < above.gap <= COARSE.threshold + 0.01
     for case in cases:
         world = CellWorld(WORLD.cells, case.r)
-        assert case.difference == world.difference(COARSE.metric)
+        assert case.gap == world.gap(COARSE.metric)
 
 
 def test_what_is_known_of_a_group_holds_in_every_case() -> None:

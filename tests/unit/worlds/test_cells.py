@@ -45,7 +45,7 @@ def test_rates_are_the_textbook_ones() -> None:
     rates = WORLD.rates("equalized_odds")
     assert rates["true_positive_rate"] == pytest.approx(tpr)
     assert rates["false_positive_rate"] == pytest.approx(fpr)
-    assert WORLD.difference("equalized_odds") == pytest.approx(10 / 58 - 5 / 85)
+    assert WORLD.gap("equalized_odds") == pytest.approx(10 / 58 - 5 / 85)
 
 
 def test_a_group_without_denied_people_has_r_zero() -> None:
@@ -140,8 +140,8 @@ def test_people_are_drawn_from_the_seed() -> None:
 def test_lower_bound_pair_is_the_table_of_the_proof() -> None:
     epsilon, p, q = 0.1, 0.3, 0.25
     fair, unfair = lower_bound_pair(epsilon, p, q)
-    assert fair.difference("equalized_odds") == 0.0
-    assert unfair.difference("equalized_odds") == pytest.approx(2 * epsilon / (1 + 4 * epsilon))
+    assert fair.gap("equalized_odds") == 0.0
+    assert unfair.gap("equalized_odds") == pytest.approx(2 * epsilon / (1 + 4 * epsilon))
     assert fair.cells == unfair.cells  # nothing free tells them apart
     assert unfair.joint[1, 2] * 2 == pytest.approx(q / 2 * (1 + 8 * epsilon))
     assert unfair.joint[1, 3] * 2 == pytest.approx(1 - q - p / 2 - 4 * epsilon * q)

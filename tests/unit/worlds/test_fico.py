@@ -16,7 +16,7 @@ def test_it_reproduces_the_published_rates() -> None:
     tpr, fpr = rates["true_positive_rate"], rates["false_positive_rate"]
     assert [round(tpr[g], 2) for g in order] == [0.92, 0.75, 0.83, 0.93]
     assert [round(fpr[g], 2) for g in order] == [0.23, 0.11, 0.19, 0.31]
-    assert round(world.difference("equalized_odds"), 3) == 0.206
+    assert round(world.gap("equalized_odds"), 3) == 0.206
     approved = {g: c.approved / c.total for g, c in world.cells.items()}
     assert (round(approved["White"], 2), round(approved["Black"], 2)) == (0.75, 0.32)
     assert round(world.cells.total) == 133165 + 18274 + 14702 + 7906

@@ -38,8 +38,8 @@ def test_cells_follow_from_the_laws() -> None:
 
 def test_a_classifier_across_the_separation_gives_the_rates_asked_for() -> None:
     world = MixtureWorld.synthetic(8.0, approval={"1": 0.75, "0": 0.5})
-    assert world.difference("equal_opportunity") == pytest.approx(0.25)
-    assert world.difference("predictive_equality") == pytest.approx(0.25)
+    assert world.gap("equal_opportunity") == pytest.approx(0.25)
+    assert world.gap("predictive_equality") == pytest.approx(0.25)
 
 
 def test_the_past_brings_a_model() -> None:
@@ -70,7 +70,7 @@ def test_other_families_and_fitted_models_make_worlds() -> None:
     again = MixtureWorld.from_model(
         fitted, {"A": 0.3, "B": 0.6}, {"A": 0.5, "B": 0.5}, {"A": cut, "B": cut}
     )
-    assert again.difference("equalized_odds") < 0.1
+    assert again.gap("equalized_odds") < 0.1
     assert again.draw(10, 0).features is not None
 
 
