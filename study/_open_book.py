@@ -18,7 +18,7 @@ from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
-from equipoise.worlds.base import People, Seed
+from equipoise.worlds.world import People, Seed
 
 PAGE = Path(__file__).parents[1] / "docs" / "data-studies.md"
 

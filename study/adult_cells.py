@@ -13,7 +13,7 @@ import numpy as np
 
 import equipoise as eq
 from equipoise.worlds import CellWorld, TableWorld
-from equipoise.worlds.cells import COUNT_NAMES
+from equipoise.worlds.world import COUNT_NAMES
 
 __all__ = ["FEATURES", "decided", "main"]
 

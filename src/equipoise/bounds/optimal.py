@@ -17,7 +17,7 @@ from equipoise.cells import Cells
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS, Curve
 from equipoise.worlds import World
-from equipoise.worlds.base import require_world
+from equipoise.worlds.world import require_world
 
 __all__ = ["LowerBound", "lower_bound"]
 

@@ -23,7 +23,7 @@ from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import CellWorld
 
 __all__ = [
     "Price",

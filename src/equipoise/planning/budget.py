@@ -14,7 +14,7 @@ from equipoise.planning.cases import Scenario, usual_case
 from equipoise.planning.forecasts import LEVELS, Forecast, forecast
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import CellWorld
 
 __all__ = ["Affordable", "Afforded", "what_a_budget_buys"]
 

@@ -17,7 +17,7 @@ from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.question import Question
 from equipoise.rates import METRICS
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import CellWorld
 
 __all__ = ["USUAL", "Scenario", "as_often", "scenarios", "usual_case"]
 

@@ -29,7 +29,7 @@ from equipoise.planning.score_savings import ScoreSavings, require_scores, try_s
 from equipoise.planning.trials import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
 from equipoise.question import Costs, Ticket, Want
 from equipoise.worlds import CellWorld, TableWorld, World
-from equipoise.worlds.base import Person, Seed, require_world
+from equipoise.worlds.world import Person, Seed, require_world
 
 __all__ = [
     "Arrivals",

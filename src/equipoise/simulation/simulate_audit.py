@@ -19,7 +19,7 @@ from equipoise.question import Costs, Question, require_asked
 from equipoise.simulation.drive import Delay, InBlocks, drive, require_prices_paid, run
 from equipoise.simulation.result import Draws, Run, Simulation
 from equipoise.worlds import World
-from equipoise.worlds.base import require_world
+from equipoise.worlds.world import require_world
 
 __all__ = ["Setting", "run_setting", "simulate", "spread"]
 

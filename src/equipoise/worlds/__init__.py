@@ -5,10 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from equipoise.worlds.base import People, Person, World
-from equipoise.worlds.cells import CellWorld
-from equipoise.worlds.counted_world import read_world
-from equipoise.worlds.table import TableWorld
+from equipoise.worlds.table import TableWorld, read_world
+from equipoise.worlds.world import CellWorld, People, Person, World
 
 if TYPE_CHECKING:
     from equipoise.worlds.mixture import GroupMixture, MixtureWorld

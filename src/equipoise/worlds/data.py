@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
-from equipoise.worlds.cells import COUNT_NAMES, CellWorld
+from equipoise.worlds.world import COUNT_NAMES, CellWorld
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

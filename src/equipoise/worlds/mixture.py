@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import BadData, InvalidInput, require_in_open_unit
+from equipoise.errors import InvalidInput, require_in_open_unit, require_whole
 from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.gaussian import Gaussian
@@ -18,8 +18,7 @@ from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.rules import Accepts, HalfSpace
 from equipoise.mixture.trunc_est import separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
-from equipoise.worlds.base import People, Seed
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
 __all__ = ["GroupMixture", "MixtureWorld"]
 
@@ -56,7 +55,7 @@ class GroupMixture:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureWorld:
+class MixtureWorld(ByCells):
     """A population whose features follow a mixture of two laws in every group.
 
     Parameters
@@ -81,9 +80,10 @@ class MixtureWorld:
     mixtures: Mapping[str, GroupMixture]
     feature_rows: int | None = None
     family: Family | None = None
-    _cells: CellWorld = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def as_cells(self) -> CellWorld:
+        """The same population without its features."""
         cells, r = {}, {}
         for group, mixture in self.mixtures.items():
             zero, one = mixture.laws
@@ -95,7 +95,7 @@ class MixtureWorld:
             w = mixture.share
             cells[group] = GroupCells(w * p1, w * p0, w * s)
             r[group] = float(np.clip((mixture.q - p1) / s, 0.0, 1.0)) if s > 0.0 else 0.0
-        object.__setattr__(self, "_cells", CellWorld(Cells(cells), r))
+        return CellWorld(Cells(cells), r)
 
     @classmethod
     def synthetic(
@@ -171,16 +171,6 @@ class MixtureWorld:
         return cls(mixtures)
 
     @property
-    def cells(self) -> Cells:
-        """What is free to see."""
-        return self._cells.cells
-
-    @property
-    def r(self) -> Mapping[str, float]:
-        """``P[Y=1 | f=0]`` of each group."""
-        return self._cells.r
-
-    @property
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""
         return tuple(self.mixtures)
@@ -190,26 +180,17 @@ class MixtureWorld:
         """The true laws, as a model without uncertainty."""
         return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
 
-    def gap(self, metric: str, compare: str = "difference") -> float:
-        """Return the true gap."""
-        return self._cells.gap(metric, compare)
-
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions with a model of the approved people's features."""
         generator = np.random.default_rng(seed)
         if size is None:
-            counts = self._cells.past(None, generator)
+            counts = self.as_cells.past(None, generator)
             if self.feature_rows is None:
                 return replace(counts, model=self.model)
             return self._with_people(counts, self.draw(self.feature_rows, generator))
+        require_whole("size", size)
         people = self.draw(size, generator)
-        table = np.zeros((len(self.groups), 3), dtype=np.int64)
-        column = np.where(people.decision == 0, 2, 1 - people.outcome)
-        np.add.at(table, (people.group, column), 1)
-        if empty := [g for g, row in zip(self.groups, table, strict=True) if not row.any()]:
-            raise BadData(f"a past of {size:,} people holds nobody of group {empty[0]!r}")
-        cells = {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, table, strict=True)}
-        return self._with_people(Past(Cells(cells)), people)
+        return self._with_people(past_of(people), people)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""

@@ -1,4 +1,4 @@
-"""A world that is a fully labelled table: rows are drawn with replacement."""
+"""Worlds that are fully labelled tables: their rows drawn with replacement, or their counts."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.cells import Cells, GroupCells
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
+from equipoise.history.counting import count_table
 from equipoise.history.options import Meaning, ReadOptions
 from equipoise.history.past import Past
 from equipoise.history.values import is_missing, name_of, read_yes_no
-from equipoise.worlds.base import People, Seed
-from equipoise.worlds.cells import CellWorld
+from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
-__all__ = ["TableWorld"]
+__all__ = ["TableWorld", "read_world"]
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TableWorld:
+class TableWorld(People, ByCells):
     """A population that is a table: everybody's group, decision, outcome and perhaps features.
 
     Made by :meth:`from_frame`.
@@ -37,14 +36,6 @@ class TableWorld:
     >>> world.r["f"]
     1.0
     """
-
-    groups: tuple[str, ...]
-    group: NDArray[np.intp]
-    decision: Bits
-    outcome: Bits
-    features: Floats | None = None
-    score: Floats | None = None
-    price: Floats | None = None
 
     @classmethod
     def from_frame(
@@ -121,42 +112,15 @@ class TableWorld:
             *looks,
         )
 
-    def __len__(self) -> int:
-        return len(self.group)
-
     @cached_property
     def as_cells(self) -> CellWorld:
         """The same population without its features."""
-        counts = _count(self.groups, self.group, self.decision, self.outcome)
         return CellWorld.from_counts(
             {
-                group: {
-                    "approved_positive": int(row[1, 1]),
-                    "approved_negative": int(row[1, 0]),
-                    "denied_positive": int(row[0, 1]),
-                    "denied_negative": int(row[0, 0]),
-                }
-                for group, row in zip(self.groups, counts, strict=True)
+                group: dict(zip(COUNT_NAMES, row, strict=True))
+                for group, row in zip(self.groups, self.cell_counts.tolist(), strict=True)
             }
         )
-
-    @property
-    def cells(self) -> Cells:
-        """What is free to see."""
-        return self.as_cells.cells
-
-    @property
-    def r(self) -> Mapping[str, float]:
-        """``P[Y=1 | f=0]`` of each group."""
-        return self.as_cells.r
-
-    def rates(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return the true rates, rate -> group -> value."""
-        return self.as_cells.rates(metric)
-
-    def gap(self, metric: str, compare: str = "difference") -> float:
-        """Return the true gap."""
-        return self.as_cells.gap(metric, compare)
 
     def denied_rows(self, group: str) -> NDArray[np.intp]:
         """Return the rows of a group's denied people."""
@@ -164,37 +128,57 @@ class TableWorld:
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
-        return self._people(np.random.default_rng(seed).integers(len(self), size=size))
+        return self.take(np.random.default_rng(seed).integers(len(self), size=size))
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
         generator = np.random.default_rng(seed)
         if size is None:
-            return replace(self.as_cells.past(None, generator), people=self._people(slice(None)))
-        if size < 1:
-            raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
-        rows = generator.integers(len(self), size=size)
-        counts = _count(self.groups, self.group[rows], self.decision[rows], self.outcome[rows])
-        cells = {}
-        for group, table in zip(self.groups, counts.tolist(), strict=True):
-            if not np.any(table):
-                raise BadData(f"a past of {size:,} rows holds nobody of group {group!r}")
-            cells[group] = GroupCells(table[1][1], table[1][0], sum(table[0]))
-        return Past(Cells(cells), people=self._people(rows))
+            return replace(self.as_cells.past(None, generator), people=self)
+        require_whole("size", size)
+        return past_of(self.draw(size, generator))
 
-    def _people(self, rows: NDArray[np.intp] | slice) -> People:
-        seen = (self.features, self.score, self.price)
-        return People(
-            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
-            *(None if column is None else column[rows] for column in seen),
+
+def read_world(
+    source: object,
+    *,
+    group: str | Sequence[str],
+    decision: str,
+    outcome: str,
+    positive: Meaning = None,
+    negative: Meaning = None,
+) -> CellWorld:
+    """Return the world of a table in which the outcome of everybody, denied or not, is known.
+
+    Parameters are those of :meth:`equipoise.History.read`; nothing but counts is read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = {"sex": np.array(["f", "f", "f", "m", "m"]), "hired": np.array([1, 0, 0, 1, 0]),
+    ...          "good": np.array([1, 1, 0, 1, 1])}
+    >>> read_world(table, group="sex", decision="hired", outcome="good").r
+    {'f': 0.5, 'm': 1.0}
+    """
+    options = ReadOptions(group, decision, outcome, positive, negative)
+    counted = count_table(source, options, everybody=True)
+    missing = sum(kind.count for kind in counted.kinds if kind.good is None)
+    if missing:
+        raise BadData(
+            f"column {outcome!r} lacks the outcome of {missing:,} people; a world "
+            "needs everybody's. For past decisions with unknown outcomes use 'check' or 'plan'"
         )
-
-
-def _count(
-    groups: tuple[str, ...], group: NDArray[np.intp], decision: Bits, outcome: Bits
-) -> NDArray[np.int64]:
-    kind = (group * 2 + decision) * 2 + outcome
-    return np.bincount(kind, minlength=4 * len(groups)).reshape(len(groups), 2, 2)
+    counts: dict[str, dict[str, float]] = {}
+    for kind in sorted(counted.kinds, key=lambda kind: kind.group):
+        came_out = "positive" if kind.good else "negative"
+        cell = f"{'approved' if kind.approved else 'denied'}_{came_out}"
+        own = counts.setdefault(kind.group, dict.fromkeys(COUNT_NAMES, 0.0))
+        own[cell] += kind.count
+    if len(counts) < 2:
+        raise BadData(
+            f"column {', '.join(options.groups)!r} must hold at least two groups to compare"
+        )
+    return CellWorld.from_counts(counts)
 
 
 def _column(frame: object, name: str) -> NDArray[np.generic]:

@@ -119,7 +119,7 @@ def test_a_past_without_a_group_is_refused_by_name() -> None:
     )
     with pytest.raises(BadData, match="past of 50 people holds nobody of group 'few'"):
         world.past(50, 0)
-    with pytest.raises(InvalidInput, match="'size' of a past must be at least 1; got 0"):
+    with pytest.raises(InvalidInput, match="'size' must be a whole number of at least 1; got 0"):
         world.past(0)
 
 

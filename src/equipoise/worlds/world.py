@@ -1,22 +1,149 @@
-"""A world that is nothing but its cells: four numbers per group."""
+"""What a world is, and the plainest one: four numbers per group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise import rates
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind, require_whole
 from equipoise.history.past import Past
-from equipoise.worlds.base import People, Seed
 
-__all__ = ["COUNT_NAMES", "CellWorld"]
+__all__ = [
+    "COUNT_NAMES",
+    "ByCells",
+    "CellWorld",
+    "People",
+    "Person",
+    "Seed",
+    "World",
+    "past_of",
+    "require_world",
+]
 
 COUNT_NAMES = ("approved_positive", "approved_negative", "denied_positive", "denied_negative")
+
+Seed = int | np.random.Generator
+"""Where randomness starts: a number, or a generator that goes on from where it is."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who arrives: the group and decision everybody sees, the outcome nobody may see.
+
+    Examples
+    --------
+    >>> Person("A", decision=0, outcome=1).outcome
+    1
+    """
+
+    group: str
+    decision: int
+    outcome: int
+    features: NDArray[np.float64] | None = None
+    score: float | None = None
+    price: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """People in order of arrival, as arrays; ``group`` indexes ``groups``.
+
+    ``score`` and ``price`` are for audits that look before they ask, NaN for whoever has none.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> people = world.draw(3, seed=1)
+    >>> len(people), {person.group for person in people} <= {"A", "B"}
+    (3, True)
+    """
+
+    groups: tuple[str, ...]
+    group: NDArray[np.intp]
+    decision: NDArray[np.int8]
+    outcome: NDArray[np.int8]
+    features: NDArray[np.float64] | None = None
+    score: NDArray[np.float64] | None = None
+    price: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def __iter__(self) -> Iterator[Person]:
+        names = (self.groups[group] for group in self.group.tolist())
+        features = repeat(None) if self.features is None else self.features
+        score, price = self.scores_and_prices()
+        return map(
+            Person, names, self.decision.tolist(), self.outcome.tolist(), features, score, price
+        )
+
+    @property
+    def cell_counts(self) -> NDArray[np.int64]:
+        """How many of each kind there are, a row per group, columns as :data:`COUNT_NAMES`."""
+        kind = self.group * 4 + 2 * (1 - self.decision) + (1 - self.outcome)
+        return np.bincount(kind, minlength=4 * len(self.groups)).reshape(-1, 4)
+
+    def take(self, rows: NDArray[np.intp]) -> People:
+        """Return the people of these rows, in this order."""
+        seen = (self.features, self.score, self.price)
+        return People(
+            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
+            *(None if column is None else column[rows] for column in seen),
+        )
+
+    def scores_and_prices(self) -> tuple[list[float | None], list[float | None]]:
+        """Return everybody's score and price, None for whoever has none."""
+        return _or_none(self.score, len(self)), _or_none(self.price, len(self))
+
+
+@runtime_checkable
+class World(Protocol):
+    """A population with every outcome known.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world: World = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.2, 0.1, 0.7, 0.1)})
+    >>> world.r["A"], len(world.draw(10))
+    (0.2, 10)
+    """
+
+    @property
+    def cells(self) -> Cells:
+        """What is free to see: each group's approved with outcome 1 and 0, and denied."""
+        ...
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
+        ...
+
+    def gap(self, metric: str, compare: str = "difference") -> float:
+        """Return the true gap."""
+        ...
+
+    def past(self, size: int | None = None, seed: Seed = 0) -> Past:
+        """Return the past decisions on ``size`` people, or unlimited ones."""
+        ...
+
+    def draw(self, size: int, seed: Seed = 0) -> People:
+        """Let ``size`` people arrive."""
+        ...
+
+
+def require_world(world: object) -> None:
+    """Raise unless this is a world."""
+    words = "a world, as CellWorld.from_counts or equipoise.data.fico_lender().world"
+    require_kind("world", world, World, words)
 
 
 @dataclass(frozen=True)
@@ -183,24 +310,14 @@ class CellWorld:
             If ``size`` random people do not include every group.
         """
         generator = np.random.default_rng(seed)
-        free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
         if size is None:
             # Every run reads another past; a child leaves the generator's own stream as it is.
             seed = int(generator.spawn(1)[0].integers(2**32))
             return Past(self.cells, exact=True, seed=seed)
-        if size < 1:
-            raise InvalidInput(f"'size' of a past must be at least 1; got {size!r}")
-        drawn = generator.multinomial(size, free.ravel() / free.sum()).reshape(free.shape)
-        for group, row in zip(self.groups, drawn, strict=True):
-            if not row.any():
-                raise BadData(
-                    f"a past of {size:,} people holds nobody of group {group!r}, whose share is "
-                    f"{self.shares[group]:.2g}; draw a larger past"
-                )
-        cells = Cells(
-            {g: GroupCells(*row.tolist()) for g, row in zip(self.groups, drawn, strict=True)}
-        )
-        return Past(cells)
+        require_whole("size", size)
+        free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
+        drawn = generator.multinomial(size, free.ravel() / free.sum())
+        return Past(_cells_of(self.groups, drawn.reshape(free.shape)))
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -223,3 +340,54 @@ class CellWorld:
             numbers = (self.shares[group], *cells.shares, self.r[group])
             lines.append(f"{group:<{width}}" + "".join(f"{x:>8.4f}" for x in numbers))
         return "\n".join(lines)
+
+
+class ByCells:
+    """What a world says that follows from its cells: those of ``as_cells``."""
+
+    @cached_property
+    def as_cells(self) -> CellWorld:
+        """The same population without its features."""
+        raise NotImplementedError
+
+    @property
+    def cells(self) -> Cells:
+        """What is free to see."""
+        return self.as_cells.cells
+
+    @property
+    def r(self) -> Mapping[str, float]:
+        """``P[Y=1 | f=0]`` of each group."""
+        return self.as_cells.r
+
+    def rates(self, metric: str) -> dict[str, dict[str, float]]:
+        """Return the true rates, rate -> group -> value."""
+        return self.as_cells.rates(metric)
+
+    def gap(self, metric: str, compare: str = "difference") -> float:
+        """Return the true gap."""
+        return self.as_cells.gap(metric, compare)
+
+
+def past_of(people: People) -> Past:
+    """Return the past decisions on these people."""
+    approved, denied = np.split(people.cell_counts, 2, axis=1)
+    counts = np.column_stack([approved, denied.sum(axis=1)])
+    return Past(_cells_of(people.groups, counts), people=people)
+
+
+def _cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
+    """Return the cells of past people, counted as approved with outcome 1, with 0, and denied."""
+    for group, row in zip(groups, counts, strict=True):
+        if not row.any():
+            raise BadData(
+                f"a past of {counts.sum():,} people holds nobody of group {group!r}; draw a "
+                "larger one"
+            )
+    return Cells({g: GroupCells(*row.tolist()) for g, row in zip(groups, counts, strict=True)})
+
+
+def _or_none(column: NDArray[np.float64] | None, people: int) -> list[float | None]:
+    if column is None:
+        return [None] * people
+    return [None if value != value else value for value in column.tolist()]
