@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> Table:
 
 def _instances(only: list[str] | None) -> Iterator[tuple[str, object]]:
     from paper.synthetic import find_world
-    from paper.tables import classify, decide, read_people
+    from paper.tables import LAW_SCHOOL, classify, decide, read_people
 
-    from equipoise.worlds.data import LAW_SCHOOL, adult_world, fico_lender
+    from equipoise.worlds.data import adult_world, fico_lender
 
     def law() -> object:
         people = read_people("law")

@@ -15,9 +15,9 @@ from equipoise.cli.console import bar, console, fail, print_json, working
 from equipoise.cli.options import Json
 from equipoise.display import Progress, silent
 from equipoise.errors import EquipoiseError, UnknownName
-from equipoise.worlds.data import LAW_SCHOOL, law_school
 from paper import figure_1
 from paper.page import Edition, write_results
+from paper.tables import LAW_SCHOOL, law_school
 from paper.work import Settings, do_parts, join
 
 __all__ = ["EXPERIMENTS", "main", "run_paper"]

@@ -5,20 +5,22 @@ Also what the paper's Tables 4 and 5 say of the columns, beside what the data ho
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.bounds import baseline_expectation, rs_expectation
-from equipoise.errors import MissingExtra, UnknownName
+from equipoise.errors import InvalidInput, MissingExtra, UnknownName
 from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
-from equipoise.worlds.data import adult, encode, law_school
+from equipoise.worlds.data import adult, encode
 from paper.work import Rows, Tables, Value
 
 if TYPE_CHECKING:
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASSIFIERS",
+    "LAW_SCHOOL",
     "People",
     "classify",
     "compare_rows",
     "decide",
     "describe_columns",
+    "law_school",
     "read_people",
 ]
 
@@ -39,6 +43,7 @@ DATASETS = ("adult", "adult complete", "law")
 COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
 TRAINING_ROWS = {"adult": 100, "adult complete": 100, "law": 5000}
 CLASSIFIER_SEED = 1
+LAW_SCHOOL = "EQUIPOISE_LAW_SCHOOL"
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -82,6 +87,41 @@ def read_people(dataset: str, law_path: str | None = None) -> People:
         encode(table, covariates),
         encode(table, [c for c in covariates if c != group]),
     )
+
+
+def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
+    """Return the Law School admission table (20,798 rows by 12 columns), which is not shipped.
+
+    Parameters
+    ----------
+    path
+        The file ``law_school_clean.csv``; what the environment variable ``EQUIPOISE_LAW_SCHOOL``
+        names if left out.
+
+    Examples
+    --------
+    >>> law_school("no-such-file.csv")
+    Traceback (most recent call last):
+    equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
+    """
+    import duckdb
+
+    place = path if path is not None else os.environ.get(LAW_SCHOOL)
+    if place is None:
+        raise InvalidInput(
+            "the Law School table is not shipped, its licence being unclear: pass 'path' or set "
+            f"{LAW_SCHOOL} to your copy of law_school_clean.csv"
+        )
+    if not Path(place).is_file():
+        raise InvalidInput(f"the Law School table: no file {os.fspath(place)!r}")
+    try:
+        table = duckdb.connect().read_csv(os.fspath(place), header=True)
+    except duckdb.Error as error:
+        raise InvalidInput(f"the Law School table: {str(error).splitlines()[0]}") from None
+    for column in ("race", "pass_bar"):
+        if column not in table.columns:
+            raise UnknownName("column of the Law School table", column, table.columns)
+    return table
 
 
 @cache

@@ -1,14 +1,12 @@
-"""Data to try things on: a lender whose every outcome is known, and tables of the literature."""
+"""Data to try things on: a lender whose every outcome is known, and the Adult census."""
 
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +19,9 @@ from equipoise.worlds.world import COUNT_NAMES, CellWorld
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-__all__ = ["Lender", "adult", "adult_world", "encode", "fico_lender", "law_school"]
+__all__ = ["Lender", "adult", "adult_world", "encode", "fico_lender"]
 
 Array = NDArray[np.float64]
-
-LAW_SCHOOL = "EQUIPOISE_LAW_SCHOOL"
 
 
 def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) -> Lender:
@@ -165,41 +161,6 @@ def adult() -> DuckDBPyRelation:
     import duckdb
 
     return duckdb.connect().read_parquet(str(files("equipoise.worlds") / "adult" / "adult.parquet"))
-
-
-def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
-    """Return the Law School admission table (20,798 rows by 12 columns), which is not shipped.
-
-    Parameters
-    ----------
-    path
-        The file ``law_school_clean.csv``; what the environment variable ``EQUIPOISE_LAW_SCHOOL``
-        names if left out.
-
-    Examples
-    --------
-    >>> law_school("no-such-file.csv")
-    Traceback (most recent call last):
-    equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
-    """
-    import duckdb
-
-    place = path if path is not None else os.environ.get(LAW_SCHOOL)
-    if place is None:
-        raise InvalidInput(
-            "the Law School table is not shipped, its licence being unclear: pass 'path' or set "
-            f"{LAW_SCHOOL} to your copy of law_school_clean.csv"
-        )
-    if not Path(place).is_file():
-        raise InvalidInput(f"the Law School table: no file {os.fspath(place)!r}")
-    try:
-        table = duckdb.connect().read_csv(os.fspath(place), header=True)
-    except duckdb.Error as error:
-        raise InvalidInput(f"the Law School table: {str(error).splitlines()[0]}") from None
-    for column in ("race", "pass_bar"):
-        if column not in table.columns:
-            raise UnknownName("column of the Law School table", column, table.columns)
-    return table
 
 
 def encode(table: DuckDBPyRelation, columns: Sequence[str]) -> Array:

@@ -1,4 +1,4 @@
-"""The embedded lender against the numbers published for it."""
+"""The embedded data against the numbers published for them."""
 
 from __future__ import annotations
 
@@ -59,3 +59,24 @@ def test_groups_are_checked() -> None:
         eq.data.fico_lender(groups=["White", "Hispanics"])
     with pytest.raises(InvalidInput, match="at least two groups"):
         eq.data.fico_lender(groups=["White"])
+
+
+def test_adult_is_complete() -> None:
+    """The counts are those of the data set's own description."""
+    table = eq.data.adult()
+    assert len(table.columns) == 16
+    parts = table.aggregate("part, count(*)", "part").order("part").fetchall()
+    assert parts == [("test", 16281), ("train", 32561)]
+    known = table.filter("workclass <> '?' AND occupation <> '?' AND native_country <> '?'")
+    assert known.aggregate("count(*)").fetchall() == [(45222,)]
+
+
+def test_encoded_features_are_standard_numbers_and_indicators() -> None:
+    features = eq.data.encode(eq.data.adult(), ["age", "sex", "hours_per_week", "race"])
+    assert features.shape == (48842, 1 + 2 + 1 + 5)
+    np.testing.assert_allclose(features[:, [0, 3]].mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(features[:, [0, 3]].std(axis=0), 1.0)
+    assert set(np.unique(features[:, 4:])) == {0.0, 1.0}
+    np.testing.assert_array_equal(features[:, 1:3].sum(axis=1), 1.0)
+    with pytest.raises(UnknownName, match="Did you mean 'age'"):
+        eq.data.encode(eq.data.adult(), ["aged"])
