@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from equipoise.audits.base import Answer, Audit, Features, Spending
+from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import (
     FAIR_SAMPLE,
     ApprovalShares,
@@ -19,9 +21,9 @@ from equipoise.audits.tau_audits import (
     finding_from_rates,
     inconclusive,
     outcomes_of,
+    paper_tau,
     rows_missing,
 )
-from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
@@ -31,8 +33,7 @@ from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choos
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.mixture.weights import FeatureCounts, Weight
-from equipoise.question import Costs, Question, Ticket, Want
-from equipoise.worlds import CellWorld
+from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
 __all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 
@@ -405,10 +406,19 @@ class ExpAudit(Audit):
             p1, _, s = self.cells[group].shares
             ahead = self.coarse_tau / coarse.lengths[1, group] - p1
             r[group] = float(np.clip(ahead / s, 0.0, 1.0)) if s > 0.0 else 0.0
-        world = CellWorld(self.cells, r)
-        if self._fallback_kind == "adaptive":  # twice its bound is what it costs on average
-            return 2.0 * float(lower_bound(world, question, self.costs))
-        return rs_expectation(world, question, self.costs, tau=self._own_tau).cost
+        if self._fallback_kind == "adaptive":
+            work = LabelWork(self.history, question, self.costs)
+            return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
+        # RS-Audit labels the denied among tau/q people of a group, for each outcome of share q.
+        tau = self._own_tau or paper_tau(question, len(self.cells))
+        total = 0.0
+        for group, cells in self.cells.items():
+            p1, _, s = cells.shares
+            one = p1 + s * r[group]
+            price = s * self.costs.of(group).expected(r[group])
+            for share in (one if outcome else 1.0 - one for outcome in outcomes_of(question)):
+                total += price * tau / share if share > 0.0 else math.inf
+        return total
 
     def _weigh(self) -> Finding | None:
         if (why := self._approvals.contradiction()) is not None:

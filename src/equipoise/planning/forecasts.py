@@ -1,9 +1,7 @@
 """What an adaptive audit will cost with the past as it is, at once: nothing is tried out.
 
-Both wrong answers are cut into the audit's own null cells, from the bands of the finite past. Bets
-against a cell are fixed, so at a stated r it is known how fast each grows, hence what the slowest
-cell costs to refute at the best allocation of labels: the work. An audit costs that, and the pilot,
-times a multiple that was measured on this same quantity (``python -m study forecast``).
+An audit costs the work of its verdict (:mod:`equipoise.audits.label_work`), and the pilot, times a
+multiple that was measured on this same quantity (``python -m study forecast``).
 """
 
 from __future__ import annotations
@@ -16,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.audits.adaptive import groups_in_order, wrong_answers
+from equipoise.audits.label_work import LabelWork
 from equipoise.cells import Cells, GroupCells
-from equipoise.evidence.allocation import FLOOR, Outlook, information, refute_all
 from equipoise.evidence.evidence import PILOT
-from equipoise.evidence.null_cells import NullCells, evidence
 from equipoise.history.past import Past
-from equipoise.levels import ErrorBudget
 from equipoise.planning.cases import Scenario
 from equipoise.question import Costs, Question, Verdict
 
@@ -39,8 +34,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
+DECIDED = (Verdict.FAIR, Verdict.UNFAIR)
 LEVELS = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
 
 
@@ -69,9 +64,7 @@ FITTED = Constants(
         Verdict.UNFAIR: ((0.42, 1.95), (0.46, 1.82)),
     },
 )
-NEAR = 300  # cells of a cover that are looked at, those with the least information
 NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
-SOME = 12  # … and so many of every pair of groups
 ENOUGH = 2.0  # past rows are enough when the work is this many times that of an unlimited past
 SCALES = 1.5 ** np.arange(1, 35)  # more past rows that are tried: up to a million times as many
 
@@ -233,12 +226,15 @@ class Forecaster:
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
         self._past = Past(history.cells, history.exact)
         self._question, self._costs = question, costs
-        self._now = _Nulls(self._past, question, costs)
-        self._scaled: dict[int, _Nulls] = {}
+        self._now = self._work(self._past)
+        self._scaled: dict[int, LabelWork] = {}
+
+    def _work(self, past: Past) -> LabelWork:
+        return LabelWork(past, self._question, self._costs)
 
     @cached_property
-    def _unlimited(self) -> _Nulls:  # what is unknown stays unknown
-        return _Nulls(Past(self._past.cells, exact=True), self._question, self._costs)
+    def _unlimited(self) -> LabelWork:  # what is unknown stays unknown
+        return self._work(Past(self._past.cells, exact=True))
 
     def of(self, case: Scenario) -> Forecast:
         """Return the forecast of a case."""
@@ -260,7 +256,7 @@ class Forecaster:
 
     def parts(self, case: Scenario) -> Parts:
         """Return what the forecast of a case is made of."""
-        work = self._now.work(case.r)
+        work = {verdict: self._now.of(verdict, case.r) for verdict in DECIDED}
         verdict = min(work, key=lambda v: work[v].cost)
         own, question = work[verdict], self._question
         far = case.gap - question.gamma
@@ -268,117 +264,27 @@ class Forecaster:
             far = question.threshold - case.gap
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
-            far *= min(self._unlimited.work(case.r)[verdict].cost / own.cost, 1.0) ** 0.5
+            far *= min(self._unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
         other = max(one.cost for one in work.values())
         pilot = self._now.pilot(case.r)
         return Parts(verdict, own.cost, other, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough, by halving."""
-        least = _least(self._unlimited.work(case.r))
-        if not np.isfinite(least):
+        least = {verdict: self._unlimited.of(verdict, case.r).cost for verdict in DECIDED}
+        if not np.isfinite(min(least.values())):
             return None
-        most = ENOUGH * max(least, self._now.pilot(case.r))
+        most = ENOUGH * max(min(least.values()), self._now.pilot(case.r))
+        within = [verdict for verdict in DECIDED if least[verdict] <= most]
         below, enough = -1, len(SCALES)
         while enough - below > 1:
             middle = (below + enough) // 2
             if middle not in self._scaled:
                 past = Past(_times(self._past.cells, SCALES[middle]))
-                self._scaled[middle] = _Nulls(past, self._question, self._costs)
-            ok = _least(self._scaled[middle].work(case.r)) <= most
+                self._scaled[middle] = self._work(past)
+            ok = any(self._scaled[middle].of(v, case.r).cost <= most for v in within)
             below, enough = (below, middle) if ok else (middle, enough)
         return self._past.cells.total * float(SCALES[enough]) if enough < len(SCALES) else None
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What a verdict costs if every label tells what it tells on average, and labels per group."""
-
-    cost: float
-    labels: Array
-
-
-def _least(work: Mapping[Verdict, _Work]) -> float:
-    return min(one.cost for one in work.values())
-
-
-class _Nulls:
-    """The null cells of both wrong answers, as the audit makes them, and the bets against them."""
-
-    def __init__(self, past: Past, question: Question, costs: Costs) -> None:
-        cells, self.groups = past.cells, groups_in_order(past.cells)
-        budget = ErrorBudget.of_audit(question, len(cells), exact=past.exact)
-        wrong = wrong_answers(past, question, budget, self.groups)
-        self._covers = {
-            Verdict.FAIR: (wrong.unfair_covers(), wrong.level_fair),
-            Verdict.UNFAIR: (wrong.fair_covers(), wrong.level_unfair),
-        }
-        self.reach = np.array(
-            [
-                cells[group].denied > 0 and any(rate[i].depends_on_r for rate in wrong.against_fair)
-                for i, group in enumerate(self.groups)
-            ]
-        )
-        self._start = np.array([cells[g].random_accepts or (0, 0, 0) for g in self.groups])
-        self._start = self._start[:, [1, 0, 2]].astype(float)  # labels that are 0, 1 and unknown
-        self._prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
-
-    def rates(self, r: Mapping[str, float]) -> Array:
-        """Return every group's r, inside (0, 1)."""
-        return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
-
-    def prices(self, r: Mapping[str, float]) -> Array:
-        """Return what a label of each group costs on average; labels count where none costs."""
-        prices = self._prices[0] + self._prices[1] * (1.0 - self.rates(r))
-        return np.maximum(prices, 1e-9) if prices.max() > 0.0 else np.ones_like(prices)
-
-    def pilot(self, r: Mapping[str, float]) -> float:
-        """Return what the labels cost with which every audit begins."""
-        return PILOT * float(self.prices(r)[self.reach].sum())
-
-    def work(self, r: Mapping[str, float]) -> dict[Verdict, _Work]:
-        """Return what each verdict takes."""
-        found = {}
-        for verdict, (covers, level) in self._covers.items():
-            bar = float(np.log(len(covers) / level))
-            every = [self._refute(cover, self.rates(r), self.prices(r), bar) for cover in covers]
-            found[verdict] = min(every, key=lambda one: one.cost)
-        return found
-
-    def _refute(self, cover: NullCells, r: Array, prices: Array, bar: float) -> _Work:
-        nothing = np.zeros(len(r))
-        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reach
-        cells = _slowest(cover, info @ (1.0 / prices))
-        if not len(cells):
-            return _Work(0.0, nothing)
-        start = cover.log_wealth(self._start, cells)
-        missing = bar - np.log(np.maximum(evidence(start), 1e-300))
-        if missing.max() <= 0.0:
-            return _Work(0.0, nothing)
-        budget, _ = refute_all(Outlook(info[cells], np.maximum(missing, 0.0)), prices)
-        shares = budget / prices * self.reach
-        shares = (1.0 - FLOOR) * shares / shares.sum() + FLOOR * self.reach / self.reach.sum()
-        label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
-            growth = cover.log_wealth(label, cells) - cover.log_stake[cells]
-            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
-        number = float(np.where(missing > 0.0, needed.min(axis=1), 0.0).max())
-        if not np.isfinite(number):
-            return _Work(np.inf, nothing)
-        return _Work(number * float(shares @ prices), number * shares)
-
-
-def _slowest(cover: NullCells, gain: Array) -> Ints:
-    """Return the cells about which labels tell least, some of every pair of groups."""
-    order = np.argsort(gain, kind="stable")
-    a, b = cover.groups
-    if a.shape[1] > 1:  # boxes of all groups
-        return order[:NEAR]
-    pair = (a * cover.low.shape[1] + b)[order, 0]
-    by_pair = np.argsort(pair, kind="stable")
-    place = np.empty_like(order)
-    place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
-    return order[(place < SOME) | (np.arange(len(order)) < NEAR)]
 
 
 def _times(cells: Cells, scale: float) -> Cells:

@@ -1,0 +1,128 @@
+"""What a verdict takes: labels at their best allocation, if each tells what it does on average.
+
+Both wrong answers are cut into the adaptive audit's own null cells, from the bands of the past.
+Bets against a cell are fixed, so at a stated r it is known how fast each grows, hence what the
+slowest cell costs to refute: the work. Forecasts of plans are multiples of it, and Exp-Audit
+compares it with the price of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.adaptive import groups_in_order, wrong_answers
+from equipoise.evidence.allocation import FLOOR, Outlook, information, refute_all
+from equipoise.evidence.evidence import PILOT
+from equipoise.evidence.null_cells import NullCells, evidence
+from equipoise.history.past import Past
+from equipoise.levels import ErrorBudget
+from equipoise.question import Costs, Question, Verdict
+
+__all__ = ["LabelWork", "Work"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+NEAR = 300  # cells of a cover that are looked at, those with the least information
+SOME = 12  # … and so many of every pair of groups
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a verdict costs if every label tells what it tells on average, and labels per group."""
+
+    cost: float
+    labels: Array
+
+
+class LabelWork:
+    """The work of either verdict on one past, for any r.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+    >>> work = LabelWork(world.past(), Question(epsilon=0.4), Costs())
+    >>> work.of(Verdict.FAIR, world.r).cost < work.of(Verdict.UNFAIR, world.r).cost
+    True
+    """
+
+    def __init__(self, past: Past, question: Question, costs: Costs) -> None:
+        cells, self.groups = past.cells, groups_in_order(past.cells)
+        budget = ErrorBudget.of_audit(question, len(cells), exact=past.exact)
+        self._wrong = wrong_answers(past, question, budget, self.groups)
+        self._covers: dict[Verdict, tuple[NullCells, ...]] = {}
+        self.reach = np.array(
+            [
+                cells[group].denied > 0
+                and any(rate[i].depends_on_r for rate in self._wrong.against_fair)
+                for i, group in enumerate(self.groups)
+            ]
+        )
+        self._start = np.array([cells[g].random_accepts or (0, 0, 0) for g in self.groups])
+        self._start = self._start[:, [1, 0, 2]].astype(float)  # labels that are 0, 1 and unknown
+        self._prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
+
+    def pilot(self, r: Mapping[str, float]) -> float:
+        """Return what the labels cost with which every audit begins."""
+        return PILOT * float(self._mean_costs(self._rates(r))[self.reach].sum())
+
+    def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
+        """Return what a verdict takes, FAIR or UNFAIR."""
+        if verdict not in self._covers:
+            fair = verdict is Verdict.FAIR
+            covers = self._wrong.unfair_covers() if fair else self._wrong.fair_covers()
+            self._covers[verdict] = covers
+        covers, wrong = self._covers[verdict], self._wrong
+        level = wrong.level_fair if verdict is Verdict.FAIR else wrong.level_unfair
+        bar = float(np.log(len(covers) / level))
+        every = [self._refute(cover, self._rates(r), bar) for cover in covers]
+        return min(every, key=lambda one: one.cost)
+
+    def _rates(self, r: Mapping[str, float]) -> Array:
+        """Return every group's r, inside (0, 1)."""
+        return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
+
+    def _mean_costs(self, r: Array) -> Array:
+        """Return what a label of each group costs on average; labels count where none costs."""
+        prices = self._prices[0] + self._prices[1] * (1.0 - r)
+        return np.maximum(prices, 1e-9) if prices.max() > 0.0 else np.ones_like(prices)
+
+    def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
+        prices, nothing = self._mean_costs(r), np.zeros(len(r))
+        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reach
+        cells = _slowest(cover, info @ (1.0 / prices))
+        if not len(cells):
+            return Work(0.0, nothing)
+        start = cover.log_wealth(self._start, cells)
+        missing = bar - np.log(np.maximum(evidence(start), 1e-300))
+        if missing.max() <= 0.0:
+            return Work(0.0, nothing)
+        budget, _ = refute_all(Outlook(info[cells], np.maximum(missing, 0.0)), prices)
+        shares = budget / prices * self.reach
+        shares = (1.0 - FLOOR) * shares / shares.sum() + FLOOR * self.reach / self.reach.sum()
+        label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
+            growth = cover.log_wealth(label, cells) - cover.log_stake[cells]
+            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
+        number = float(np.where(missing > 0.0, needed.min(axis=1), 0.0).max())
+        if not np.isfinite(number):
+            return Work(np.inf, nothing)
+        return Work(number * float(shares @ prices), number * shares)
+
+
+def _slowest(cover: NullCells, gain: Array) -> Ints:
+    """Return the cells about which labels tell least, some of every pair of groups."""
+    order = np.argsort(gain, kind="stable")
+    a, b = cover.groups
+    if a.shape[1] > 1:  # boxes of all groups
+        return order[:NEAR]
+    pair = (a * cover.low.shape[1] + b)[order, 0]
+    by_pair = np.argsort(pair, kind="stable")
+    place = np.empty_like(order)
+    place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
+    return order[(place < SOME) | (np.arange(len(order)) < NEAR)]
