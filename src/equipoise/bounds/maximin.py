@@ -46,6 +46,7 @@ _RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in f
 _BATCH = 2048  # cells halved at a time
 _LIMIT = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
 _CUTS = 24  # alternatives that join the linear program at a time
+_NOTHING = 1e-13  # of the largest information: nearer worlds count as ones that nothing tells apart
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,7 @@ def _best_mixture(rows: Array, paid: Flags) -> tuple[Array, float]:
     from scipy.optimize import linprog
 
     scale = float(rows.max(axis=1).min())
-    if scale == 0.0:
+    if scale <= _NOTHING * rows.max():
         return paid / paid.sum(), 0.0
     count, groups = rows.shape
     answer = linprog(

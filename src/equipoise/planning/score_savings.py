@@ -8,7 +8,6 @@ the denied succeed as often as the case at hand says. That is an extrapolation, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +25,9 @@ from equipoise.history.other_columns import Scores
 from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import arrivals
-from equipoise.planning.trials import CAP
+from equipoise.planning.trials import Trial, run_trial
 from equipoise.question import Costs, Question
-from equipoise.simulation.drive import InBlocks, ScoredPeople, drive
+from equipoise.simulation.drive import ScoredPeople
 from equipoise.simulation.simulate_audit import spread
 
 __all__ = ["ScoreSavings", "require_scores", "try_scores"]
@@ -147,35 +146,17 @@ def try_scores(
     )
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """One trial run: its cost, and labels and people looked at per group."""
-
-    cost: float
-    labels: Array
-    seen: Array
-
-
 def _pair(
     audits: Sequence[AdaptiveAudit],
     case: Scenario,
     looks: Sequence[ScoredPeople],
     seed: np.random.SeedSequence,
-) -> list[_Trial]:
+) -> list[Trial]:
     """Run an audit with help and one without."""
-    trials = []
-    for audit in audits:
-        copy = deepcopy(audit, {id(audit.history): audit.history})
-        r = np.array([case.r[group] for group in audit.groups])
-        denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
-        per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
-        people = () if audit.assist is None else looks
-        crowd = InBlocks(copy, denied, r, np.random.default_rng(seed), people)
-        drive(crowd, int(CAP * per_label))
-        spent = copy.spending.values()
-        labels = np.array([one.labels for one in spent], dtype=float)
-        trials.append(_Trial(copy.cost, labels, labels + [one.features for one in spent]))
-    return trials
+    return [
+        run_trial(audit, case, np.random.default_rng(seed), looks=looks if audit.assist else ())
+        for audit in audits
+    ]
 
 
 def _at_best(

@@ -23,10 +23,10 @@ from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario, scenarios, usual_case
 from equipoise.planning.forecasts import LEVELS, Forecast, arrivals
 from equipoise.question import Costs, Question, Verdict
-from equipoise.simulation.drive import InBlocks, drive
+from equipoise.simulation.drive import InBlocks, ScoredPeople, drive
 from equipoise.simulation.simulate_audit import spread
 
-__all__ = ["CAP", "Trial", "run_trials", "say_how_long", "try_case"]
+__all__ = ["CAP", "Trial", "run_trial", "run_trials", "say_how_long", "try_case"]
 
 Array = NDArray[np.float64]
 
@@ -37,10 +37,11 @@ FEW = 4  # runs without a verdict, and none with one: the case is not tried furt
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial run; ``verdict`` is None if it was broken off."""
+    """One trial run: labels, and people looked at, per group; no verdict if it was broken off."""
 
     verdict: Verdict | None
     labels: Array
+    seen: Array
     cost: float
 
     @property
@@ -109,7 +110,7 @@ def say_how_long(
         return "no trial runs: the past data decide, or no label can"
     cases = scenarios(history.cells, question, denied_rate)
     start = perf_counter()
-    _run(audit, usual_case(cases), np.random.default_rng(0))
+    run_trial(audit, usual_case(cases), np.random.default_rng(0))
     seconds = (perf_counter() - start) * trial_runs * len(cases)
     return f"{trial_runs} trial runs of {len(cases)} cases: about {seconds:,.0f} CPU seconds"
 
@@ -127,17 +128,26 @@ def try_case(
 def _run_some(
     audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence], most: int = CAP
 ) -> list[Trial]:
-    return [_run(audit, case, np.random.default_rng(seed), most) for seed in seeds]
+    return [run_trial(audit, case, np.random.default_rng(seed), most) for seed in seeds]
 
 
-def _run(audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: int = CAP) -> Trial:
+def run_trial(
+    audit: AdaptiveAudit,
+    case: Scenario,
+    rng: np.random.Generator,
+    most: int = CAP,
+    looks: Sequence[ScoredPeople] = (),
+) -> Trial:
+    """Run an audit of a case once, on at most so many labels; ``looks`` has people with scores."""
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
-    drive(InBlocks(copy, denied, r, rng), most)
+    per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
+    drive(InBlocks(copy, denied, r, rng, looks), int(most * per_label))
     verdict = None if copy.finding is None else copy.finding.verdict
-    labels = np.array([copy.spending[group].labels for group in audit.cells], dtype=float)
-    return Trial(verdict, labels, copy.cost)
+    spent = [copy.spending[group] for group in audit.cells]
+    labels = np.array([one.labels for one in spent], dtype=float)
+    return Trial(verdict, labels, labels + [one.features for one in spent], copy.cost)
 
 
 def _summary(audit: AdaptiveAudit, first: Forecast, trials: Sequence[Trial]) -> Forecast:

@@ -240,6 +240,18 @@ def test_gap_zone_takes_the_cheaper_and_says_so() -> None:
         assert "reference" in str(bound)
 
 
+def test_a_gap_a_rounding_error_above_gamma() -> None:
+    """No audit tells it from gamma: UNFAIR is out of reach, and the linear program is not asked."""
+    world = CellWorld.from_shares({"A": (0.42, 0.18, 0.4, 0.7), "B": (0.2, 0.3, 0.5, 0.4)})
+    gap = world.difference("equalized_odds")
+    at, above = (
+        eq.lower_bound(world, Question(gamma=gamma, epsilon=0.1), Costs())
+        for gamma in (gap, float(np.nextafter(gap, 0.0)))
+    )
+    assert at.verdict is above.verdict is Verdict.FAIR
+    assert float(above) == pytest.approx(float(at), rel=1e-3)
+
+
 def test_twenty_groups() -> None:
     rng = np.random.default_rng(3)
     world = random_world(20, rng, spread=0.05)
