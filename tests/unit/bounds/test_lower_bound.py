@@ -243,7 +243,7 @@ def test_gap_zone_takes_the_cheaper_and_says_so() -> None:
 def test_a_gap_a_rounding_error_above_gamma() -> None:
     """No audit tells it from gamma: UNFAIR is out of reach, and the linear program is not asked."""
     world = CellWorld.from_shares({"A": (0.42, 0.18, 0.4, 0.7), "B": (0.2, 0.3, 0.5, 0.4)})
-    gap = world.difference("equalized_odds")
+    gap = world.gap("equalized_odds")
     at, above = (
         eq.lower_bound(world, Question(gamma=gamma, epsilon=0.1), Costs())
         for gamma in (gap, float(np.nextafter(gap, 0.0)))
