@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from equipoise.errors import InvalidInput, MissingExtra, UnknownName, require_in_open_unit
+from equipoise.display import styled
+from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.mixture.families import Array
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.weights import log_ratio
@@ -108,15 +109,14 @@ class TradeOff:
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw accuracy against the difference."""
-        if axes is None:
-            try:
+        with styled():
+            if axes is None:
                 from matplotlib.figure import Figure
-            except ImportError:
-                raise MissingExtra("matplotlib", extra="report", purpose="plots") from None
-            axes = Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
-        axes.step(self.difference, self.accuracy, where="post")
-        axes.set_xlabel(f"largest difference between groups ({METRICS[self.metric].words})")
-        axes.set_ylabel("accuracy over everybody")
+
+                axes = Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+            axes.step(self.difference, self.accuracy, where="post")
+            axes.set_xlabel(f"largest difference between groups ({METRICS[self.metric].words})")
+            axes.set_ylabel("accuracy over everybody")
         return axes
 
 

@@ -220,13 +220,8 @@ def laws_add_up(
     if not exact:  # the two counts are one multinomial sample
         spread = float((terms**2 / p).sum() / terms.sum() ** 2) - 1.0
         counting = float(np.sqrt(max(spread, 0.0) / cells.total))
-    return SelfCheck(
-        f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1",
-        total,
-        float(np.hypot(error, counting)),
-        slack,
-        level,
-    )
+    what = f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1"
+    return SelfCheck(what, total, float(np.hypot(error, counting)), slack, level)
 
 
 def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
@@ -299,15 +294,9 @@ class ModelChecks:
             if fit.acceptance_error > 0.0:  # as in the first check
                 reach = abs(float(np.log(_moved_acceptance(fit, z) / max(fit.acceptance, 1e-9))))
                 laws *= max(1.0, reach * fit.acceptance / (abs(z) * fit.acceptance_error))
-            self.made.append(
-                SelfCheck(
-                    f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}",
-                    residual,
-                    float(np.linalg.norm([laws, past, weight.sampling_error / here])),
-                    self.epsilon / 12.0,
-                    self._level,
-                )
-            )
+            error = float(np.linalg.norm([laws, past, weight.sampling_error / here]))
+            what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}"
+            self.made.append(SelfCheck(what, residual, error, self.epsilon / 12.0, self._level))
 
     def check_labels(
         self, group: str, weight: Weight, coarse: tuple[float, float], tau: int
@@ -316,12 +305,7 @@ class ModelChecks:
         for y, counted in enumerate(coarse):
             here = max((1.0 - weight.estimate, weight.estimate)[y], 1e-9)
             counting = float(np.sqrt((1.0 - min(here, counted)) / tau))
-            self.made.append(
-                SelfCheck(
-                    f"q from features = q from labels of group {group!r}, outcome {y}",
-                    float(np.log(here / counted)),
-                    float(np.hypot(counting, weight.standard_error / here)),
-                    self.epsilon / 12.0,
-                    self._level,
-                )
-            )
+            residual = float(np.log(here / counted))
+            error = float(np.hypot(counting, weight.standard_error / here))
+            what = f"q from features = q from labels of group {group!r}, outcome {y}"
+            self.made.append(SelfCheck(what, residual, error, self.epsilon / 12.0, self._level))

@@ -76,10 +76,6 @@ class Frame:
         """Return x of z."""
         return np.asarray(Z @ self.scale.T + self.shift)
 
-    def theta_outside(self, theta_z: Array) -> Array:
-        """Return the parameter that belongs to x."""
-        return np.asarray(self.jacobian @ theta_z + self.offset)
-
 
 class Family(ABC):
     """One exponential family with its convex parameter set.

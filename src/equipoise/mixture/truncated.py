@@ -278,7 +278,7 @@ def _assemble(
     condition = float(values[-1] / max(values[0], floor))
     noise = 1.0 / len(points) + 1.0 / solution.ess
     inverse = (vectors / np.maximum(values, floor)) @ vectors.T * noise
-    theta = frame.theta_outside(solution.theta)
+    theta = frame.jacobian @ solution.theta + frame.offset
     projected = family.project(theta)
     at_edge = solution.at_boundary or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
     # d alpha / d theta = alpha (E[T | accepted] - E[T]), and at the solution the first is mean(T)

@@ -53,8 +53,6 @@ class Weight:
     ----------
     sampling_error, theta_error
         Standard errors due to the number of feature vectors and to the laws' uncertainty.
-    information
-        Fisher information about q per feature vector, 0 for MAP counts.
 
     Examples
     --------
@@ -67,7 +65,6 @@ class Weight:
     sampling_error: float
     theta_error: float
     size: int
-    information: float = 0.0
 
     @property
     def standard_error(self) -> float:
@@ -146,7 +143,6 @@ def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
         sampling_error=float(1.0 / np.sqrt(max(information, 1e-300) * len(ratio))),
         theta_error=theta_error(slopes_in_theta(some, fits, q), fits),
         size=len(ratio),
-        information=information,
     )
 
 
