@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from equipoise.errors import Conflict, EquipoiseError
+from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.ledger import LiveAudit, driver, live, proof, state, status, writer
 from equipoise.ledger import commands as do
@@ -83,6 +83,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize(
         budget=st.sampled_from([None, 330, 1000]),
         limit=st.sampled_from([None, 2, 5]),
+        groups=st.sampled_from([{}, {"A": 1}, {"A": 2, "B": 1}]),
         tau=st.integers(1, 3),
         audit=st.sampled_from(["rs", "baseline"]),
         lottery=st.sampled_from([1.0, 1.0, 0.6]),
@@ -92,6 +93,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self,
         budget: int | None,
         limit: int | None,
+        groups: dict[str, int],
         tau: int,
         audit: str,
         lottery: float,
@@ -101,7 +103,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.ledger = f"{self.directory}/ledger.db"
         shutil.copy(_empty_ledger(), self.ledger)
         self.cap = budget
-        self.limits: tuple[int | None, dict[str, int]] = (limit, {})
+        self.limits: tuple[int | None, dict[str, int]] = (limit, groups)
         self.one_stream = audit == "baseline"
         self.approvals = approvals
         self.proposals: dict[int, Proposed] = {}  # that are open
@@ -124,6 +126,7 @@ class LedgerMachine(RuleBasedStateMachine):
             audit=audit,
             budget=budget,
             max_in_flight=limit,
+            max_in_flight_groups=groups,
             lottery=lottery,
             approvals=approvals,
             seed="5a" * 32,
@@ -487,7 +490,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _refused(self, who: int, command: do.Command) -> EquipoiseError:
         try:
             self._do(who, command)
-        except EquipoiseError as error:
+        except (InvalidInput, ProtocolError) as error:  # a LedgerError is a failure, no refusal
             return error
         raise AssertionError(f"{command} should have been refused")
 
