@@ -23,7 +23,7 @@ them out in a ledger and :class:`~equipoise.client.RemoteAudit` sends them to a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -32,7 +32,6 @@ from equipoise.errors import (
     EquipoiseError,
     InvalidInput,
     UnknownName,
-    require_finite,
     require_kind,
 )
 from equipoise.finding import Finding
@@ -285,6 +284,24 @@ def person_of(command: object) -> str:
     return str(getattr(command, "person", ""))
 
 
+CHECKS: Mapping[str, Callable[[str, object], object]] = {
+    "key": inputs.name,
+    "person": inputs.name,
+    "group": inputs.name,
+    "decision": inputs.binary,
+    "outcome": inputs.binary,
+    "score": inputs.number,
+    "price": inputs.whole,
+    "budget": inputs.whole,
+    "proposal": inputs.count,
+    "version": inputs.text,
+    "why": inputs.text,
+    "max_in_flight_groups": inputs.mapping,
+}
+"""Field of a command -> what returns its value in stored form, or refuses it."""
+MAY_BE_NONE = ("score", "price", "budget")
+
+
 def checked(command: Command) -> Command:
     """Return the command with everything in it in stored form, or refuse it.
 
@@ -296,23 +313,10 @@ def checked(command: Command) -> Command:
     if not isinstance(command, Command):
         raise InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
     found: dict[str, Any] = {}
-    for name in (f.name for f in fields(command) if f.name != "command"):
+    for name in (f.name for f in fields(command) if f.name in CHECKS):
         value = getattr(command, name)
-        if name in ("person", "group") or (name == "key" and value != ""):
-            found[name] = inputs.name(name, value)
-        elif name in ("decision", "outcome"):
-            found[name] = inputs.binary(name, value)
-        elif name in ("price", "budget") and value is not None:
-            found[name] = inputs.whole(name, value)
-        elif name == "proposal":
-            found[name] = inputs.count(name, value)
-        elif name in ("why", "version"):
-            found[name] = inputs.text(name, value)
-        elif name == "score" and value is not None:
-            require_finite(name, value)
-            found[name] = float(value)
-        elif name == "max_in_flight_groups":
-            require_kind(name, value, Mapping, "GROUP: N")
+        absent = value == "" if name == "key" else value is None and name in MAY_BE_NONE
+        found[name] = value if absent else CHECKS[name](name, value)
     return replace(command, **found)
 
 

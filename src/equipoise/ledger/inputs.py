@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import getpass
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, require_finite, require_kind
 
 __all__ = [
     "LIMIT",
     "binary",
     "count",
     "group_names",
+    "mapping",
     "name",
+    "number",
     "system_user",
     "text",
     "whole",
@@ -85,6 +87,18 @@ def count(what: str, value: object) -> int:
     if type(value) is not int or not 1 <= value < LIMIT:
         raise InvalidInput(f"{what!r} must be a whole number >= 1; got {_shown(value)}")
     return value
+
+
+def number(what: str, value: object) -> float:
+    """Return a finite number."""
+    require_finite(what, value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def mapping(what: str, value: object) -> Mapping[str, object]:
+    """Return values by group."""
+    require_kind(what, value, Mapping, "GROUP: N")
+    return value  # type: ignore[return-value]
 
 
 def group_names(groups: Iterable[str]) -> dict[str, str]:

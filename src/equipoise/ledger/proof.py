@@ -15,7 +15,7 @@ from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.store import AUDIT, PERSON, TABLES, VERSION, AuditRow, Store
+from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
 from equipoise.ledger.verify import MISREAD, Books, Broken, Event, PersonRecord, Proof, verify
 
 __all__ = [
@@ -58,7 +58,7 @@ def verify_ledger(
     """
     with store.snapshot() as connection:
         _check_database(connection)
-        row = _audit_row(connection, audit_id)
+        row = read_audit(connection, audit_id)
         snapshot = connection.run(
             "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?", (audit_id,)
         ).fetchone()
@@ -146,13 +146,6 @@ def _with_statistics(proof: Proof, state: AuditState) -> Proof:
 
 
 # -- the database ---------------------------------------------------------------------------------
-
-
-def _audit_row(connection: Connection, audit_id: int) -> AuditRow:
-    row = connection.run(f"SELECT {AUDIT} FROM audits WHERE id = ?", (audit_id,)).fetchone()
-    if row is None:
-        raise LedgerError("the audit was removed from its ledger")
-    return AuditRow(*row)
 
 
 def _lines(connection: Connection, audit_id: int) -> Iterator[bytes]:

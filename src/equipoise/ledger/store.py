@@ -24,7 +24,7 @@ from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
 from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
-__all__ = ["TABLES", "VERSION", "AuditRow", "Store", "WriteTransaction", "statements"]
+__all__ = ["TABLES", "VERSION", "AuditRow", "Store", "WriteTransaction", "read_audit", "statements"]
 
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys", "snapshots")
@@ -48,7 +48,7 @@ def _columns(cls: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls))
 
 
-HEAD, HEAD_VALUES = ", ".join(_columns(Head)), attrgetter(*_columns(Head))
+HEAD_VALUES = attrgetter(*_columns(Head))
 AUDIT, AUDIT_VALUES = ", ".join(_columns(AuditRow)), attrgetter(*_columns(AuditRow))
 PERSON, PERSON_VALUES = ", ".join(_columns(PersonRecord)), attrgetter(*_columns(PersonRecord))
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it
@@ -108,7 +108,7 @@ class Store(Database):
     def head(self, audit_id: int) -> Head:
         """Return the audit's head and balance."""
         with self.using() as connection:
-            return _head(connection, audit_id)
+            return Head(*HEAD_VALUES(read_audit(connection, audit_id)))
 
     def events(self, audit_id: int, *, after: int = 0, upto: int) -> Iterator[str]:
         """Yield the bodies of the events after one number up to another, in order."""
@@ -192,7 +192,8 @@ class Store(Database):
     def write(self, audit_id: int) -> Iterator[WriteTransaction]:
         """Be the audit's only writer; commit at the end, undo everything on an error."""
         with self.transaction() as connection:
-            yield WriteTransaction(connection, audit_id, _head(connection, audit_id, lock=True))
+            row = read_audit(connection, audit_id, lock=True)
+            yield WriteTransaction(connection, audit_id, Head(*HEAD_VALUES(row)))
 
     def scrub(self) -> str:
         """Rewrite the database's files without what was erased; return what is still there.
@@ -306,12 +307,13 @@ def _known(state: str) -> str:
     return f"'{state}'"
 
 
-def _head(connection: Connection, audit_id: int, *, lock: bool = False) -> Head:
+def read_audit(connection: Connection, audit_id: int, *, lock: bool = False) -> AuditRow:
+    """Return an audit's row; lock it where the database does not lock as a whole."""
     suffix = " FOR UPDATE" if lock and connection.kind == "postgresql" else ""
-    row = connection.run(f"SELECT {HEAD} FROM audits WHERE id = ?{suffix}", (audit_id,)).fetchone()
+    row = connection.run(f"SELECT {AUDIT} FROM audits WHERE id = ?{suffix}", (audit_id,)).fetchone()
     if row is None:
         raise LedgerError("the audit was removed from its ledger")
-    return Head(*row)
+    return AuditRow(*row)
 
 
 def _people(

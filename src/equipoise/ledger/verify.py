@@ -78,6 +78,11 @@ _S = PersonState
 OPEN = (_S.RESERVED, _S.EXECUTED, _S.OVERDUE)
 COUNTED = (_S.REVEALED, _S.CORRECTED)  # the outcome was asked for and is known
 UNASKED = (_S.SKIPPED, _S.SCORE_ONLY, _S.WITHDRAWN)  # an outcome is noted, and costs nothing
+MOVES = {  # kind of event -> the states that it may find a person in, and the one that follows
+    "withdrawn": ((_S.RESERVED,), _S.WITHDRAWN),
+    "overdue": ((_S.RESERVED, _S.EXECUTED), _S.OVERDUE),
+    "written_off": ((_S.OVERDUE,), _S.WRITTEN_OFF),
+}
 FIRST_STATES = {"NOTHING": _S.SKIPPED, "SCORE_ONLY": _S.SCORE_ONLY, "LABEL": _S.RESERVED}
 
 _ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
@@ -621,19 +626,15 @@ class Books:
         person.outcome = _binary(data["outcome"])
         return person
 
-    def _withdrawn(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, _S.RESERVED)
-        self._settle(person, _S.WITHDRAWN, 0, {"cost": 0, "overrun": 0})
-        return person
-
-    def _overdue(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, _S.RESERVED, _S.EXECUTED)
-        self._move(person, _S.OVERDUE)
-        return person
-
-    def _written_off(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, _S.OVERDUE)
-        self._settle(person, _S.WRITTEN_OFF, person.hold, data)
+    def _moved(self, data: Data, event: Event) -> PersonRecord:
+        sources, target = MOVES[event["type"]]
+        person = self._person(data, *sources)
+        if target == _S.OVERDUE:
+            self._move(person, target)
+        elif target == _S.WITHDRAWN:
+            self._settle(person, target, 0, {"cost": 0, "overrun": 0})
+        else:
+            self._settle(person, target, person.hold, data)
         return person
 
     def _corrected(self, data: Data, _: Event) -> PersonRecord:
@@ -833,9 +834,9 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "executed": (Books._executed, _FACTS),
     "revealed": (Books._revealed, f"{_FACTS} cost overrun outcome"),
     "noted": (Books._noted, f"{_FACTS} outcome"),
-    "withdrawn": (Books._withdrawn, _FACTS),
-    "overdue": (Books._overdue, _FACTS),
-    "written_off": (Books._written_off, f"{_FACTS} cost overrun"),
+    "withdrawn": (Books._moved, _FACTS),
+    "overdue": (Books._moved, _FACTS),
+    "written_off": (Books._moved, f"{_FACTS} cost overrun"),
     "corrected": (Books._corrected, f"{_FACTS} cost? overrun? outcome why proposal?"),
     "conflict": (Books._conflict, f"{_FACTS} told"),
     "erased": (Books._erased, f"{_FACTS} proposal?"),

@@ -31,6 +31,7 @@ from equipoise.ledger.state import AuditState, to_score_event
 from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
+    MOVES,
     UNASKED,
     Event,
     PersonRecord,
@@ -286,11 +287,12 @@ class TransactionWriter:
 
     def _move(self, command: do.Withdraw | do.MarkOverdue | do.WriteOff) -> Reply:
         """Carry out what takes a person from certain states to another one."""
-        row, (kind, sources, target, rule) = self._row(command.person), MOVES[type(command)]
+        row, (_, (kind,)) = self._row(command.person), HANDLERS[type(command)]
+        sources, target = MOVES[kind]
         if row.state == target:
             return _reply(row, repeated=True)
         if row.state not in sources:
-            raise ProtocolError(f"person {row.person!r} is {row.state}{rule}")
+            raise ProtocolError(f"person {row.person!r} is {row.state}{IMMOVABLE[kind]}")
         return self._happens(kind, row, row.hold if kind == "written_off" else None)
 
     def _correct(self, command: do.Correct) -> Reply:
@@ -509,19 +511,9 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
 }
 """Command -> what carries it out, and the events that it may lead to."""
 
-_S = PersonState
-MOVES: dict[type, tuple[str, tuple[PersonState, ...], PersonState, str]] = {
-    do.Withdraw: (
-        *("withdrawn", (_S.RESERVED,), _S.WITHDRAWN),
-        "; only a RESERVED request can be withdrawn",
-    ),
-    do.MarkOverdue: (
-        *("overdue", (_S.RESERVED, _S.EXECUTED), _S.OVERDUE),
-        " and cannot be overdue",
-    ),
-    do.WriteOff: (
-        *("written_off", (_S.OVERDUE,), _S.WRITTEN_OFF),
-        "; only an OVERDUE request can be written off",
-    ),
+IMMOVABLE = {
+    "withdrawn": "; only a RESERVED request can be withdrawn",
+    "overdue": " and cannot be overdue",
+    "written_off": "; only an OVERDUE request can be written off",
 }
-"""Command -> its event, the states that it may find a person in, the one that follows, the rule."""
+"""Kind of event -> why it is refused for somebody who is in another state."""
