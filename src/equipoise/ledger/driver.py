@@ -138,7 +138,7 @@ class Driver:
         store, row = self._store, self._row
         # Corrections alone need no statistics now; they are rebuilt once, after all of them.
         corrections = todo and all(isinstance(command, Correct) for _, command in todo)
-        self.read(_nothing if corrections else _rebuild)
+        self.read(lambda state: None if corrections else _rebuild(state))
         done = 0
         try:
             with store.write(row.id) as turn:
@@ -264,10 +264,6 @@ class Driver:
         # What the caller wants stored is stored: a shortcut that fails must not look like a loss.
         with suppress(LedgerError):
             self._store.keep_snapshot(self._row.id, head.seq, head.hash, text)
-
-
-def _nothing(state: AuditState) -> None:
-    """Need no statistics."""
 
 
 def _rebuild(state: AuditState) -> None:

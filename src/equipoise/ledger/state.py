@@ -82,7 +82,9 @@ class AuditState:
             self._check_verdict(event["seq"], data["finding"])
         person = self.books.take(event, own)
         if kind == "created":
-            self._begin(data)
+            self.settings = Settings.from_data(data)
+            self.log = RequestLog(self.settings)
+            self.drift = DriftCounts(self.settings.groups)
         elif kind == "asked" and person is not None:
             self._asked(person, data, ticket, requests)
         elif kind == "budget":
@@ -93,11 +95,6 @@ class AuditState:
         elif person is not None:
             self._heard(kind, person, data)
         return person
-
-    def _begin(self, data: Data) -> None:
-        self.settings = Settings.from_data(data)
-        self.log = RequestLog(self.settings)
-        self.drift = DriftCounts(self.settings.groups)
 
     def _asked(
         self, person: PersonRecord, data: Data, ticket: Ticket | None, requests: int
@@ -127,7 +124,7 @@ class AuditState:
         if kind == "corrected" and data["was"] not in COUNTED:
             return
         assert person.request is not None
-        ticket = _ticket(person, self.log.score_record_of(person.request))
+        ticket = _ticket(person, self.log.score_records.get(person.request))
         if kind in ("withdrawn", "written_off"):
             step = Step("withdrawn", ticket, cost=float(data.get("cost", 0)))
         elif kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
@@ -335,7 +332,8 @@ class RequestLog:
         self.cap = settings.budget
         self._audit: Audit | None = None
         self._groups = {group: i for i, group in enumerate(settings.groups)}
-        self._score_records = {row[1]: from_score_event(row[6]) for row in self.log if row[6:]}
+        # request -> what was seen of the person before anything was asked
+        self.score_records = {row[1]: from_score_event(row[6]) for row in self.log if row[6:]}
 
     @property
     def ready(self) -> bool:
@@ -357,7 +355,7 @@ class RequestLog:
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
         steps, audit = list(self._steps()), build(self.settings, self.cap)
-        if not self._score_records:  # where scores decided, corrections come in order
+        if not self.score_records:  # where scores decided, corrections come in order
             steps = as_corrected(steps)
         answered = sum(step.kind != "asked" for step in steps)
         every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
@@ -369,10 +367,6 @@ class RequestLog:
                 found.append(_look(audit, answers))
         return tuple(found)
 
-    def score_record_of(self, request: int) -> ScoreRecord | None:
-        """Return what was seen of a person before anything was asked."""
-        return self._score_records.get(request)
-
     # -- what happens -----------------------------------------------------------------------------
 
     def enter(self, step: Step, *, done: bool = False) -> None:
@@ -383,7 +377,7 @@ class RequestLog:
             group, want = self._groups[ticket.group], WANTS.index(ticket.want)
             row[2:] = [group, ticket.decision, want, int(ticket.hold)]
             if ticket.score_record is not None:
-                self._score_records[ticket.number] = ticket.score_record
+                self.score_records[ticket.number] = ticket.score_record
                 row.append(to_score_event(ticket.score_record))
         self.log.append(row)
         if self._audit is None or done:
@@ -404,7 +398,7 @@ class RequestLog:
         for kind, number, value, *more in self.log:
             if KINDS[kind] == "asked":
                 decision, want, hold = more[0], WANTS[more[1]], float(more[2])
-                record = self._score_records.get(number)
+                record = self.score_records.get(number)
                 group = self.settings.groups[value]
                 tickets[number] = Ticket(number, group, decision, want, hold, record)
                 yield Step("asked", tickets[number])
