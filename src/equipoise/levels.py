@@ -15,10 +15,22 @@ from equipoise.errors import InvalidInput, plain_number
 from equipoise.question import Question
 from equipoise.rates import METRICS
 
-__all__ = ["INTERVAL_SHARE", "PAST_SHARE", "ErrorBudget", "exp_level", "shares_of_audit"]
+__all__ = [
+    "FALSE_ALARM",
+    "INTERVAL_SHARE",
+    "PAST_SHARE",
+    "ErrorBudget",
+    "approval_level",
+    "exp_event_level",
+    "exp_level",
+    "impossible_rate_level",
+    "shares_of_audit",
+    "tau_event_level",
+]
 
 PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict
+FALSE_ALARM = 1e-6  # probability that Baseline or RS-Audit refuses a fair sample, in any test
 
 
 def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
@@ -119,6 +131,29 @@ class ErrorBudget:
             unfair * evidence_unfair,
             labels * question.strictest / groups,
         )
+
+
+def tau_event_level(question: Question, groups: int) -> float:
+    """Return what each of the 8K events may fail with that Baseline and RS-Audit rest on.
+
+    Two outcomes, online and past, too many and too few, of K groups.
+    """
+    return question.strictest / (8.0 * groups)
+
+
+def exp_event_level(delta: float, groups: int) -> float:
+    """Return what each of the 14K events may fail with in the proof of Exp-Audit at ``delta``."""
+    return delta / (14.0 * groups)
+
+
+def approval_level(groups: int) -> float:
+    """Return the level of a group's test of approvals: two bounds of its past, one of arrivals."""
+    return FALSE_ALARM / 2.0 / (3.0 * groups)
+
+
+def impossible_rate_level(rates: int) -> float:
+    """Return the probability of refusing one of so many estimated rates that are possible."""
+    return FALSE_ALARM / 2.0 / rates
 
 
 def exp_level(question: Question) -> float:

@@ -28,7 +28,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.levels import exp_level
+from equipoise.levels import exp_event_level, exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.trunc_est import StructuralConstants
@@ -187,7 +187,7 @@ class ExpAudit(Audit):
             everybody = replace(history.features, held_out=0.0)
             options["model"] = everybody.published_model(
                 question.epsilon / (2.0 * constants.beta),
-                question.strictest / (14.0 * len(history.cells)),
+                exp_event_level(question.strictest, len(history.cells)),
                 constants,
                 n=n,
                 m=m,

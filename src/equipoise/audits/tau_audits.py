@@ -30,6 +30,7 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import check
 from equipoise.history.past import Goal, Past
+from equipoise.levels import approval_level, impossible_rate_level, tau_event_level
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.rates import METRICS, clopper_pearson
 
@@ -47,6 +48,7 @@ __all__ = [
     "finding_from_rates",
     "impossible_rate",
     "inconclusive",
+    "largest_possible_rate",
     "outcomes_of",
     "paper_epsilon",
     "paper_tau",
@@ -60,7 +62,6 @@ Array = NDArray[np.float64]
 RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 """``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
 
-SUSPICION = 1e-6  # probability of refusing a fair sample, all tests together
 MOST_NAMED = 6  # groups in a list of what is missing
 FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"
 
@@ -316,7 +317,7 @@ class ApprovalShares:
     """
 
     def __init__(self, past: Past) -> None:
-        level = SUSPICION / 2.0 / len(past.cells)
+        level = approval_level(len(past.cells))
         self._bar = -math.log(level)
         self._limits: dict[str, tuple[float, float]] = {}
         for group, cells in past.cells.items():
@@ -354,14 +355,30 @@ class ApprovalShares:
 def impossible_rate(ratios: Array, tau: int) -> NDArray[np.bool_]:
     """Say which estimated rates no population explains: above 1 by more than chance.
 
-    A rate is the ratio of two waiting times for tau successes, the smaller of which has the larger
-    chance. At a rate of 1 it is less dispersed than an F variable with (2 tau, 2 tau) degrees of
-    freedom, whose quantile at :data:`SUSPICION` is the limit.
+    See :func:`largest_possible_rate`; all rates together refuse a fair sample with probability
+    at most half of :data:`equipoise.levels.FALSE_ALARM`.
     """
-    from scipy.stats import f
+    level = impossible_rate_level(ratios.shape[-2] * ratios.shape[-1])
+    return np.asarray(ratios > largest_possible_rate(tau, level))
 
-    rates = ratios.shape[-2] * ratios.shape[-1]
-    return np.asarray(ratios > f.isf(SUSPICION / rates, 2 * tau, 2 * tau))
+
+def largest_possible_rate(tau: int, level: float) -> float:
+    """Return L with ``P[N/M > L] <= level`` for an estimated rate N/M of any population.
+
+    N and M are the people until the tau-th success, online and past, with chances ``q >= p``. Then
+    ``P[N/M > L] <= (4 L / (L + 1)^2)^tau`` (Chernoff; the proof is in ``docs/guarantees.md``,
+    section 5), which is the level at ``L = exp(2 arcosh(level^(-1/(2 tau))))``; infinite where
+    that exceeds what a float holds.
+
+    Examples
+    --------
+    >>> round(largest_possible_rate(1000, 1e-6), 3)
+    1.265
+    """
+    grown = -math.log(level) / (2.0 * tau)
+    if grown > 300.0:
+        return math.inf
+    return math.exp(2.0 * math.acosh(math.exp(grown)))
 
 
 # -- the threshold and what it buys ------------------------------------------------------------
@@ -414,7 +431,7 @@ def paper_tau(question: Question, groups: int) -> int:
     >>> paper_tau(Question(epsilon=0.05, delta=0.05), groups=2)
     1329022
     """
-    return math.ceil(576.0 * math.log(8.0 * groups / question.strictest) / question.epsilon**2)
+    return math.ceil(-576.0 * math.log(tau_event_level(question, groups)) / question.epsilon**2)
 
 
 def paper_epsilon(tau: int, question: Question, groups: int) -> float:
@@ -425,7 +442,7 @@ def paper_epsilon(tau: int, question: Question, groups: int) -> float:
     >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
     2.06
     """
-    return 24.0 * math.sqrt(math.log(8.0 * groups / question.strictest) / tau)
+    return 24.0 * math.sqrt(-math.log(tau_event_level(question, groups)) / tau)
 
 
 def relative_error(tau: int, question: Question, groups: int) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from equipoise._json import JsonValue
 from equipoise.audits.tau_audits import outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, require_in_open_unit
-from equipoise.levels import exp_level
+from equipoise.levels import exp_event_level, exp_level, tau_event_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
@@ -179,7 +179,7 @@ def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
     outcomes_of(question, by_features=True)
-    log_term = math.log(14.0 * len(world.cells) / question.strictest)
+    log_term = -math.log(exp_event_level(question.strictest, len(world.cells)))
     return _by_features(
         world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * question.epsilon**2)
     )
@@ -267,7 +267,7 @@ def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
 
 def _tau_of_proof(world: CellWorld, question: Question) -> float:
     """Return 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q."""
-    log_term = math.log(8.0 * len(world.cells) / question.strictest)
+    log_term = -math.log(tau_event_level(question, len(world.cells)))
     return 624.0 * log_term / question.epsilon**2
 
 

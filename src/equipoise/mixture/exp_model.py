@@ -20,6 +20,7 @@ from scipy.special import expit, logit, ndtri
 
 from equipoise.cells import GroupCells
 from equipoise.history.past import Past
+from equipoise.levels import exp_event_level
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.mixture.weights import (
@@ -59,7 +60,7 @@ class ExpConstants:
     @property
     def log_term(self) -> float:
         """``log(14 K / delta)``."""
-        return math.log(14.0 * self.groups / self.delta)
+        return -math.log(self.level)
 
     @property
     def coarse_tau(self) -> int:
@@ -86,7 +87,7 @@ class ExpConstants:
     @property
     def level(self) -> float:
         """The share ``delta/(14 K)`` that one event of the proof may fail with."""
-        return self.delta / (14.0 * self.groups)
+        return exp_event_level(self.delta, self.groups)
 
     @property
     def z(self) -> float:

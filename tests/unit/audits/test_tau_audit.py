@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from scipy.stats import nbinom
 
 from equipoise.audits.tau_audits import (
     ApprovalShares,
@@ -17,6 +18,7 @@ from equipoise.audits.tau_audits import (
     can_answer,
     compare_rates,
     impossible_rate,
+    largest_possible_rate,
     paper_tau,
     rate_intervals,
 )
@@ -260,6 +262,31 @@ def test_a_rate_that_no_population_has_is_not_reported() -> None:
     assert audit.finding.verdict is Verdict.INCONCLUSIVE
     assert "which no population with this past has" in audit.finding.reason
     assert not impossible_rate(np.array([[1.0, 1.2], [0.3, 0.9]]), tau=20).any()
+
+
+@pytest.mark.parametrize("tau", [1, 2, 10, 60])
+@pytest.mark.parametrize(("p", "q"), [(0.3, 0.3), (0.9, 0.9), (0.02, 0.02), (0.3, 0.35), (0.5, 1)])
+@pytest.mark.parametrize("level", [0.2, 1e-3, 1e-6])
+def test_a_possible_rate_is_refused_as_rarely_as_is_said(
+    tau: int, p: float, q: float, level: float
+) -> None:
+    """The exact probability that the ratio of two waiting times is above the limit."""
+    limit = largest_possible_rate(tau, level)
+    assert (4.0 * limit / (limit + 1.0) ** 2) ** tau == pytest.approx(level)
+    past, online = nbinom(tau, p), nbinom(tau, q)  # failures before the tau-th success
+    longest = int(past.isf(level * 1e-6)) + 1
+    m = np.arange(tau, tau + longest + 1)
+    refused = float(past.pmf(m - tau) @ online.sf(np.floor(limit * m) - tau))
+    assert refused <= level
+    exact_past = float(online.sf(np.floor(limit * tau / p) - tau))
+    assert exact_past <= level
+
+
+def test_chance_refuses_rates_of_one_no_more_often_than_the_limit_allows() -> None:
+    rng, runs, level = np.random.default_rng(0), 40_000, 0.05
+    n, m = (20 + rng.negative_binomial(20, 0.3, runs) for _ in range(2))
+    refused = int((n / m > largest_possible_rate(20, level)).sum())
+    assert 0 < refused <= runs * level  # Chernoff is generous, and no more than that
 
 
 def test_a_group_without_denied_people_is_audited_for_free() -> None:
