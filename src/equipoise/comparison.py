@@ -86,13 +86,11 @@ def box_between(bands: Sequence[Band], low: ArrayLike, high: ArrayLike) -> tuple
     low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     sides = []
     for band in bands:
-        falls = band.low.trend < 0 or band.high.trend < 0
-        if not band.depends_on_r:
+        if band.depends_on_r:
+            falls = band.low.trend < 0 or band.high.trend < 0
+            least, most = band.between(low, high, falling=falls)
+        else:
             fits = (band.low.value(0.0) <= high) & (band.high.value(0.0) >= low)
             least, most = np.where(fits, -np.inf, np.inf), np.where(fits, np.inf, -np.inf)
-        elif falls:
-            least, most = band.low.since(high, falling=True), band.high.until(low, falling=True)
-        else:
-            least, most = band.high.since(low, falling=False), band.low.until(high, falling=False)
         sides.append(np.broadcast_arrays(least, most))
     return np.stack([s[0] for s in sides], axis=-1), np.stack([s[1] for s in sides], axis=-1)

@@ -177,12 +177,8 @@ class Finding(JsonValue, Shown):
                 guess = f", {likely} by the best guess"
             return f"{found} by at least {size}{guess}"
         if (likely_pair := self._furthest_apart()) is None:
-            unfair = self.verdict is Verdict.UNFAIR
-            return (
-                "no rate by itself tells two groups apart; all of them together do"
-                if unfair
-                else ""
-            )
+            together = "no rate by itself tells two groups apart; all of them together do"
+            return together if self.verdict is Verdict.UNFAIR else ""
         apart, low_rate, high_rate = likely_pair
         size = _size(self.question.gap_scale, low_rate, high_rate)
         return f"by the best guess {apart} by {size}, the largest gap"
@@ -218,14 +214,15 @@ class Finding(JsonValue, Shown):
         return [line for line in self.describe().splitlines() if not line.startswith("    ")]
 
     def _rows(self) -> Sequence[Row]:
-        whole = Interval(self.lower, self.upper, self.estimate)
-        rates = [("gap", "", whole)]
-        rates += [(rate, g, one) for rate, by_group in self.rates.items()
-                  for g, one in by_group.items()]  # fmt: skip
         return [
             {"rate": rate, "group": g, "lower": i.lower, "upper": i.upper, "estimate": i.estimate}
-            for rate, g, i in rates
+            for rate, g, i in self._intervals()
         ]
+
+    def _intervals(self) -> list[tuple[str, str, Interval]]:
+        """Return the gap's interval, then every rate's of every group."""
+        rates = [(rate, g, i) for rate, by in self.rates.items() for g, i in by.items()]
+        return [("gap", "", Interval(self.lower, self.upper, self.estimate)), *rates]
 
     def rate_rows(self) -> list[Row]:
         """Return the ranges of every group's rates, a row per group."""
@@ -239,11 +236,9 @@ class Finding(JsonValue, Shown):
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped
 
-        rows = [("gap", self.lower, self.estimate, self.upper)]
-        rows += [
-            (f"{rate.replace('_', ' ')}: {group}", one.lower, one.estimate, one.upper)
-            for rate, by_group in self.rates.items()
-            for group, one in by_group.items()
+        rows = [
+            (f"{rate.replace('_', ' ')}: {group}".rstrip(": "), i.lower, i.estimate, i.upper)
+            for rate, group, i in self._intervals()
         ]
         draw_zones(ax, self.question.gamma, self.question.threshold, 1.0, rows=1)
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])

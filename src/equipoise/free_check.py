@@ -389,7 +389,8 @@ def _one_by_one(bands: Bands, boxes: Box, compare: GapScale) -> tuple[float, flo
         ranges = [band.over(*boxes[group]) for group, band in by_group.items()]
         lowest, highest = min(high for _, high in ranges), max(low for low, _ in ranges)
         floor = max(floor, float(compare.gap(lowest, highest)))
-        ceiling = max(ceiling, _largest_gap(ranges, compare))
+        gaps = (float(compare.gap(low, high)) for (_, high), (low, _) in permutations(ranges, 2))
+        ceiling = max([ceiling, *gaps])
     return floor, ceiling
 
 
@@ -402,13 +403,6 @@ def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str
         }
         for rate, by_group in bands.items()
     }
-
-
-def _largest_gap(ranges: Sequence[tuple[float, float]], compare: GapScale) -> float:
-    return max(
-        (float(compare.gap(low[0], high[1])) for high, low in permutations(ranges, 2)),
-        default=0.0,
-    )
 
 
 @dataclass(frozen=True)

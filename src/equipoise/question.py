@@ -162,12 +162,8 @@ class Question(JsonValue):
 
     def truth(self, gap: float) -> frozenset[Verdict]:
         """Return the verdicts that are right for a true gap."""
-        right = set()
-        if gap <= self.threshold:
-            right.add(Verdict.FAIR)
-        if gap > self.gamma:
-            right.add(Verdict.UNFAIR)
-        return frozenset(right)
+        right = {Verdict.FAIR: gap <= self.threshold, Verdict.UNFAIR: gap > self.gamma}
+        return frozenset(verdict for verdict, holds in right.items() if holds)
 
     def __str__(self) -> str:
         if self.level_wrong_fair == self.level_wrong_unfair:
