@@ -22,8 +22,8 @@ NO_BETTER = "denied-no-better"
 class Assume(JsonValue):
     """Where ``r = P[Y=1 | f=0]`` may lie. Under it the question's error probability holds.
 
-    If it does not hold, nothing is promised. An audit whose own labels contradict it ends
-    INCONCLUSIVE and says so; that it does not is no support.
+    If it does not hold, nothing is promised. A check whose past data contradict it is INCONCLUSIVE
+    and says so; that they do not is no support.
 
     Parameters
     ----------
@@ -107,19 +107,14 @@ class Assume(JsonValue):
     @property
     def lines(self) -> tuple[str, ...]:
         """What is assumed, one line each."""
+        no_better = "the denied of every group would do no better than its approved"
+        limits = {"at most": self.r_at_most, "at least": self.r_at_least}
         return (
+            *([no_better] if self.denied_no_better else []),
             *(
-                ["the denied of every group would do no better than its approved"]
-                if self.denied_no_better
-                else []
-            ),
-            *(
-                f"at most {x:g} of the denied of {g} would do well"
-                for g, x in self.r_at_most.items()
-            ),
-            *(
-                f"at least {x:g} of the denied of {g} would do well"
-                for g, x in self.r_at_least.items()
+                f"{side} {r:g} of the denied of {group} would do well"
+                for side, by_group in limits.items()
+                for group, r in by_group.items()
             ),
         )
 

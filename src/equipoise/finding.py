@@ -93,7 +93,7 @@ class Finding(JsonValue, Shown):
     cost, labels, features
         Money spent, labels requested of denied people, feature vectors requested of denied people.
     score_only
-        Denied people who were looked at and not asked, by an audit that looks first.
+        Denied people whose score was read and whose label was not asked for (``assist``).
     reason
         One sentence: why this verdict.
     decided_by
