@@ -138,7 +138,7 @@ def test_one_person_at_a_time(ledger: str) -> None:
         (("ask", "loans", "x", "C", 0), "unknown group 'C'"),
         (
             ("ask", "loans", "x", "A", 7),
-            "unknown decision (column 'approved') '7'. Known: 0, 1, false, true",
+            "unknown decision (column 'approved') '7'. Known: 0, 1",
         ),
         (("ask", "loans"), "say whom it is about, PERSON GROUP DECISION or --file FILE"),
         (("ask", "loans", "-f", "missing.csv"), "no such file: missing.csv"),

@@ -97,6 +97,41 @@ def test_intersections_words_and_prices(tmp_path: Path) -> None:
     assert len(cells) == 4
 
 
+def test_a_reading_is_kept_and_given_in_place_of_its_options(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    table, kept = tmp_path / "data" / "loans 1.csv", tmp_path / "loans.toml"
+    rows = ["race;status;end"]
+    for race in ("Black", "white", "white", "WHITE"):
+        rows += [f"{race};Granted;paid", f"{race};Granted;lost", f"{race};no;", f"{race};?;"] * 30
+    table.write_text("\n".join(rows))
+    said = ["-g", "race", "-d", "status", "-o", "end", "--positive", "status=granted"]
+    said += ["--positive", "end=paid", "--missing-value", "?", "--undecided", "leave_out"]
+    first = equipoise("check", table, *said, "--json", "--save", kept)
+    assert first.returncode == 0, first.stderr
+    assert "\nsource = 'data/loans 1.csv'" in "\n" + kept.read_text().replace('"', "'")
+    history = json.loads(first.stdout)["history"]
+    assert eq.History.read(kept).to_dict() == history
+
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for part in ("data", "loans.toml"):
+        (tmp_path / part).rename(moved / part)
+    again = equipoise("check", moved / "loans.toml", "--json")
+    assert json.loads(again.stdout)["history"]["cells"] == history["cells"]
+    planned = equipoise("plan", moved / "loans.toml", "--json")
+    assert json.loads(planned.stdout)["free"]["verdict"] == json.loads(first.stdout)["verdict"]
+    ledger = tmp_path / "ledger.db"
+    new = equipoise("audit", "new", "a", moved / "loans.toml", "--ledger", ledger, "--json")
+    assert new.returncode == 0, new.stderr
+    guesses = ("--denied-rate", "Black=0.1", "--denied-rate", "white=0.4")
+    runs = ("simulate", "adaptive", "--repeats", "3", "--world", moved / "loans.toml")
+    simulated = equipoise(*runs, *guesses, "--json")
+    assert simulated.returncode == 0, simulated.stderr
+    assert json.loads(simulated.stdout)["runs"][0]["repeats"] == 3
+    refused = equipoise(*runs)
+    assert "--denied-rate GROUP=R" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -108,7 +143,7 @@ def test_intersections_words_and_prices(tmp_path: Path) -> None:
             [*COLUMNS, "--positive", "a", "--positive", "b"],
             "unknown value of 'positive' 'a, b'. Known: 0, 1",
         ),
-        (COLUMNS[:4], "Missing option '--outcome'"),
+        (COLUMNS[:4], "'outcome' (--outcome) must name a column"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(loans: Path, arguments: list[str], message: str) -> None:

@@ -38,37 +38,38 @@ def past_decisions(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="CSV, Parquet or Excel files, a glob, a folder, a database or its address.",
+            help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a "
+            ".toml file of --save, in place of the options that say how to read it.",
             show_default=False,
         ),
     ],
     group: Annotated[
-        list[str],
+        Texts,
         option(
             *("--group", "-g"),
             what="Column that names a person's group; give it again for intersections.",
             panel=DATA,
             metavar="COLUMN",
         ),
-    ],
+    ] = None,
     decision: Annotated[
-        str,
+        str | None,
         option(
             *("--decision", "-d"),
             what="Column of decisions, 1 for approved.",
             panel=DATA,
             metavar="COLUMN",
         ),
-    ],
+    ] = None,
     outcome: Annotated[
-        str,
+        str | None,
         option(
             *("--outcome", "-o"),
             what="Column of outcomes, 1 for good, empty for the denied.",
             panel=DATA,
             metavar="COLUMN",
         ),
-    ],
+    ] = None,
     positive: Positive = None,
     negative: Annotated[
         Texts, option("--negative", what="Value that means 0.", panel=DATA, metavar="VALUE")
@@ -152,22 +153,34 @@ def past_decisions(
     until: Annotated[
         str | None, option(what="Before this date.", panel=PLACES, metavar="DATE")
     ] = None,
+    save: Annotated[
+        str | None,
+        option(
+            what="Keep file and options in this .toml file, to be given in place of both.",
+            panel=PLACES,
+            metavar="FILE",
+        ),
+    ] = None,
 ) -> Read:
     """Return a function that reads past decisions as the options say.
 
     The options are called as the arguments of :meth:`equipoise.History.read`.
     """
     given: dict[str, Any] = dict(locals())
+    del given["source"], given["save"]
 
     def read(*, score: str | None = None) -> History:
         from equipoise.history import History
+        from equipoise.history.options import save_reading
 
-        given["positive"] = read_meaning("--positive", positive, decision, outcome)
-        given["negative"] = read_meaning("--negative", negative, decision, outcome)
-        for several in ("missing_values", "random_accepts_against"):
-            given[several] = given[several] or ()
+        columns = decision or "decision", outcome or "outcome"
+        given["positive"] = read_meaning("--positive", positive, *columns)
+        given["negative"] = read_meaning("--negative", negative, *columns)
         with working("Reading past decisions …"):
-            return History.read(**given, score=score)
+            history = History.read(source, **given, score=score)
+        if save is not None:
+            save_reading(save, source, given)
+        return history
 
     return read
 

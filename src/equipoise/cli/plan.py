@@ -19,9 +19,18 @@ if TYPE_CHECKING:
 
     from equipoise.planning import Affordable, Plan
 
-__all__ = ["app", "show_cases", "show_plan"]
+__all__ = ["DeniedRate", "app", "denied_rates", "show_cases", "show_plan"]
 
 app = typer.Typer(add_completion=False)
+
+DeniedRate = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP=R",
+        help="What you know: the share of this group's denied who would have succeeded.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -31,13 +40,7 @@ def plan(
     question: Question,
     costs: Costs,
     fail_on: frozenset[Verdict],
-    denied_rate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP=R",
-            help="What you know: the share of this group's denied who would have succeeded.",
-        ),
-    ] = None,
+    denied_rate: DeniedRate = None,
     budget: Annotated[
         float | None, typer.Option(help="Also say what this much money buys.")
     ] = None,
@@ -74,7 +77,7 @@ def plan(
     from equipoise.planning import plan as make_plan
     from equipoise.planning.trials import say_how_long
 
-    rates = _rates(denied_rate)
+    rates = denied_rates(denied_rate)
     if trial_runs is not None:
         typer.echo(say_how_long(history, question, costs, trial_runs, rates), err=True)
     with bar("trial runs") as progress:
@@ -180,7 +183,8 @@ def _show_budget(to: Console, bought: Affordable) -> None:
     show_rows(to, rows, caption)
 
 
-def _rates(given: Sequence[str] | None) -> dict[str, float]:
+def denied_rates(given: Sequence[str] | None) -> dict[str, float]:
+    """Return what ``--denied-rate`` says, by group."""
     try:
         return {group: float(rate) for group, rate in pairs("--denied-rate", given)}
     except ValueError:

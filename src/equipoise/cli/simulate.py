@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import bar, console, print_json, say, show_rows, working
 from equipoise.cli.options import Json, option, prices, question_asked, with_options
 from equipoise.cli.past_options import Positive, read_meaning
+from equipoise.cli.plan import DeniedRate, denied_rates
 from equipoise.display import written
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
@@ -42,7 +43,7 @@ def simulate(
         list[str],
         option(
             *("--world", "-w"),
-            what=f"{', '.join(WORLDS)}, or a CSV or Parquet file with everybody's outcome.",
+            what=f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
             panel=WORLD,
             metavar="NAME|FILE",
             default=True,
@@ -66,6 +67,7 @@ def simulate(
         ),
     ] = None,
     positive: Positive = None,
+    denied_rate: DeniedRate = None,
     *,
     question: Question,
     costs: Costs,
@@ -102,7 +104,7 @@ def simulate(
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
     with working("Making the world …"):
-        place = find_world(world, group, decision, outcome, positive)
+        place = find_world(world, group, decision, outcome, positive, denied_rate)
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
@@ -143,24 +145,29 @@ def find_world(
     decision: str | None,
     outcome: str | None,
     positive: Sequence[str] | None,
+    denied_rate: Sequence[str] | None = None,
 ) -> World:
-    """Return a world by its name, or read it from files."""
+    """Return a world by its name, or read it from files: of past decisions with stated guesses."""
     if len(world) == 1 and world[0] in WORLDS:
         return _built_in(world[0])
-    if not group or not decision or not outcome:
+    if not (group and decision and outcome) and not world[0].endswith(".toml"):
         raise InvalidInput(
             f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
-            f"--decision and --outcome; got {', '.join(world)}"
+            "--decision and --outcome (or a .toml file of check --save, which says them); got "
+            f"{', '.join(world)}"
         )
-    from equipoise.worlds import read_world
+    from equipoise.history import History
+    from equipoise.worlds import CellWorld, read_world
 
-    return read_world(
-        list(world),
-        group=list(group),
-        decision=decision,
-        outcome=outcome,
-        positive=read_meaning("--positive", positive, decision, outcome),
-    )
+    said: dict[str, Any] = {
+        "group": group or (),
+        "decision": decision or "",
+        "outcome": outcome or "",
+        "positive": read_meaning("--positive", positive, decision or "", outcome or ""),
+    }
+    if denied_rate:
+        return CellWorld.from_past(History.read(list(world), **said), denied_rates(denied_rate))
+    return read_world(list(world), **said)
 
 
 def _built_in(name: str) -> World:

@@ -18,6 +18,7 @@ from equipoise.history.options import Problem, ReadOptions, listed, settle, unkn
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     OTHER,
+    TURNED,
     Coding,
     Columns,
     Grouping,
@@ -25,6 +26,7 @@ from equipoise.history.values import (
     is_missing,
     key_of,
     labels_of,
+    other_spellings,
     read_groups,
     read_yes_no,
     rows,
@@ -33,7 +35,7 @@ from equipoise.history.values import (
     with_counts,
 )
 
-__all__ = ["CountedTable", "Kind", "count_table"]
+__all__ = ["CountedTable", "Kind", "count_table", "texts"]
 
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
@@ -52,6 +54,8 @@ class Kind:
     mark: str
     cohort: str
     count: int
+    undecided: bool  # no decision is written
+    labelled: bool  # an outcome is written
     group: str = ""
     random_accept: bool = False  # denied, and accepted at random by a test programme
     approved: bool = False
@@ -89,10 +93,6 @@ class CountedTable:
             )
         by_cohort = self.options.unknown == "like_known"
         return Cells({name: _cells(own, by_cohort) for name, own in sorted(groups.items())})
-
-    def texts(self, role: str, where: Callable[[Kind], bool]) -> dict[str, int]:
-        """Return the values of a column in some kinds of rows, with their numbers of rows."""
-        return _texts(self.kinds, role, where)
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -209,8 +209,8 @@ def _repeats(table: Table, name: str) -> tuple[int, int, int]:
 def _interpret(
     table: Table, found: Rows, options: ReadOptions, notes: Sequence[str], *, everybody: bool
 ) -> CountedTable:
-    kinds = _kinds(found, options)
     also = tuple(map(key_of, listed(options.missing_values)))
+    kinds = _kinds(found, options, also)
     _require_there(options, kinds)
     grouping, own_notes = read_groups(options, [(kind.groups, kind.count) for kind in kinds])
     notes = [*notes, *own_notes]
@@ -218,66 +218,58 @@ def _interpret(
         kind.group = grouping.name(kind.groups)
     names = {kind.group for kind in kinds}
     _mark_random_accepts(kinds, options)
-    kinds = _decided(kinds, options, also, notes)
+    kinds = _decided(kinds, options, notes)
     if gone := sorted(names - {kind.group for kind in kinds}):
         notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
     grouping = _fold(kinds, grouping, options.min_group, names, notes)
 
-    decision, outcome = _bits(kinds, options, also, notes, everybody=everybody)
+    decision, outcome = _bits(kinds, options, notes, everybody=everybody)
     columns = Columns(options.groups, options.decision, options.outcome)
     coding = Coding(columns, grouping, decision, outcome, also)
     counted = CountedTable(table, options, kinds, coding, tuple(notes))
     if not everybody:
-        labelled = [
-            kind
-            for kind in kinds
-            if not (kind.approved or kind.random_accept or is_missing(kind.outcome, also))
-        ]
-        _require_right_way_round(counted, labelled)
+        denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
+        _require_right_way_round(counted, denied)
         _require_outcomes(counted)
-        notes += _denied_outcomes(counted, labelled)
+        notes += _denied_outcomes(counted, [kind for kind in denied if kind.labelled])
         notes += _unknown_notes(counted.cells, options) + _suspicions(counted)
     return replace(counted, notes=tuple(notes))
 
 
-def _kinds(found: Rows, options: ReadOptions) -> list[Kind]:
+def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
     kinds: dict[tuple[str, ...], Kind] = {}
     for *values, n in found:
-        texts = tuple(map(text_of, values))
-        if texts in kinds:  # no value may be None, NaN and another type's null
-            kinds[texts].count += int(n)
+        written = tuple(map(text_of, values))
+        if written in kinds:  # no value may be None, NaN and another type's null
+            kinds[written].count += int(n)
             continue
-        own = dict(zip(options.columns, texts, strict=True))
+        own = dict(zip(options.columns, written, strict=True))
         marks = own.get(options.random_accepts or "", ""), own.get(options.cohort or "", "")
         groups = tuple(own[name] for name in options.groups)
-        decided = own[options.decision], own[options.outcome]
-        kinds[texts] = Kind(texts, groups, *decided, *marks, int(n))
+        decision, outcome = own[options.decision], own[options.outcome]
+        without = is_missing(decision, also), not is_missing(outcome, also)
+        kinds[written] = Kind(written, groups, decision, outcome, *marks, int(n), *without)
     return sorted(kinds.values(), key=lambda kind: (kind.groups, kind.decision, kind.outcome))
 
 
 def _bits(
-    kinds: Sequence[Kind],
-    options: ReadOptions,
-    also: tuple[str, ...],
-    notes: list[str],
-    *,
-    everybody: bool,
+    kinds: Sequence[Kind], options: ReadOptions, notes: list[str], *, everybody: bool
 ) -> tuple[YesNo, YesNo]:
     """Say of every kind of rows whether it was approved and how it turned out."""
     said = options.positive, options.negative
     known: Counter[str] = Counter()
     for kind in kinds:
-        known[key_of(kind.decision)] += kind.count * (not is_missing(kind.outcome, also))
-    decisions = _texts(kinds, "decision", lambda kind: not kind.random_accept)
+        known[key_of(kind.decision)] += kind.count * kind.labelled
+    decisions = texts(kinds, "decision", lambda kind: not kind.random_accept)
     decision = read_yes_no("decision", options.decision, decisions, *said, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
     seen = [
         kind
         for kind in kinds
-        if (kind.approved or kind.random_accept or everybody) and not is_missing(kind.outcome, also)
+        if kind.labelled and (kind.approved or kind.random_accept or everybody)
     ]
-    outcomes = _texts(seen, "outcome")
+    outcomes = texts(seen, "outcome")
     outcome = read_yes_no("outcome", options.outcome, outcomes, *said)
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
@@ -290,7 +282,7 @@ def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
     """Find the people whom a test programme accepted although the policy denied them."""
     if options.random_accepts is None:
         return
-    found = _texts(kinds, "mark", lambda kind: not is_missing(kind.mark))
+    found = texts(kinds, "mark", lambda kind: not is_missing(kind.mark))
     try:
         mark = read_yes_no("decision", options.random_accepts, found)
     except Problem:
@@ -302,22 +294,17 @@ def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
         kind.random_accept = mark.bit(kind.mark) == 1
 
 
-def _decided(
-    kinds: list[Kind], options: ReadOptions, also: tuple[str, ...], notes: list[str]
-) -> list[Kind]:
+def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
     """Return the rows with a decision; refuse the others, or leave them out and say so."""
-    none, some = list[Kind](), list[Kind]()
-    for kind in kinds:
-        undecided = not kind.random_accept and is_missing(kind.decision, also)
-        (none if undecided else some).append(kind)
+    none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
     if not none:
         return kinds
     column = options.decision
     what = f"column {column!r} must hold a decision in every row; there is none in "
     what += rows(_size(none))
-    found = [kind for kind in none if not is_missing(kind.outcome, also)]
+    found = [kind for kind in none if kind.labelled]
     if found:
-        complete = not any(is_missing(kind.outcome, also) for kind in kinds)
+        complete = all(kind.labelled for kind in kinds)
         why = ", or are the two columns swapped?" if complete else "; whoever has one was approved"
         raise Problem(
             f"{what}, although {_size(found):,} of them have an outcome in column "
@@ -329,9 +316,9 @@ def _decided(
             "withdrew, they are no past decisions",
             undecided="leave_out",
         )
-    written = with_counts(_texts(none, "decision"))
+    written = with_counts(texts(none, "decision"))
     notes.append(f"Column {column!r}: left out as never decided: {written}.")
-    return some
+    return [kind for kind in kinds if kind.random_accept or not kind.undecided]
 
 
 def _fold(
@@ -358,7 +345,7 @@ def _fold(
 
 def _require_there(options: ReadOptions, kinds: Sequence[Kind]) -> None:
     """Raise if a value that was said to mean none is in no column."""
-    found = _texts(kinds, "decision") | _texts(kinds, "outcome")
+    found = texts(kinds, "decision") | texts(kinds, "outcome")
     keys = {key_of(value) for value in found}
     for value in listed(options.missing_values):
         if key_of(value) not in keys:
@@ -368,7 +355,7 @@ def _require_there(options: ReadOptions, kinds: Sequence[Kind]) -> None:
 
 def _require_used(options: ReadOptions, found: Sequence[str], readings: list[YesNo]) -> None:
     """Raise if a ``positive`` for both columns is in neither, or turns both of them round."""
-    turned = all({"0", "false"} <= set(reading.ones) for reading in readings)
+    turned = all(reading == TURNED for reading in readings)
     for argument in ("positive", "negative"):
         meaning: Any = getattr(options, argument)
         if meaning is None or isinstance(meaning, dict):
@@ -386,18 +373,17 @@ def _require_used(options: ReadOptions, found: Sequence[str], readings: list[Yes
             raise Problem(str(UnknownName("value of 'positive'", said, dict.fromkeys(found))))
 
 
-def _require_right_way_round(counted: CountedTable, labelled: Sequence[Kind]) -> None:
+def _require_right_way_round(counted: CountedTable, denied: Sequence[Kind]) -> None:
     """Raise if outcomes are known of most of the denied and few of the approved: swapped."""
     options = counted.options
     for meaning in (options.positive, options.negative):
         if meaning is not None and (not isinstance(meaning, dict) or "decision" in meaning):
             return
     approved = [kind for kind in counted.kinds if kind.approved]
-    known = _size(kind for kind in approved if kind.good is not None)
-    denied = _size(k for k in counted.kinds if not (k.approved or k.random_accept))
-    if 2 * known >= _size(approved) or denied >= 2 * _size(labelled):
+    known, labelled = (_size(k for k in own if k.labelled) for own in (approved, denied))
+    if 2 * known >= _size(approved) or _size(denied) >= 2 * labelled:
         return
-    values = counted.texts("decision", lambda kind: not (kind.approved or kind.random_accept))
+    values = texts(denied, "decision")
     ones = sorted({key_of(value) for value in values})
     raise Problem(
         f"column {options.decision!r} seems to be the other way round: outcomes are known mostly "
@@ -412,7 +398,7 @@ def _require_outcomes(counted: CountedTable) -> None:
     unknown = [kind for kind in approved if kind.good is None]
     if not unknown or counted.options.unknown != "refuse":
         return
-    all_of, none_of = _texts(approved, "group"), _texts(unknown, "group")
+    all_of, none_of = texts(approved, "group"), texts(unknown, "group")
     parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
     many = f" and {len(parts) - 8} more groups" if len(parts) > 8 else ""
     raise Problem(
@@ -431,8 +417,8 @@ def _denied_outcomes(counted: CountedTable, labelled: Sequence[Kind]) -> list[st
         return []
     options, size = counted.options, _size(labelled)
     if options.denied_outcomes == "error":
-        approved = with_counts(counted.texts("decision", lambda kind: kind.approved))
-        denied = with_counts(counted.texts("decision", lambda kind: not kind.approved))
+        approved = with_counts(texts(counted.kinds, "decision", lambda kind: kind.approved))
+        denied = with_counts(texts(counted.kinds, "decision", lambda kind: not kind.approved))
         raise Problem(
             f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
             f"found {shown(sorted({kind.outcome for kind in labelled}), 3)} in {rows(size)}. "
@@ -483,16 +469,11 @@ def _suspicions(counted: CountedTable) -> list[str]:
 
 def _spelling(column: str, found: dict[str, int]) -> list[str]:
     """Say which values were taken as which because of blanks and cases."""
-    labels = labels_of(found)
-    odd: dict[str, dict[str, int]] = {}
-    for value, n in found.items():
-        key = key_of(value)
-        if value != labels[key] and not key.replace(".", "").isdigit():
-            odd.setdefault(labels[key], {})[value] = n
+    words = {value: n for value, n in found.items() if not key_of(value).replace(".", "").isdigit()}
     return [
         f"Column {column!r}: {rows(sum(own.values()))} written {with_counts(own)} are read as "
         f"{label!r}."
-        for label, own in odd.items()
+        for label, own in other_spellings(words, labels_of(words)).items()
     ]
 
 
@@ -515,9 +496,10 @@ def _cells(kinds: Sequence[Kind], by_cohort: bool) -> GroupCells:
     )
 
 
-def _texts(
+def texts(
     kinds: Iterable[Kind], role: str, where: Callable[[Kind], bool] = lambda kind: True
 ) -> dict[str, int]:
+    """Return the values of a column in some kinds of rows, with their numbers of rows."""
     counts: Counter[str] = Counter()
     for kind in kinds:
         if where(kind):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from equipoise.history.tables import Relation, literal, require_once, translated
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-__all__ = ["connect", "open_files", "relation", "require_no_lake"]
+__all__ = ["connect", "open_files", "require_no_lake", "scan_arrays"]
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 PARQUET = (".parquet", ".pq")
@@ -33,7 +33,7 @@ def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
     """Open paths, globs, folders and addresses of files."""
     first = patterns[0]
     if len(patterns) == 1 and os.path.isdir(first) and (kind := _lake(Path(first))):
-        return _open_lake(first, kind, options)
+        return _open_lake(first, kind)
     if len(patterns) == 1 and first.lower().endswith(".xls"):
         raise InvalidInput(f"'source' {first!r} is an old Excel file; save it as .xlsx")
     if len(patterns) == 1 and first.lower().endswith(EXCEL):
@@ -43,7 +43,7 @@ def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
             f"'table' and 'query' belong to databases and Excel files; {first!r} is neither"
         )
     if "://" in first and not first.startswith("file://"):
-        return _open_remote(first, options)
+        return _open_remote(first)
     files = _find(patterns)
     require_no_lake(files.paths)
     name = repr(files.paths[0])
@@ -72,8 +72,13 @@ def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
         own = rows(hive=False).columns
         hive = files.partitioned(own, options.used)
         if scan == "read_csv":
-            _require_shape(connection, name, files.paths, more, own, options, hive=hive)
-        return relation(name, rows(hive), options, files.notes)
+            _require_single(connection, files.paths, more, own, options.used)
+            if len(own) == 1 and not hive:
+                raise BadData(
+                    f"cannot read {name}: it seems to have the single column {own[0]!r}; every "
+                    "line must have as many cells as the first, with the same separator"
+                )
+        return Relation(name, rows(hive), files.notes)
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConnection:
@@ -91,12 +96,11 @@ def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConne
     return connection
 
 
-def relation(
-    name: str, rows: DuckDBPyRelation, options: ReadOptions, notes: Sequence[str] = ()
-) -> Relation:
-    """Return a table that DuckDB counts."""
-    require_once(options.used, rows.columns)
-    return Relation(name, rows, tuple(notes))
+def scan_arrays(arrays: Mapping[Any, Any]) -> DuckDBPyRelation:
+    """Let DuckDB scan columns that are in memory."""
+    connection = connect()
+    connection.register("arrays", arrays)
+    return connection.table("arrays")
 
 
 def require_no_lake(paths: Sequence[str]) -> None:
@@ -124,7 +128,7 @@ class _Found:
     paths: Sequence[str]
     inner: set[str]
     outer: set[str]
-    notes: Sequence[str]
+    notes: tuple[str, ...]
 
     def partitioned(self, own: Sequence[str], wanted: Sequence[str]) -> bool:
         """Return whether folders ``name=value`` are columns, beside the files' own ones.
@@ -164,7 +168,7 @@ def _find(patterns: Sequence[str]) -> _Found:
                 "twice: name every file once"
             )
         seen[real] = path
-    return _Found(paths, inner, _partitions(map(Path, paths)) - inner, notes)
+    return _Found(paths, inner, _partitions(map(Path, paths)) - inner, tuple(notes))
 
 
 def _matches(pattern: str) -> list[str]:
@@ -224,17 +228,20 @@ def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
 # -- CSV -------------------------------------------------------------------------------------------
 
 
-class _sniffing(translated):  # noqa: N801 - used like a function
+@contextmanager
+def _sniffing(name: str) -> Iterator[None]:
     """Say what a CSV file must be like where DuckDB says that it cannot tell."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and "Error when sniffing" in str(error):
-            raise BadData(
-                f"cannot read {self.name}: it must have one separator and one kind of line end, "
-                'and a cell that begins with a quote must end with one, those within it doubled: "'
-                '""so-called"" bank"'
-            ) from None
-        super().__exit__(kind, error, trace)
+    try:
+        with translated(name):
+            yield
+    except BadData as error:
+        if "Error when sniffing" not in str(error):
+            raise
+        raise BadData(
+            f"cannot read {name}: it must have one separator and one kind of line end, and a cell "
+            'that begins with a quote must end with one, those within it doubled: "'
+            '""so-called"" bank"'
+        ) from None
 
 
 def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: ReadOptions) -> str:
@@ -254,27 +261,19 @@ def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: 
     return f"{said}, skip = 0, quote = '\"'"
 
 
-def _require_shape(
+def _require_single(
     connection: DuckDBPyConnection,
-    name: str,
     paths: Sequence[str],
     said: str,
     own: Sequence[str],
-    options: ReadOptions,
-    *,
-    hive: bool,
+    used: Sequence[str],
 ) -> None:
-    """Raise if there is one column only, or a wanted one twice: DuckDB calls the second ``_1``."""
-    if len(own) == 1 and not hive:
-        raise BadData(
-            f"cannot read {name}: it seems to have the single column {own[0]!r}; every line must "
-            "have as many cells as the first, with the same separator"
-        )
-    if any(f"{column}_1" in own for column in options.used):
+    """Raise if a wanted column is there twice: DuckDB calls the second ``_1``."""
+    if any(f"{column}_1" in own for column in used):
         first = said.replace("header = true", "header = false")
         for path in paths:
             query = f"FROM read_csv({_quoted(path)}{first}) LIMIT 1"
-            require_once(options.used, connection.execute(query).fetchall()[0])
+            require_once(used, connection.execute(query).fetchall()[0])
 
 
 def _require_utf8(path: str) -> None:
@@ -306,7 +305,7 @@ def _quoted(path: str) -> str:
 # -- files of other kinds --------------------------------------------------------------------------
 
 
-def _open_remote(place: str, options: ReadOptions) -> Relation:
+def _open_remote(place: str) -> Relation:
     import duckdb
 
     connection = connect()
@@ -323,7 +322,7 @@ def _open_remote(place: str, options: ReadOptions) -> Relation:
         scan, more = "read_parquet", ""
     with translated(repr(place)):
         rows = connection.from_query(f"FROM {scan}({literal(place)}{more})")
-        return relation(repr(place), rows, options)
+        return Relation(repr(place), rows)
 
 
 def _lake(folder: Path) -> str | None:
@@ -335,7 +334,7 @@ def _lake(folder: Path) -> str | None:
     return None
 
 
-def _open_lake(folder: str, kind: str, options: ReadOptions) -> Relation:
+def _open_lake(folder: str, kind: str) -> Relation:
     if kind != "Delta":
         raise InvalidInput(
             f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
@@ -348,7 +347,7 @@ def _open_lake(folder: str, kind: str, options: ReadOptions) -> Relation:
         raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
     with translated(f"the Delta table {folder!r}"):
         dataset = deltalake.DeltaTable(folder).to_pyarrow_dataset()
-    return relation(repr(folder), connect().from_arrow(dataset), options)
+    return Relation(repr(folder), connect().from_arrow(dataset))
 
 
 def _open_excel(path: str, options: ReadOptions) -> Relation:
@@ -366,12 +365,9 @@ def _open_excel(path: str, options: ReadOptions) -> Relation:
         raise
     except Exception as error:  # whatever a broken file does to the library that reads it
         raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
-    connection = connect()
-    arrays = {
-        name: np.array([row[at] for row in rows], dtype=object) for at, name in enumerate(header)
-    }
-    connection.register("arrays", arrays)
-    return relation(repr(path), connection.table("arrays"), options)
+    columns = zip(*rows, strict=True) if rows else ([] for _ in header)
+    arrays = {name: np.array(own, dtype=object) for name, own in zip(header, columns, strict=True)}
+    return Relation(repr(path), scan_arrays(arrays))
 
 
 def _sheet(

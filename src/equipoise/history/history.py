@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
-from equipoise.history.options import Meaning, Moment, ReadOptions
+from equipoise.history.options import ReadOptions, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, is_missing, with_counts
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "ReadSummary", "as_past", "past_rows"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 FEW = 30  # people in a group that is called small
 
 
@@ -58,7 +62,9 @@ class ReadSummary(JsonValue):
     @classmethod
     def of(cls, counted: CountedTable) -> ReadSummary:
         """Return what was read of a table."""
-        options, texts = counted.options, counted.texts
+        from equipoise.history.counting import texts
+
+        options, kinds = counted.options, counted.kinds
         ends = (("since", options.since), ("before", options.until))
         words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
         roles = ("decision", "outcome", "random_accepts", "cohort", "id")
@@ -66,16 +72,16 @@ class ReadSummary(JsonValue):
         return cls(
             counted.table.name,
             counted.table.engine,
-            sum(kind.count for kind in counted.kinds),
+            sum(kind.count for kind in kinds),
             {"group": " & ".join(options.groups)} | {r: c for r, c in named.items() if c},
             {
-                "1": texts("decision", lambda kind: kind.approved),
-                "0": texts("decision", lambda kind: not kind.approved),
+                "1": texts(kinds, "decision", lambda kind: kind.approved),
+                "0": texts(kinds, "decision", lambda kind: not kind.approved),
             },
             {
-                "1": texts("outcome", lambda kind: kind.good == 1),
-                "0": texts("outcome", lambda kind: kind.good == 0),
-                "none": texts("outcome", lambda kind: kind.good is None),
+                "1": texts(kinds, "outcome", lambda kind: kind.good == 1),
+                "0": texts(kinds, "outcome", lambda kind: kind.good == 0),
+                "none": texts(kinds, "outcome", lambda kind: kind.good is None),
             },
             f"{options.date} {words}" if words else "",
         )
@@ -87,6 +93,26 @@ class ReadSummary(JsonValue):
             parts = [f"{bit} = {with_counts(v)}" for bit, v in coded.get(role, {}).items() if v]
             lines.append(f"  {role:<9} {column}" + (f": {'; '.join(parts)}" if parts else ""))
         return "\n".join([*lines, *([f"  period    {self.period}"] if self.period else [])])
+
+
+def _takes(
+    options: Callable[P, ReadOptions],
+) -> Callable[[Callable[[Any, object, ReadOptions], T]], Callable[Concatenate[Any, object, P], T]]:
+    """Let a method take as keywords what :class:`ReadOptions`, and nothing else, declares."""
+
+    def decorate(
+        method: Callable[[Any, object, ReadOptions], T],
+    ) -> Callable[Concatenate[Any, object, P], T]:
+        @wraps(method)
+        def run(cls: Any, source: object, /, *_: P.args, **said: P.kwargs) -> T:
+            return method(cls, *saved_reading(source, said))
+
+        own, keywords = inspect.signature(method), inspect.signature(options).parameters.values()
+        shown = own.replace(parameters=[*[*own.parameters.values()][:2], *keywords])
+        run.__signature__ = shown  # type: ignore[attr-defined]
+        return run
+
+    return decorate
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,36 +148,8 @@ class History(Past, Shown):
     scores: Mapping[str, Scores] | None = field(default=None, compare=False)
 
     @classmethod
-    def read(
-        cls,
-        source: object,
-        *,
-        group: str | Sequence[str],
-        decision: str,
-        outcome: str,
-        positive: Meaning = None,
-        negative: Meaning = None,
-        missing_values: str | Sequence[str] = (),
-        missing_group: str = "refuse",
-        min_group: int = 0,
-        max_groups: int = 50,
-        denied_outcomes: Literal["error", "ignore"] = "error",
-        undecided: Literal["refuse", "leave_out"] = "refuse",
-        unknown: Literal["refuse", "bounds", "like_known"] = "refuse",
-        cohort: str | None = None,
-        random_accepts: str | None = None,
-        random_accepts_against: str | Sequence[str] = (),
-        id: str | None = None,  # noqa: A002
-        repeated: Literal["refuse", "count_once"] = "refuse",
-        score: str | None = None,
-        date: str | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        seed: int | None = None,
-        table: str | None = None,
-        query: str | None = None,
-        encoding: str | None = None,
-    ) -> History:
+    @_takes(ReadOptions)
+    def read(cls, source: object, options: ReadOptions) -> History:
         """Count a table of past decisions without loading it.
 
         Values are compared without the blanks around them and without regard to upper and lower
@@ -162,7 +160,8 @@ class History(Past, Shown):
         source
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
             address of a database, a frame, a lazy frame, a connection or an engine:
-            ``docs/how-to/data-as-they-are.md`` lists them all.
+            ``docs/how-to/data-as-they-are.md`` lists them all. Or a file that ``equipoise check
+            --save loans.toml`` wrote: it names the table and says all that follows here.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
@@ -233,41 +232,10 @@ class History(Past, Shown):
             it, which was tried. What only a person can know is left open in it.
         """
         from equipoise.history.counting import count_table
-
-        options = ReadOptions(
-            group=group,
-            decision=decision,
-            outcome=outcome,
-            positive=positive,
-            negative=negative,
-            missing_values=missing_values,
-            missing_group=missing_group,
-            min_group=min_group,
-            max_groups=max_groups,
-            denied_outcomes=denied_outcomes,
-            undecided=undecided,
-            unknown=unknown,
-            cohort=cohort,
-            random_accepts=random_accepts,
-            random_accepts_against=random_accepts_against,
-            id=id,
-            repeated=repeated,
-            score=score,
-            date=date,
-            since=since,
-            until=until,
-            seed=seed,
-            table=table,
-            query=query,
-            encoding=encoding,
-        )
-        return cls._of(count_table(source, options))
-
-    @classmethod
-    def _of(cls, counted: CountedTable) -> History:
         from equipoise.history.other_columns import read_scores, require_random
 
-        options, cells = counted.options, counted.cells
+        counted = count_table(source, options)
+        cells = counted.cells
         notes = [*_remarks(cells), *counted.table.notes, *counted.notes]
         if options.random_accepts is not None:
             notes.append(require_random(counted))
@@ -378,24 +346,21 @@ class History(Past, Shown):
 
 def as_past(history: object, reading: Mapping[str, object]) -> Past:
     """Return past decisions: as they are, or read from a table as :meth:`History.read` would."""
-    if not reading:
-        require_past(history)
-    known = [name for name in inspect.signature(History.read).parameters if name != "source"]
-    for name in reading:
-        if name not in known:
-            raise InvalidInput(
-                f"{name!r} is no way to read a table: what is asked belongs to the question, as in "
-                f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(known)}"
-            )
     if isinstance(history, Past):
         if reading:
             raise InvalidInput(
                 f"{next(iter(reading))!r} says how to read a table, and 'history' has been read"
             )
         return history
-    for name in ("group", "decision", "outcome"):
-        if name not in reading:
-            raise InvalidInput(f"{name!r} must name a column of the table; it is left out")
+    if not reading and not isinstance(history, str | os.PathLike):
+        require_past(history)
+    known = [option.name for option in fields(ReadOptions)]
+    for name in reading:
+        if name not in known:
+            raise InvalidInput(
+                f"{name!r} is no way to read a table: what is asked belongs to the question, as in "
+                f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(known)}"
+            )
     return History.read(history, **reading)  # type: ignore[arg-type]
 
 

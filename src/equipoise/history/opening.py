@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName
-from equipoise.history.files import connect, open_files, relation, require_no_lake
+from equipoise.history.files import connect, open_files, require_no_lake, scan_arrays
 from equipoise.history.options import ReadOptions
 from equipoise.history.tables import (
     DatabaseTable,
@@ -60,21 +60,20 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if options.table is not None or options.query is not None:
         raise InvalidInput("'table' and 'query' belong to databases and Excel files")
     if kind == "DuckDBPyRelation":
-        return relation("the DuckDB relation", source, options)
+        return Relation("the DuckDB relation", source)
     if package in LAZY or kind == "LazyFrame":
         return _open_lazy(source, package)
     name = {"builtins": "the arrays", "pandas": "the pandas frame", "deltalake": "the Delta table"}
     name["pyarrow"] = "the record batches" if kind == "RecordBatchReader" else "the pyarrow table"
     scanned = _scan(source, package, kind, options)
-    return relation(name.get(package, f"the {package} table"), scanned, options)
+    return Relation(name.get(package, f"the {package} table"), scanned)
 
 
 def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBPyRelation:
     """Let DuckDB scan what is in memory, or what comes as record batches."""
-    connection = connect()
     if isinstance(source, Mapping):
-        connection.register("arrays", source)
-        return connection.table("arrays")
+        return scan_arrays(source)
+    connection = connect()
     if package == "pandas" and kind == "DataFrame":
         require_once(options.used, [str(name) for name in source.columns])
         return connection.from_df(source)
@@ -202,7 +201,7 @@ def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions
         raise UnknownName("table", table, known)
     query = options.query or f"FROM {'.'.join(map(identifier, parts))}"
     with translated(name):
-        return relation(name, connection.from_query(query), options)
+        return Relation(name, connection.from_query(query))
 
 
 def _require_table(options: ReadOptions, known: Sequence[str]) -> None:

@@ -8,16 +8,31 @@ table come in one message, and the call at its end has been tried.
 from __future__ import annotations
 
 import datetime
+import json
+import os
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 
-__all__ = ["Meaning", "Open", "Problem", "ReadOptions", "listed", "settle", "unknown_column"]
+__all__ = [
+    "Meaning",
+    "Open",
+    "Problem",
+    "ReadOptions",
+    "listed",
+    "save_reading",
+    "saved_reading",
+    "settle",
+    "short",
+    "unknown_column",
+]
 
 Value = str | int | float | bool
 Values = Value | Sequence[Value]
@@ -34,30 +49,31 @@ CHOICES = {
 }
 MOST_PROBLEMS = 30
 NOT_ON_THE_COMMAND_LINE = ("score", "seed")
+PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """The arguments of :meth:`equipoise.History.read` but the source, which explains them."""
 
-    group: str | Sequence[str]
-    decision: str
-    outcome: str
+    group: str | Sequence[str] = ()
+    decision: str = ""
+    outcome: str = ""
     positive: Meaning = None
     negative: Meaning = None
     missing_values: str | Sequence[str] = ()
     missing_group: str = "refuse"
     min_group: int = 0
     max_groups: int = 50
-    denied_outcomes: str = "error"
-    undecided: str = "refuse"
-    unknown: str = "refuse"
+    denied_outcomes: Literal["error", "ignore"] = "error"
+    undecided: Literal["refuse", "leave_out"] = "refuse"
+    unknown: Literal["refuse", "bounds", "like_known"] = "refuse"
     cohort: str | None = None
     random_accepts: str | None = None
     random_accepts_against: str | Sequence[str] = ()
     id: str | None = None
-    repeated: str = "refuse"
+    repeated: Literal["refuse", "count_once"] = "refuse"
     score: str | None = None
     date: str | None = None
     since: Moment | None = None
@@ -68,6 +84,12 @@ class ReadOptions:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
+        for role in ("group", *ROLES):
+            if not _is_said(role, getattr(self, role)):
+                raise InvalidInput(
+                    f"{role!r} (--{role}) must name a column; got none. Or give, as 'source', a "
+                    "file ending in .toml that says so: equipoise check --save writes it"
+                )
         require_kind("group", self.group, (str, Sequence), "a column, or several in a list")
         for column in (*self.groups, self.decision, self.outcome):
             if not isinstance(column, str):
@@ -85,8 +107,6 @@ class ReadOptions:
 
     def _require_partners(self) -> None:
         """Raise if an argument stands without the one that it belongs to, or a column twice."""
-        if not self.groups:
-            raise InvalidInput("'group' must name at least one column; got none")
         main = (*self.groups, self.decision, self.outcome)
         for column in main:
             if main.count(column) > 1:
@@ -156,7 +176,7 @@ class ReadOptions:
                 said = getattr(self, argument)
                 own = said if isinstance(said, Mapping) else {r: said for r in ROLES if said}
                 added = {r: (*listed(own.get(r)), *listed(fix[argument].get(r))) for r in ROLES}
-                changes[argument] = {r: _short(v) for r, v in added.items() if v}
+                changes[argument] = {r: short(v) for r, v in added.items() if v}
         if "missing_values" in fix:
             changes["missing_values"] = [*listed(self.missing_values), *fix["missing_values"]]
         return replace(self, **changes)
@@ -168,22 +188,20 @@ class ReadOptions:
         }
         for name, columns in (("group", self.groups), ("random_accepts_against", self.against)):
             if old in columns:
-                fix[name] = _short([new if column == old else column for column in columns])
+                fix[name] = short([new if column == old else column for column in columns])
         return fix
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments that are not at their defaults."""
+        every = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {name: value for name, value in every if _is_said(name, value)}
 
     def call(self, source: object) -> str:
         """Return the call and, for files and databases, the command, that read a source."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        given = {
-            f.name: given[f.name]
-            for f in fields(self)
-            if f.name in ("group", *ROLES) or given[f.name] != f.default
-        }
-        paths = [str(part) for part in source] if isinstance(source, list | tuple) else []
-        if isinstance(source, str):
-            paths = [source]
-        paths = [re.sub(r"(?<=://)([^/@]*):[^/@]*@", r"\1:***@", path) for path in paths]
-        shown = repr(_short(paths)) if paths else type(source).__name__.lower()
+        given = self.given
+        paths = [PASSWORD.sub(r"\1:***@", place) for place in _places(source)]
+        shown = repr(short(paths)) if paths else type(source).__name__.lower()
         arguments = [shown, *(_argument(name, value) for name, value in given.items())]
         lines = [f"  History.read({', '.join(arguments)})"]
         if paths:
@@ -259,6 +277,82 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
         raise BadData(f"{text}\n{ending}\n{call}") from None
 
 
+# -- a reading that is kept in a file --------------------------------------------------------------
+
+
+def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
+    """Return a source and what is said of it; a file of :func:`save_reading` says both.
+
+    Options that are given beside such a file, and are not at their defaults, go before its own.
+    """
+    places = _places(source)
+    if len(places) != 1 or not places[0].endswith(".toml"):
+        return source, ReadOptions(**options)
+    path = Path(places[0])
+    try:
+        saved = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise BadData(f"cannot read {str(path)!r}: {error}") from None
+    known = ["source", *(f.name for f in fields(ReadOptions))]
+    for name in saved:
+        if name not in known:
+            raise UnknownName(f"entry in {str(path)!r}", name, known)
+    found = _places(listed(saved.pop("source", ())))
+    if not found:
+        raise BadData(f"{str(path)!r} must name its table, as in source = 'loans.csv'")
+    found = [place if "://" in place else str(path.parent / place) for place in found]
+    said = {name: value for name, value in options.items() if _is_said(name, value)}
+    return found, ReadOptions(**{**saved, **said})
+
+
+def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[str, Any]) -> None:
+    """Write a source and what is said of it to a file, which is read in place of both.
+
+    Paths are kept relative to the file, so that it can move together with its table.
+    """
+    path = Path(path)
+    if path.suffix != ".toml":
+        raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
+    source, said = saved_reading(source, options)
+    places = _places(source)
+    if not places:
+        raise InvalidInput(
+            f"a reading is kept of files and databases; got a {type(source).__name__}"
+        )
+    if any(map(PASSWORD.search, places)):
+        raise InvalidInput(
+            "an address with a password cannot be kept in a file; leave the password out and give "
+            "it as the database's client finds it, as in PGPASSWORD or ~/.pgpass"
+        )
+    near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
+    lines = [f"{name} = {_toml(v)}" for name, v in {"source": short(near), **said.given}.items()]
+    try:
+        path.write_text("\n".join([*lines, ""]), "utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_toml(own)}" for name, own in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
+
+
+def _places(source: object) -> list[str]:
+    """Return paths and addresses; none if the source is something else."""
+    parts = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(parts, list | tuple):
+        return []
+    return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
+
+
+def _is_said(name: str, value: Any) -> bool:
+    default = getattr(ReadOptions, name, None)
+    return value is not None and listed(value) != listed(default)
+
+
 def listed(values: Any) -> tuple[Any, ...]:
     """Return one value or several as several.
 
@@ -272,7 +366,8 @@ def listed(values: Any) -> tuple[Any, ...]:
     return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
 
 
-def _short(values: Sequence[Any]) -> Any:
+def short(values: Sequence[Any]) -> Any:
+    """Return several values as a list, a single one as it is."""
     return values[0] if len(values) == 1 else list(values)
 
 

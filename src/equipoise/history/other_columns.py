@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import erfc, sqrt
@@ -99,8 +100,10 @@ def _scores(rows: list[tuple[float, int, int, int]]) -> Scores:
 
 
 def _score(column: str, value: object) -> float:
-    number = _number(str(value))
-    if number is None or not np.isfinite(number):
+    number = np.nan
+    with suppress(ValueError):
+        number = float(str(value))
+    if not np.isfinite(number):
         raise BadData(f"column {column!r} must hold numbers to be a score; found {value!r}")
     return number
 
@@ -182,7 +185,13 @@ def _tallies(counted: CountedTable, column: str) -> dict[str, Tally]:
 def _sizes(column: str, values: Iterable[Any]) -> Mapping[Any, float | datetime]:
     """Read numbers as numbers and dates as dates: as text 10 would come before 9."""
     values = sorted(values, key=str)
-    numbers, dates = ({v: size for v in values if (size := read(v)) is not None} for read in READ)
+    numbers, dates = dict[Any, float](), dict[Any, datetime]()
+    for value in values:
+        with suppress(TypeError, ValueError):
+            numbers[value] = float(value)
+        with suppress(ValueError):
+            when = datetime.fromisoformat(str(value).strip())
+            dates[value] = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     for sizes in (numbers, dates):
         if len(sizes) == len(values):
             return sizes
@@ -192,21 +201,3 @@ def _sizes(column: str, values: Iterable[Any]) -> Mapping[Any, float | datetime]
         f"to be tested against it; found {shown(map(str, odd or values), 2)}; write numbers with a "
         "point and dates with the year first"
     )
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def _instant(value: Any) -> datetime | None:
-    try:
-        when = datetime.fromisoformat(str(value).strip())
-    except ValueError:
-        return None
-    return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-
-
-READ = (_number, _instant)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,19 +44,16 @@ class Day(str):
     """A column of texts of which the first ten characters are compared."""
 
 
-class translated:  # noqa: N801 - used like a function
+@contextmanager
+def translated(name: str) -> Iterator[None]:
     """Turn an engine's error into ours; its first line says what is wrong."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, InvalidInput):
-            first = str(error).strip().partition("\n")[0]
-            raise BadData(f"cannot read {self.name}: {first or type(error).__name__}") from None
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        raise BadData(f"cannot read {name}: {first or type(error).__name__}") from None
 
 
 def require_once(wanted: Sequence[str], present: Sequence[str]) -> None:

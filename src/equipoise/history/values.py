@@ -15,12 +15,13 @@ from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
-from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed
+from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed, short
 
 __all__ = [
     "MISSING",
     "OTHER",
     "STANDARD",
+    "TURNED",
     "Coding",
     "Columns",
     "Grouping",
@@ -30,6 +31,7 @@ __all__ = [
     "key_of",
     "labels_of",
     "name_of",
+    "other_spellings",
     "read_groups",
     "read_yes_no",
     "shown",
@@ -39,9 +41,9 @@ __all__ = [
 
 MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
-STANDARD = {"1": 1, "true": 1, "0": 0, "false": 0}
+STANDARD = {"1": 1, "0": 0}
 PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
-YES, NO = frozenset(("yes", "y", "t", "1", "true")), frozenset(("no", "n", "f", "0", "false"))
+YES, NO = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
 GOOD = re.compile(
     r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
     r"pass(ed)?"
@@ -66,6 +68,7 @@ def text_of(value: object) -> str:
 @lru_cache(maxsize=100_000)
 def _key(word: str) -> str:
     word = word.strip().casefold()
+    word = {"true": "1", "false": "0"}.get(word, word)
     try:
         number = float(word)
     except ValueError:
@@ -76,10 +79,12 @@ def _key(word: str) -> str:
 def key_of(value: object) -> str:
     """Return what a value is compared by: no blanks around, no cases, numbers by their size.
 
+    True is 1 and false is 0.
+
     Examples
     --------
     >>> [key_of(value) for value in (" Repaid", "REPAID ", 1, "1.0", True)]
-    ['repaid', 'repaid', '1', '1', 'true']
+    ['repaid', 'repaid', '1', '1', '1']
     """
     return _key(text_of(value))
 
@@ -114,6 +119,17 @@ def labels_of(found: Mapping[str, int]) -> dict[str, str]:
     for value, n in found.items():
         spelled.setdefault(key_of(value), Counter())[value.strip()] += n
     return {key: min(s, key=lambda value: (-s[value], value)) for key, s in spelled.items()}
+
+
+def other_spellings(
+    found: Mapping[str, int], labels: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return the values that are not written as they are called, by what they are called."""
+    odd: dict[str, dict[str, int]] = {}
+    for value, n in found.items():
+        if value != (label := labels[key_of(value)]):
+            odd.setdefault(label, {})[value] = n
+    return odd
 
 
 # -- what was understood, kept so that later tables are read the same way --------------------------
@@ -177,6 +193,9 @@ class YesNo(JsonValue):
         """
         key = key_of(value)
         return 1 if key in self.ones else 0 if key in self.zeros else None
+
+
+TURNED = YesNo(("0",), ("1",))
 
 
 @dataclass(frozen=True)
@@ -331,10 +350,7 @@ def _name_missing(
 
 
 def _group_notes(column: str, values: Mapping[str, int], labels: Mapping[str, str]) -> list[str]:
-    odd: dict[str, dict[str, int]] = {}
-    for value, n in values.items():
-        if value != labels[key_of(value)]:
-            odd.setdefault(labels[key_of(value)], {})[value] = n
+    odd = other_spellings(values, labels)
     parts = [f"{with_counts(own)} as {label!r}" for label, own in sorted(odd.items())]
     notes = [f"Column {column!r}: rows counted together by spelling: {'; '.join(parts)}."]
     pairs = [
@@ -411,15 +427,12 @@ def read_yes_no(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
                 f"outcome; found {with_counts(found)}; say which value is the good one, by the "
                 "column's name",
-                positive={role: "0" if "1" in keys or "0" in keys else "false"},
+                positive={role: labels_of(found).get("0", "0")},
             )
-        turned = "0" in ones or "1" in zeros
-        true, false = ("1", "true"), ("0", "false")
-        return YesNo(false, true) if turned else YesNo(true, false)
+        return TURNED if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
     rest = keys - {*ones, *zeros}
-    bits = {STANDARD.get(key, key) for key in rest}
-    clash = not (ones or zeros) or bool(ones and zeros) or (not standard and bool(ones) in bits)
-    if rest and (clash or len(bits) > 1):
+    clash = bool(ones) == bool(zeros) or (not standard and ("1" if ones else "0") in rest)
+    if rest and (clash or len(rest) > 1):
         raise _unsaid(role, column, found, ones, zeros, known or {})
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
 
@@ -429,10 +442,8 @@ def _said(meaning: Meaning, role: str, present: set[str]) -> tuple[str, ...]:
     by_role = isinstance(meaning, Mapping)
     values = listed(meaning.get(role) if isinstance(meaning, Mapping) else meaning)
     keys = tuple(dict.fromkeys(key_of(value) for value in values))
-    if present <= set(STANDARD):  # then 1 and true are the same
-        bits = {STANDARD.get(key) for key in keys}
-        alike = tuple(key for key, bit in STANDARD.items() if bit in bits)
-        return alike or (keys if by_role else ())
+    if present <= set(STANDARD) and (bits := tuple(key for key in keys if key in STANDARD)):
+        return bits
     return keys if by_role or present & set(keys) else ()
 
 
@@ -468,7 +479,7 @@ def _unsaid(
         one_is_enough = good and not (left or zeros or set(bad) & set(STANDARD)) and len(bad) <= 1
         for argument, own in (("positive", good), ("negative", bad if not one_is_enough else ())):
             if own:
-                fix[argument] = {role: _few(sorted(rest[key] for key in own))}
+                fix[argument] = {role: short(sorted(rest[key] for key in own))}
         if left:
             fix["missing_values"] = sorted(rest[key] for key in left)
         if left and role == "decision":
@@ -485,10 +496,6 @@ def _unsaid(
         f"{none} (missing_values)",
         **fix,
     )
-
-
-def _few(values: Sequence[str]) -> str | list[str]:
-    return values[0] if len(values) == 1 else list(values)
 
 
 def _clear(

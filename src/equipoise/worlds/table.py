@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 from equipoise.history.counting import count_table
-from equipoise.history.options import Meaning, ReadOptions
+from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
 from equipoise.history.values import is_missing, name_of, read_yes_no
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
@@ -81,7 +81,8 @@ class TableWorld(People, ByCells):
         (2, {'f': 1.0, 'm': 0.0})
         """
         named = decision if isinstance(decision, str) else "classifier"
-        positive = ReadOptions(group, named, outcome, positive).positive
+        options = ReadOptions(group=group, decision=named, outcome=outcome, positive=positive)
+        positive = options.positive
         names = (group,) if isinstance(group, str) else tuple(group)
         columns = [_column(frame, name) for name in names]
         for name, column in zip(names, columns, strict=True):
@@ -142,9 +143,9 @@ class TableWorld(People, ByCells):
 def read_world(
     source: object,
     *,
-    group: str | Sequence[str],
-    decision: str,
-    outcome: str,
+    group: str | Sequence[str] = (),
+    decision: str = "",
+    outcome: str = "",
     positive: Meaning = None,
     negative: Meaning = None,
 ) -> CellWorld:
@@ -160,13 +161,16 @@ def read_world(
     >>> read_world(table, group="sex", decision="hired", outcome="good").r
     {'f': 0.5, 'm': 1.0}
     """
-    options = ReadOptions(group, decision, outcome, positive, negative)
+    said = {"group": group, "decision": decision, "outcome": outcome}
+    meanings = {"positive": positive, "negative": negative}
+    source, options = saved_reading(source, {**said, **meanings})
     counted = count_table(source, options, everybody=True)
     missing = sum(kind.count for kind in counted.kinds if kind.good is None)
     if missing:
         raise BadData(
-            f"column {outcome!r} lacks the outcome of {missing:,} people; a world "
-            "needs everybody's. For past decisions with unknown outcomes use 'check' or 'plan'"
+            f"column {options.outcome!r} lacks the outcome of {missing:,} people; a world "
+            "needs everybody's. A past becomes one with guesses of the denied's: --denied-rate "
+            "GROUP=R for every group (CellWorld.from_past)"
         )
     counts: dict[str, dict[str, float]] = {}
     for kind in sorted(counted.kinds, key=lambda kind: kind.group):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
-from equipoise.cli.console import fail, print_json
+from equipoise.cli.console import fail, print_json, speak_json
 from equipoise.cli.past_options import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.finding import Interval
@@ -24,6 +24,7 @@ def test_numbers_without_limit_are_null(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    speak_json(False)  # whatever was asked of the command before
     with pytest.raises(typer.Exit) as caught:
         fail("two\n  lines")
     assert caught.value.exit_code == 2

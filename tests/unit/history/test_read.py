@@ -228,7 +228,7 @@ MISUSED: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
         InvalidInput,
         "must be different columns; 'race' is named twice",
     ),
-    "no group column": (table_of(PEOPLE), {"group": []}, InvalidInput, "at least one column"),
+    "no group column": (table_of(PEOPLE), {"group": []}, InvalidInput, "must name a column"),
     "a positive for no role": (
         changed(repaid=WORDS),
         {"positive": {"race": "yes"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import shlex
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 import equipoise as eq
 from equipoise.cli import app
 from equipoise.errors import BadData, InvalidInput
+from equipoise.history.options import ReadOptions, save_reading
 from tests.unit.history.backends import Table, offer, options
 from tests.unit.history.test_read import BROKEN, COLUMNS
 
@@ -119,9 +121,9 @@ def test_a_problem_without_remedy_ends_the_list() -> None:
 
 
 def test_a_password_is_not_printed(tmp_path: Path) -> None:
-    from equipoise.history.options import ReadOptions
-
-    call = ReadOptions("race", "decision", "status").call("postgresql://anna:secret@host/bank")
+    call = ReadOptions(group="race", decision="decision", outcome="status").call(
+        "postgresql://anna:secret@host/bank"
+    )
     assert "secret" not in call
     assert "anna:***@host" in call
 
@@ -220,3 +222,49 @@ def test_a_file_ten_times_over_gets_a_warning() -> None:
     assert any("counts are multiples of 10." in note for note in often.notes)
     said |= {"id": "id", "repeated": "count_once"}
     assert eq.History.read(pd.concat([data] * 10), **LOANS, **said).cells == once.cells
+
+
+def test_a_kept_reading_says_what_is_wrong_with_it(tmp_path: Path) -> None:
+    kept = tmp_path / "loans.toml"
+    with pytest.raises(InvalidInput, match=r"cannot read .*No such file"):
+        eq.History.read(kept)
+    for text, message in {
+        "source = ?": "cannot read .*line 1",
+        "group = 'race'": "must name its table, as in source =",
+        "source = 'loans.csv'\ngrup = 'race'": "Did you mean 'group'",
+        "source = 'loans.csv'\ngroup = 'race'": r"'decision' \(--decision\) must name a column",
+    }.items():
+        kept.write_text(text)
+        with pytest.raises(InvalidInput, match=message):
+            eq.History.read(kept)
+
+
+def test_what_is_kept_is_read_alike_and_what_is_given_goes_first(tmp_path: Path) -> None:
+    data = messy().assign(day="2024-01-31")
+    data.to_csv(tmp_path / "loans.csv", index=False)
+    said: dict[str, Any] = LOANS | {
+        "positive": {"decision": "Approved", "outcome": ["Paid"]},
+        "negative": {"decision": ["Declined"], "outcome": "Default"},
+        "missing_values": ["Withdrawn", "Open"],
+        "missing_group": 'not "stated"\\ \N{SNOWMAN}\x7f',
+        "unknown": "bounds",
+        "undecided": "leave_out",
+        "min_group": 3,
+        "id": "id",
+        "date": "day",
+        "since": datetime.date(2024, 1, 1),
+    }
+    kept = tmp_path / "kept.toml"
+    save_reading(kept, tmp_path / "loans.csv", said)
+    assert eq.History.read(kept) == eq.History.read([str(tmp_path / "loans.csv")], **said)
+    assert "Nemo" in eq.History.read(str(kept), missing_group="Nemo").cells.groups
+    save_reading(tmp_path / "second.toml", kept, {"missing_group": "Nemo"})
+    assert "Nemo" in eq.History.read(tmp_path / "second.toml").cells.groups
+    for source, where, message in (
+        ("postgresql://me:secret@host/bank", kept, "password"),
+        (data, kept, "files and databases"),
+        ("loans.csv", tmp_path / "kept.json", r"ending in \.toml"),
+        ("loans.csv", tmp_path / "none" / "kept.toml", "cannot write"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            save_reading(where, source, said)
