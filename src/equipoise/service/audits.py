@@ -81,6 +81,13 @@ class Snapshot:
     forecast: Forecast | None = None
 
     @property
+    def todo(self) -> bool:
+        """Whether anything waits for somebody."""
+        panels = self.panels
+        lists = (self.status.proposals, panels.late, panels.unconfirmed, panels.conflicts)
+        return any(lists)
+
+    @property
     def in_all(self) -> tuple[float, ...]:
         """What the audit will have cost: low, expected, high; at least what is spent.
 

@@ -76,8 +76,8 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
 def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
-    One case: they succeed as often as observed; in groups without outcomes, 40% as often as the
-    approved. It is no forecast from here: an audit may have spent more than its plan says.
+    One case: they succeed as often as observed; in groups without outcomes, as in the usual case
+    of a plan. It is no forecast from here: an audit may have spent more than its plan says.
     """
     settings = live.settings
     learnt = {g: one.estimate for g, one in live.good_shares().items() if one.estimate is not None}
