@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import ClassVar
 
 import numpy as np
@@ -165,24 +166,50 @@ class AdaptiveAudit(Audit):
         if self._finding is not None or not self._looks_later:
             self._after_corrections()
 
-    def restore(self, log: Sequence[Step]) -> None:
-        """Take in the log of another audit of this kind, to be where that one is.
+    def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
+        """Take in a log, and pause where so many of its steps are taken in as ``stops`` say.
 
-        That audit went on asking, so none of the answers before its last request decided: until
-        then the evidence is looked at where a plan or a doubt is due, and after every answer later.
+        The audit of the log went on asking, so none of the answers before its last request decided;
+        the one after it that did is found by bisection. The evidence is looked at there, and where
+        a plan or a doubt is due.
         """
         requests = (
             i
             for i, step in enumerate(log)
             if step.kind == "asked" and step.ticket.want is not Want.NOTHING
         )
-        last = max(requests, default=-1) + 1
-        self._looks_later = True
+        last, decisive = max(requests, default=-1) + 1, -1
         try:
-            super().restore(log[:last])
+            for at, step in enumerate(log):
+                if at >= last and (at == last or log[at - 1].kind == "corrected"):
+                    decisive = at + self._steps_to_verdict(log[at:])
+                answer = step.kind in ("told", "withdrawn")
+                self._looks_later = at < last or (answer and at + 1 != decisive)
+                self._take_step(step)
+                if at + 1 in stops:
+                    yield at + 1
         finally:
             self._looks_later = False
-        super().restore(log[last:])
+
+    def _steps_to_verdict(self, log: Sequence[Step]) -> int:
+        """Return after how many steps of the log's end, up to a correction, a verdict will stand.
+
+        More than there are if none will.
+        """
+        run = enumerate(takewhile(lambda step: step.kind != "corrected", log), start=1)
+        answers = [(at, step) for at, step in run if step.ticket.number in self._open]
+        if self._weighed is None or not answers:
+            return len(log) + 1
+        needed = self._weighed.answers_to_verdict(
+            [
+                (
+                    self._numbers[step.ticket.number],
+                    UNKNOWN if step.outcome is None else step.outcome,
+                )
+                for _, step in answers
+            ]
+        )
+        return answers[needed - 1][0] if needed <= len(answers) else len(log) + 1
 
     def set_random_accepts(
         self,
@@ -335,11 +362,11 @@ class AdaptiveAudit(Audit):
             group = np.array([self._index[answer.ticket.group]])
             told = np.array([number]), ScoreRecords.of(record), np.array([answer.outcome])
             self._sampler.learn(group, *told)
-        evidence.record(number, UNKNOWN if answer.outcome is None else answer.outcome)
+        evidence.record(number, _told(answer.outcome))
         if (
             not self._looks_later
             or evidence.plan_is_due
-            or evidence.told_in_all >= self._next_doubt
+            or (self._finding is None and evidence.told_in_all >= self._next_doubt)
         ):
             self._look()
 
@@ -506,6 +533,10 @@ def _past_counts(counts: GroupCells) -> tuple[float, ...]:
 def _counts(random_accepts: Iterable[tuple[float, ...]]) -> Array:
     """Return labels that are 0, 1 and unknown from good, bad and unknown ones."""
     return np.array(list(random_accepts), dtype=np.float64)[:, [1, 0, 2]]
+
+
+def _told(outcome: int | None) -> int:
+    return UNKNOWN if outcome is None else outcome
 
 
 def _as_number(score: float | None) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
@@ -269,18 +269,28 @@ class Audit(ABC):
         What was wanted stands, whatever this audit would want now. Where answers cannot be
         corrected in place they count from the beginning as they are known now.
         """
-        for step in log if self.correctable else as_corrected(log):
-            ticket = step.ticket
-            if step.kind == "asked":
-                self._issued = ticket.number
-                self._decide_want(ticket.group, ticket.decision)  # it may end the audit
-                self._issue(ticket)
-            elif step.kind == "told":
-                self.tell(ticket, step.outcome, step.features)
-            elif step.kind == "withdrawn":
-                self.withdraw(ticket, cost=step.cost)
-            else:
-                self.correct(ticket, step.outcome)
+        for _ in self.replay(log if self.correctable else as_corrected(log)):
+            pass
+
+    def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
+        """Take in a log, and pause where so many of its steps are taken in as ``stops`` say."""
+        for at, step in enumerate(log, start=1):
+            self._take_step(step)
+            if at in stops:
+                yield at
+
+    def _take_step(self, step: Step) -> None:
+        ticket = step.ticket
+        if step.kind == "asked":
+            self._issued = ticket.number
+            self._decide_want(ticket.group, ticket.decision)  # it may end the audit
+            self._issue(ticket)
+        elif step.kind == "told":
+            self.tell(ticket, step.outcome, step.features)
+        elif step.kind == "withdrawn":
+            self.withdraw(ticket, cost=step.cost)
+        else:
+            self.correct(ticket, step.outcome)
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""

@@ -18,8 +18,8 @@ epoch, whenever their outcomes come, and follow from what was told before it beg
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
 
@@ -184,6 +184,7 @@ class Evidence:
         self._against_unfair = Refutation(unfair, len(unfair) / self._wrong.level_fair)
         self._against_fair = Refutation(fair, len(fair) / self._wrong.level_unfair)
         self._stale = 0 if len(self._epochs) > 1 else None
+        self._epoch_ended = False  # since the cells that stand were settled
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what follows from the rest."""
@@ -221,6 +222,16 @@ class Evidence:
 
         What follows from it is left to :meth:`advance`.
         """
+        is_new = self._outcomes[number] is None
+        self._put(number, outcome)
+        if is_new:
+            while self._settled < len(self._outcomes) and self._outcomes[self._settled] is not None:
+                self._settled += 1
+        else:
+            self._forget()
+
+    def _put(self, number: int, outcome: int | None) -> None:
+        """Count an outcome in the place of the one before."""
         old, group = self._outcomes[number], self._groups[number]
         self._outcomes[number] = outcome
         at = self._epoch_of(number)
@@ -228,16 +239,39 @@ class Evidence:
         if sizing is None:
             for counts in (self._epochs[at].counts, self._total):
                 counts[group, UNKNOWN if old is None else old] -= 1
-                counts[group, outcome] += 1
+                counts[group, UNKNOWN if outcome is None else outcome] += 1
         self._add(number, sizing, outcome, +1)
+        self._add(number, sizing, old, -1)
         if at < len(self._epochs) - 1:
             self._stale = at if self._stale is None else min(self._stale, at)
-        if old is None:
-            while self._settled < len(self._outcomes) and self._outcomes[self._settled] is not None:
-                self._settled += 1
-        else:
-            self._add(number, sizing, old, -1)
-            self._forget()
+
+    def answers_to_verdict(self, answers: Sequence[tuple[int, int]]) -> int:
+        """Return after how many answers to pending requests a verdict would stand; else one more.
+
+        An answer never lowers the evidence, so the first that decides is found by bisection.
+        Nothing is recorded. Of a single answer it is not asked: it is as well to look at it.
+        """
+        if self.verdict is not None or len(answers) < 2:
+            return 1
+        told, taken = (self.ones.copy(), self.zeros.copy(), self.told_in_all), 0
+
+        def decided(count: int) -> bool:
+            nonlocal taken
+            for number, outcome in answers[taken:count]:
+                self._put(number, outcome)
+            for number, _ in answers[count:taken]:
+                self._put(number, None)
+            if count < taken:
+                self._forget()
+            taken = count
+            return self._look(Looks(self._total[None], self._sized_by())) == 0
+
+        every = range(1, len(answers) + 1)
+        needed = bisect_left(every, True, key=decided) + 1 if decided(len(answers)) else every.stop
+        decided(0)
+        self.ones, self.zeros, self.told_in_all = told
+        self._forget()
+        return needed
 
     def record_block(self, groups: Ints, outcomes: Ints, ends: Array | None = None) -> int:
         """Request observations that are told at once; return how many until a verdict, or all.
@@ -291,7 +325,7 @@ class Evidence:
             self._begin_epoch(self.sizings)
             if self._stale is None:
                 self._stale = len(self._epochs) - 2
-            self._settle()
+            self._epoch_ended = True
 
     def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
         n = self.requests
@@ -481,6 +515,8 @@ class Evidence:
 
     def _look(self, looks: Looks) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
+        if self._epoch_ended:
+            self._settle()
         fair = self._first(self._against_unfair, looks)
         unfair = self._first(self._against_fair, looks)
         first = min(fair, unfair)
@@ -541,7 +577,7 @@ class Evidence:
             if self._stale is None and against.sized:
                 wealth = wealth + against.sized[cover][cells]
             else:
-                wealth = wealth + self._past_gain(null, cells, len(self._epochs) - 1)
+                wealth = wealth + self._past_gain(null, cells, range(len(self._epochs) - 1))
             for group, people, by in looks.sized:
                 wealth = wealth + null.sized_gain(group, people, by, cells)
         return wealth
@@ -554,15 +590,18 @@ class Evidence:
         null, first = against.covers[cover], self._stale or 0
         after = np.cumsum([epoch.counts for epoch in self._epochs[:first:-1]], axis=0)[::-1]
         step = max(1, _AT_ONCE // max(null.log_stake[cells].size, 1))
+        gain = self._past_gain(null, cells, range(first))
         for start in range(0, len(after), step):
             wealth = null.log_wealth(self._total - after[start : start + step], cells)
             if self._sizer is not None:
                 for at, gained in enumerate(wealth, start=first + start):
-                    gained += self._past_gain(null, cells, at + 1)
+                    gain += self._past_gain(null, cells, [at])
+                    gained += gain
             yield evidence(wealth)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
+        self._epoch_ended = False
         if self._stale is None:
             return
         for against in (self._against_unfair, self._against_fair):
@@ -572,7 +611,7 @@ class Evidence:
                     refuted |= (found >= against.bar).any(axis=0)
                 against.keep(cover, ~refuted)
                 if self._sizer is not None:
-                    past = self._past_gain(null, slice(None), len(self._epochs) - 1)
+                    past = self._past_gain(null, slice(None), range(len(self._epochs) - 1))
                     against.sized[cover : cover + 1] = [past]
         self._stale = None
 
@@ -628,10 +667,10 @@ class Evidence:
             if sizing is not None and own.any():
                 yield group, Sized(sizing, low[own], high[own])
 
-    def _past_gain(self, null: NullCells, cells: Cells, epochs: int) -> Array:
-        """Return the log gain of bets from the sized observations of the first epochs."""
+    def _past_gain(self, null: NullCells, cells: Cells, epochs: Iterable[int]) -> Array:
+        """Return the log gain of bets from the sized observations of some epochs."""
         total = np.zeros_like(null.log_stake[cells])
-        for e in range(epochs):
+        for e in epochs if self._sizer is not None else ():
             for group, people in self._sized_of(e):
                 total += null.sized_gain(group, people, np.array([len(people.low)]), cells)[0]
         return total
@@ -646,9 +685,9 @@ class Evidence:
             return len(self._epochs) - 1
         return bisect_right(self._epochs, number, key=lambda epoch: epoch.start) - 1
 
-    def _add(self, number: int, sizing: Sizing | None, outcome: int, sign: int) -> None:
+    def _add(self, number: int, sizing: Sizing | None, outcome: int | None, sign: int) -> None:
         """Count an outcome in label equivalents."""
-        if outcome == UNKNOWN:
+        if outcome is None or outcome == UNKNOWN:
             return
         group, weight = self._groups[number], float(sign)
         if sizing is None:

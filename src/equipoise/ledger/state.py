@@ -357,15 +357,10 @@ class RequestLog:
         steps, audit = list(self._steps()), build(self.settings, self.cap)
         if not self.score_records:  # where scores decided, corrections come in order
             steps = as_corrected(steps)
-        answered = sum(step.kind != "asked" for step in steps)
-        every, answers, start, found = max(1, answered // max(1, points)), 0, 0, [_look(audit, 0)]
-        for end, step in enumerate(steps, start=1):
-            answers += step.kind != "asked"
-            if step.kind != "asked" and (answers % every == 0 or answers == answered):
-                audit.restore(steps[start:end])
-                start = end
-                found.append(_look(audit, answers))
-        return tuple(found)
+        answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
+        every = max(1, len(answers) // max(1, points))
+        drawn = {at: n for n, at in enumerate(answers, 1) if n % every == 0 or n == len(answers)}
+        return (_look(audit, 0), *(_look(audit, drawn[at]) for at in audit.replay(steps, drawn)))
 
     # -- what happens -----------------------------------------------------------------------------
 

@@ -92,3 +92,36 @@ def test_a_replay_looks_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Evidence, "advance", counted)
     made(0.25, None).restore(log)
     assert len(looks) < len(log) / 5
+
+
+@pytest.mark.parametrize(("gamma", "seed"), [(0.02, 5), (0.25, 1)])
+def test_answers_after_the_last_request_decide_where_they_did(gamma: float, seed: int) -> None:
+    question = Question("equal_opportunity", gamma, 0.2, 0.1)
+
+    def fresh() -> AdaptiveAudit:
+        return AdaptiveAudit(WORLD.past(), question, Costs(5, 100))
+
+    audit, rng = fresh(), random.Random(seed)
+    tickets = [(audit.ask(p.group, p.decision), p.outcome) for p in WORLD.draw(1500, seed)]
+    asked = [(ticket, outcome) for ticket, outcome in tickets if ticket.want is Want.LABEL]
+    log = [Step("asked", ticket) for ticket, _ in asked]
+    rng.shuffle(asked)
+    for number, (ticket, outcome) in enumerate(asked):
+        log.append(Step("told", ticket, outcome) if number % 40 else Step("withdrawn", ticket))
+    log.append(Step("corrected", asked[1][0], asked[1][1]))
+    again = fresh()
+    again.restore(log[: len(asked)])
+    stops, seen = range(len(asked), len(log), 9), []
+    paused = fresh()
+    pauses = paused.replay(log, stops)
+    for at, step in enumerate(log[len(asked) :], start=len(asked) + 1):
+        if at - 1 in stops:
+            assert next(pauses) == at - 1
+            assert paused.so_far().to_json() == again.so_far().to_json()
+            seen.append(again.finding)
+        again.restore([step])  # one by one: every answer is looked at
+    assert list(pauses) in ([], [len(log)])
+    assert standing(paused) == standing(again)
+    assert seen[0] is None
+    assert seen[-1] is not None
+    assert seen[-1].verdict is (Verdict.UNFAIR if gamma < 0.1 else Verdict.FAIR)
