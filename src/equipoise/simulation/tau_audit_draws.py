@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import require_kind
 from equipoise.free_check import check
-from equipoise.history import History, Past
+from equipoise.history import History
 from equipoise.history.past import endless_counts, finite_counts
 from equipoise.question import Verdict
 from equipoise.simulation.result import Draws
@@ -86,12 +87,10 @@ def _past(case: _Case) -> tuple[Floats, Ints | None]:
     size = case.setting.history_size
     drawn = None
     if case.setting.pasts is not None:
+        free_counts = attrgetter("approved_negative", "approved_positive", "denied")
         drawn = np.array(
             [
-                [
-                    (c.approved_negative, c.approved_positive, c.denied)
-                    for c in _in_order(case, past)
-                ]
+                [free_counts(past.cells[group]) for group in case.world.groups]
                 for past in case.setting.pasts
             ],
             dtype=np.int64,
@@ -115,10 +114,6 @@ def _past(case: _Case) -> tuple[Floats, Ints | None]:
         for place, (i, a, _) in enumerate(goals):
             rows[:, i, a] = np.where(enough[:, place], counts[:, place].sum(axis=1), np.nan)
     return rows, drawn
-
-
-def _in_order(case: _Case, past: Past) -> list[GroupCells]:
-    return [past.cells[group] for group in case.world.groups]
 
 
 def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -> None:
