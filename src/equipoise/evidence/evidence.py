@@ -490,15 +490,23 @@ class Evidence:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
 
         It happens where the past data are so few that their bands are about as wide as epsilon. Nor
-        does any label decide once all bets against some cell of either answer are lost.
+        does any label decide once all bets against some cell of either answer are lost. A pending
+        outcome has lost nothing yet, whatever it counts with until it is told.
         """
-        look = Looks(self._total[None], self._sized_by())
-        lost = (
+        if self._wrong.both_allowed(low, high):
+            return True
+        pending = [n for n, told in enumerate(self._outcomes[self._settled :]) if told is None]
+        if pending and self._sizer is not None:
+            return False
+        known = self._total.copy()
+        for number in pending:
+            known[self._groups[self._settled + number], UNKNOWN] -= 1
+        look = Looks(known[None], self._sized_by())
+        return all(
             (missing > log(against.bar / _LOST)).any()
             for against in (self._against_unfair, self._against_fair)
             for _, _, missing in self._lacking(against, look, None)
         )
-        return all(lost) or self._wrong.both_allowed(low, high)
 
     def labels_to_go(self) -> Array:
         """Return about how many more labels per group the pursued verdict needs."""

@@ -125,3 +125,19 @@ def test_answers_after_the_last_request_decide_where_they_did(gamma: float, seed
     assert seen[0] is None
     assert seen[-1] is not None
     assert seen[-1].verdict is (Verdict.UNFAIR if gamma < 0.1 else Verdict.FAIR)
+
+
+def test_pending_outcomes_do_not_make_a_question_undecidable() -> None:
+    """Hundreds of requests before any answer: they count as nothing lost, so UNFAIR is found."""
+    audit = made(0.02, None)
+    waiting = []
+    for person in WORLD.draw(2000, 0):
+        ticket = audit.ask(person.group, person.decision)
+        if ticket.want is Want.LABEL:
+            waiting.append((ticket, person.outcome))
+    assert len(waiting) > 700
+    for ticket, outcome in waiting:
+        if audit.finding is None:
+            audit.tell(ticket, outcome)
+    assert audit.finding is not None
+    assert audit.finding.verdict is Verdict.UNFAIR
