@@ -138,8 +138,8 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> Tables:
         run += 1
         rng = np.random.default_rng([seed, run])
         model = embedded.fit_past(PAST_ROWS, rng)
-        if model.problems:
-            problems.append({"run": run, "why": next(iter(model.problems.values()))})
+        if why := _refused(model):
+            problems.append({"run": run, "why": why})
             continue
         reasons = {
             q.epsilon: ExpAudit(world.past(), q, Costs(), model=model).fallback_reason
@@ -172,6 +172,14 @@ def run_all(epochs: int, runs: int, adaptive: int, seed: int) -> Tables:
         "runs": made,
         "adaptive": ours,
     }
+
+
+def _refused(model: MixtureModel) -> str | None:
+    """Say why a past gives no model; a law at the edge of all Gaussians is none."""
+    if model.problems:
+        return next(iter(model.problems.values()))
+    edge = [g for g, laws in model.fits.items() if any(fit.diagnostics.on_edge for fit in laws)]
+    return f"no Gaussian has the tail of a law of group {edge[0]}" if edge else None
 
 
 # -- the chapter -----------------------------------------------------------------------------------
