@@ -172,7 +172,7 @@ def rehearse(settings: Settings) -> None:
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
         most = None if settings.assist is None else settings.assist.max_price
-        price = "" if most is None else f", where a person's price may be {settings.money(int(most))}"
+        price = "" if most is None else f"; a person's price may be {settings.money(int(most))}"
         raise InvalidInput(
             "'budget' (--budget) must pay for at least one request at its worst, in whole minor "
             f"units (cents); {settings.money(settings.budget)} does not, at costs of "
