@@ -41,7 +41,10 @@ def audit() -> Audit:
         (lambda: any_.check(ASKED, PAST), "'history' must be past decisions"),
         (lambda: any_.check(PAST, 3), "'question' must be a Question"),
         (lambda: any_.plan(FRAME, ASKED, COSTS), "'history' must be past decisions"),
-        (lambda: any_.check(FRAME, ASKED, group="g", decision="d"), "'outcome' must name a column"),
+        (
+            lambda: any_.check(FRAME, ASKED, group="g", decision="d"),
+            "'outcome' (--outcome) must name a column",
+        ),
         (lambda: any_.check(PAST, ASKED, group="g"), "'group' says how to read a table"),
         (lambda: any_.check(FRAME, "accuracy", gamma=0.1), "belongs to the question"),
         (lambda: any_.plan(PAST, "equal_oportunity"), "unknown metric 'equal_oportunity'"),
