@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 from bench.measure import table
 from numpy.typing import NDArray
+from paper.tables import law_school
 from rich.table import Table
 
 import equipoise as eq
@@ -253,7 +254,7 @@ def _adult() -> tuple[dict[str, CellWorld], ...]:
 
 def _law_school() -> tuple[dict[str, CellWorld], ...]:
     """Return Law School by race, by sex, and by both."""
-    rows = eq.data.law_school(LAW_SCHOOL)
+    rows = law_school(LAW_SCHOOL)
     people = rows.project("race, male, pass_bar").fetchnumpy()
     columns = [column for column in rows.columns if column not in ("race", "male", "pass_bar")]
     good = people["pass_bar"] == 1
