@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
-from bench.measure import measure, table
+from bench.measure import measure
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
 from equipoise.question import Ticket, Want

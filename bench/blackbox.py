@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Callable
 
 from rich.table import Table
+from tests.support.tables import table
 
-from bench.measure import measure, table
+from bench.measure import measure
 
 TAUS = (5, 10, 25, 50, 100, 200, 400, 500, 600, 750, 900, 1000)
 RUNS = 5

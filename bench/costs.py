@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterator
 
 from rich.table import Table
-
-from bench.measure import table
+from tests.support.tables import table
 
 QUESTIONS = ((0.05, 0.05), (0.1, 0.05), (0.05, 0.02), (0.0, 0.1))
 DELTA = 0.05

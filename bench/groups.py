@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 from rich.table import Table
+from tests.support.tables import table
 
-from bench.measure import measure, table
+from bench.measure import measure
 
 RACES = ("white", "black", "asian", "hispanic", "other")
 AGES = ("under 30", "30 to 45", "45 to 60", "over 60")

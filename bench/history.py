@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
+from tests.support.tables import CACHE, table
 
-from bench.measure import CACHE, Measurement, measure, table
+from bench.measure import Measurement, measure
 
 if TYPE_CHECKING:
     import duckdb

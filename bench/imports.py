@@ -8,8 +8,7 @@ import subprocess
 import sys
 
 from rich.table import Table
-
-from bench.measure import table
+from tests.support.tables import table
 
 TASKS = {
     "python alone": "pass",

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.table import Table
+from tests.support.tables import CACHE, table
 
-from bench.measure import CACHE, table
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from rich.table import Table
+from tests.support.tables import CACHE, table
 
-from bench.measure import CACHE, table
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import MarkOverdue, WriteOff
 from equipoise.question import Costs, Question, Want

@@ -7,9 +7,9 @@ import os
 import time
 
 from rich.table import Table
-from study.postgres import new_database, postgres
+from tests.support.postgres import new_database, postgres
+from tests.support.tables import table
 
-from bench.measure import table
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld

@@ -8,12 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
-__all__ = ["CACHE", "Measurement", "measure", "table"]
-
-CACHE = Path(__file__).parents[1] / ".cache" / "bench"
+__all__ = ["Measurement", "measure"]
 
 
 @dataclass(frozen=True)
@@ -34,14 +29,6 @@ def measure(task: Callable[..., Callable[[], object]], *args: object, runs: int 
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_measured, (task, args, runs))
-
-
-def table(title: str, *columns: str) -> Table:
-    """Return an empty table, words to the left and numbers to the right."""
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for at, column in enumerate(columns):
-        made.add_column(column, justify="right" if at else "left")
-    return made
 
 
 def _measured(

@@ -11,9 +11,9 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 from scipy.special import ndtri
+from tests.support.tables import table
 
 import equipoise as eq
-from bench.measure import table
 
 mixture = eq.mixture
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

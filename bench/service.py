@@ -20,10 +20,10 @@ from pathlib import Path
 
 import httpx
 from rich.table import Table
-from study.serving import PAST
+from tests.support.serving import PAST
+from tests.support.tables import CACHE, table
 
 from bench.ledger_million import fill
-from bench.measure import CACHE, table
 from equipoise.service import Role, TokenStore
 from equipoise.service.settings import tokens_beside
 

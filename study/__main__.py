@@ -1,4 +1,4 @@
-"""Run studies by name: ``python -m study``, ``python -m study ledger_kill --kills 100``."""
+"""Run studies by name: ``python -m study``, ``python -m tests.torture boundary --runs 100``."""
 
 import sys
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from bench.measure import table
 from numpy.typing import NDArray
 from rich.table import Table
 from scipy.stats import norm
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.assist import Assist

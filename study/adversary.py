@@ -16,10 +16,10 @@ from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
-from bench.measure import table
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.evidence import UNKNOWN, WrongAnswers

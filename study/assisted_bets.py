@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from bench.measure import table
 from rich.table import Table
+from tests.support.tables import table
 from tests.unit.evidence.test_observation import largest_mean
 
 

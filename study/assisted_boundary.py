@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from bench.measure import table
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.assist import Assist

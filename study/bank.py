@@ -30,10 +30,10 @@ from itertools import combinations, count
 from pathlib import Path
 
 import numpy as np
-from bench.measure import table
 from numpy.typing import NDArray
 from paper.tables import law_school
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.bounds import LowerBound

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from bench.measure import table
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.bounds import rs_expectation

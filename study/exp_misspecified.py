@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from bench.measure import table
 from numpy.typing import NDArray
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.errors import BadData

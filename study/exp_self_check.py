@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from bench.measure import table
 from rich.table import Table
+from tests.support.tables import table
 
 from equipoise.mixture.exp_model import FALSE_ALARM, ModelChecks
 from equipoise.worlds import MixtureWorld

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from bench.measure import table
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.bounds import rs_expectation

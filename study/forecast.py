@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bench.measure import CACHE, table
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.tables import CACHE, table
 
 import equipoise as eq
 from equipoise.errors import EquipoiseError

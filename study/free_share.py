@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from bench.measure import table
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from study.bank import GAP, Instance, bank

@@ -6,9 +6,9 @@ import argparse
 from functools import cache
 
 import numpy as np
-from bench.measure import table
 from rich.table import Table
 from scipy.special import ndtri
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.mixture import Gaussian, HalfSpace

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from bench.measure import table
 from rich.table import Table
 from scipy.special import ndtri
+from tests.support.tables import table
 
 from equipoise.mixture import Gaussian, HalfSpace, fit_truncated
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from bench.measure import table
 from rich.console import Group
 from rich.table import Table
 from scipy.special import ndtri
+from tests.support.tables import table
 
 import equipoise as eq
 

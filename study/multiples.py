@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from bench.measure import table
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.audits.tau_audits import can_answer

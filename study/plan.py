@@ -18,10 +18,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
-from bench.measure import CACHE, table
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.tables import CACHE, table
 
 import equipoise as eq
 from equipoise.history import Past

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from bench.measure import table
 from rich.console import Console, Group
 from rich.progress import Progress
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit

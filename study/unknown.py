@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from bench.measure import table
 from rich.console import Console, Group
 from rich.progress import Progress
 from scipy.optimize import brentq
+from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.free_check import check

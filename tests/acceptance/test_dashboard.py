@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from study.postgres import in_memory
-from study.serving import WORLD, Served, serving
 
 from equipoise.ledger import LiveAudit
 from equipoise.question import Want
 from tests.acceptance.browser import CHROMIUM
 from tests.profiles import quick
+from tests.support.postgres import in_memory
+from tests.support.serving import WORLD, Served, serving
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import pytest
-from study.serving import serving
 
 import equipoise as eq
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.question import Want
 from tests.acceptance.shell import equipoise
+from tests.support.serving import serving
 
 COLUMNS = {
     "group": "race", "decision": "status", "outcome": "loan",

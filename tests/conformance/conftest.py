@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from study.postgres import in_memory, new_database, postgres
+
+from tests.support.postgres import in_memory, new_database, postgres
 
 
 @pytest.fixture(scope="session")

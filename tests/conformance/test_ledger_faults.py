@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from study.ledger_disk import NoMount, fill_disk
-from study.ledger_kill import kill_writers, place
-from study.ledger_model import run_machine
-from study.ledger_tamper import changes, is_found, small_export, tamper_with_tables
-from study.ledger_verify import verify_while_writing
+
+from tests.torture.ledger_disk import NoMount, fill_disk
+from tests.torture.ledger_kill import kill_writers, place
+from tests.torture.ledger_model import run_machine
+from tests.torture.ledger_tamper import changes, is_found, small_export, tamper_with_tables
+from tests.torture.ledger_verify import verify_while_writing
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from study.postgres import in_memory
-from study.serving import WORLD, Served, serving
 
 from equipoise.client import RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask, Pause, Tell
 from equipoise.question import Costs, Question, Verdict, Want
+from tests.support.postgres import in_memory
+from tests.support.serving import WORLD, Served, serving
 
 Audit = LiveAudit | RemoteAudit
 Begin = Callable[..., Audit]

@@ -8,9 +8,9 @@ import ibis
 import pandas as pd
 import pytest
 import sqlalchemy
-from study.postgres import new_database, postgres
 
 import equipoise as eq
+from tests.support.postgres import new_database, postgres
 from tests.unit.history.test_read import (
     COLUMNS,
     PEOPLE,

@@ -6,7 +6,8 @@ import socket
 from typing import Any
 
 import httpx
-from study.serving import Served
+
+from tests.support.serving import Served
 
 __all__ = ["HOSTILE", "form_key", "kind", "log_in", "refusal", "send_raw"]
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from study.postgres import in_memory, new_database, postgres
-from study.serving import Served, serving
+
+from tests.support.postgres import in_memory, new_database, postgres
+from tests.support.serving import Served, serving
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from study.serving import ASK, PAST, WORLD, Served
 
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.driver import Driver
 from equipoise.question import Want
 from tests.service.attacking import form_key, kind, log_in, refusal
+from tests.support.serving import ASK, PAST, WORLD, Served
 
 
 def test_asking_and_telling_again_changes_nothing(served: Served) -> None:

@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from study.postgres import in_memory
-from study.serving import ASK, Served, serving
 from typer.testing import CliRunner
 
 from equipoise.cli import app as command_line
@@ -25,6 +23,8 @@ from equipoise.ledger import Reply
 from equipoise.ledger import commands as do
 from equipoise.service import access, load_settings, tokens
 from tests.service.attacking import form_key, kind, log_in, refusal
+from tests.support.postgres import in_memory
+from tests.support.serving import ASK, Served, serving
 
 ROLES = ("writer", "auditor", "approver", "regulator")
 

@@ -9,12 +9,11 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from study.postgres import in_memory
-from study.serving import ASK, PAST, Served, serving
-
 from equipoise.ledger import LiveAudit
 from equipoise.service import tokens
 from tests.service.attacking import HOSTILE, kind, log_in, refusal, send_raw
+from tests.support.postgres import in_memory
+from tests.support.serving import ASK, PAST, Served, serving
 
 
 def test_sql_and_script_in_every_string_stay_words(served: Served) -> None:

@@ -7,10 +7,10 @@ import json
 import zipfile
 
 import openpyxl
-from study.serving import Served
 
 from equipoise.service import access
 from tests.service.attacking import form_key, log_in
+from tests.support.serving import Served
 
 
 def test_a_forged_cookie_is_no_session(served: Served) -> None:

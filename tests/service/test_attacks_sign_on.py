@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
-from study.postgres import in_memory
-from study.serving import Served, serving
 
 from equipoise.errors import InvalidInput
 from equipoise.service import load_settings
 from tests.service.attacking import form_key
+from tests.support.postgres import in_memory
+from tests.support.serving import Served, serving
 
 SECRET = "a secret of twenty-four"
 PROXY = {"x-equipoise-proxy-secret": SECRET}

@@ -8,11 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from study.postgres import new_database
-from study.serving import ASK, Served
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
+from tests.support.postgres import new_database
+from tests.support.serving import ASK, Served
 
 
 def asking(served: Served, stop: threading.Event) -> threading.Thread:

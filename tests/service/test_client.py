@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from study.postgres import in_memory
-from study.serving import WORLD, Served, serving
 
 from equipoise.assist import Assist
 from equipoise.client import AccessDenied, RemoteAudit
@@ -20,6 +18,8 @@ from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError,
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from tests.profiles import quick
+from tests.support.postgres import in_memory
+from tests.support.serving import WORLD, Served, serving
 
 
 def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:

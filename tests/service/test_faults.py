@@ -8,9 +8,10 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import psycopg
-from study.postgres import in_memory
-from study.service_kill import kill_workers
-from study.serving import ASK, Served, serving
+
+from tests.support.postgres import in_memory
+from tests.support.serving import ASK, Served, serving
+from tests.torture.service_kill import kill_workers
 
 
 def test_nothing_acknowledged_is_lost_when_workers_are_killed() -> None:

@@ -1,4 +1,4 @@
-"""Schemathesis with every role, a few examples each; many in ``python -m study service_fuzz``."""
+"""Schemathesis with every role, a few examples; more: ``python -m tests.torture service_fuzz``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from study.postgres import in_memory
-from study.service_fuzz import ROLES, fuzz, walk
-from study.serving import Served, serving
+
+from tests.support.postgres import in_memory
+from tests.support.serving import Served, serving
+from tests.torture.service_fuzz import ROLES, fuzz, walk
 
 
 @pytest.fixture(scope="module")

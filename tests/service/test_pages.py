@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 
 import httpx
-from study.serving import ASK, PAST, Served
 
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.proof import read_checkpoints
 from tests.service.attacking import form_key, log_in
+from tests.support.serving import ASK, PAST, Served
 
 
 def key_of(browser: httpx.Client, audit: str) -> dict[str, str]:

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from study.postgres import in_memory
-from study.serving import ASK, Served, serving
 
 from equipoise.service import forms
 from tests.profiles import quick
 from tests.service.attacking import form_key, log_in
+from tests.support.postgres import in_memory
+from tests.support.serving import ASK, Served, serving
 
 COLUMNS = {"group": "g", "decision": "d", "outcome": "o"}
 

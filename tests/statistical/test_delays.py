@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scipy.stats import binom
-from study.ledger_delay import QUESTION, delayed_audits
 
 from tests.profiles import FULL, quick
+from tests.torture.ledger_delay import QUESTION, delayed_audits
 
 AUDITS, PEOPLE = quick(3, full=14), quick(1500, full=2500)
 FALSE_ALARM = 1e-3

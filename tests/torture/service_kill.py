@@ -13,7 +13,6 @@ import time
 from dataclasses import dataclass, field
 
 import uvicorn
-from bench.measure import table
 from rich.table import Table
 
 from equipoise.client import RemoteAudit
@@ -21,8 +20,9 @@ from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
-from study.postgres import in_memory, new_database, postgres
-from study.serving import WORLD
+from tests.support.postgres import in_memory, new_database, postgres
+from tests.support.serving import WORLD
+from tests.support.tables import table
 
 WORKERS, CLIENTS = 2, 3
 BUDGET = 50_000

@@ -35,7 +35,7 @@ from equipoise.ledger.state import RequestLog
 from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
-from study.postgres import in_memory
+from tests.support.postgres import in_memory
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COSTS = Costs(feature=5, label=100)

@@ -15,8 +15,8 @@ from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.proof import verify_export
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
-from study import _attacks
-from study.ledger_kill import place
+from tests.torture import _attacks
+from tests.torture.ledger_kill import place
 
 WRITERS = 2
 ROUND = 10  # verifications of one ledger, which grows: each reads all of it

@@ -7,12 +7,12 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-from bench.measure import table
 from hypothesis import HealthCheck, Phase, given, settings
 from rich.table import Table
 
-from study.postgres import in_memory
-from study.serving import ASK, Served, serving
+from tests.support.postgres import in_memory
+from tests.support.serving import ASK, Served, serving
+from tests.support.tables import table
 
 PATIENCE = 120.0  # seconds; the machine may be busy with other things
 ROLES = ("writer", "auditor", "approver", "regulator", "nobody")

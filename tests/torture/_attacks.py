@@ -7,13 +7,13 @@ from pathlib import Path
 
 __all__ = ["add", "counted"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "ledger-attacks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "ledger-attacks.md"
 SUMS = PAGE.with_suffix(".json")
 INTRODUCTION = """# Attacks on the ledger
 
 <!-- generated: do not edit -->
 
-Each run of a study adds to these sums (`docs/ledger-attacks.json`), until its total is reached.
+Each run of an attack adds to these sums (`docs/ledger-attacks.json`), until its total is reached.
 """
 WORDS = {
     "ledger_kill": "Three programs ask and tell; one, two or all of them are killed (kill -9) and "
@@ -54,7 +54,7 @@ def _page(sums: Sums) -> str:
         rows = sums[attack]
         names = list(dict.fromkeys(name for row in rows.values() for name in row))
         totals = {name: sum(row.get(name, 0) for row in rows.values()) for name in names}
-        lines += [f"## `python -m study {attack}`\n", WORDS[attack] + "\n"]
+        lines += [f"## `python -m tests.torture {attack}`\n", WORDS[attack] + "\n"]
         lines.append("| | " + " | ".join(name.replace("_", " ") for name in names) + " |")
         lines.append("|---" + "|---:" * len(names) + "|")
         for where, row in {**rows, "**all**": totals}.items():

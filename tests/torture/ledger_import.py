@@ -12,7 +12,7 @@ from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
-from study.postgres import in_memory
+from tests.support.postgres import in_memory
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 BAD = ("x,Nowhere,0", "y,A,maybe", "z,A")

@@ -89,7 +89,7 @@ def delayed_audits(order: str, audits: int, seed: int, people: int, jobs: int = 
 def one_audit(order: str, seed: int, people: int) -> str | None:
     """Run one live audit with delays and return its verdict."""
     if order == "arrival order":
-        AUDITS[order] = Entry("study.ledger_delay:ArrivalOrder")
+        AUDITS[order] = Entry("tests.torture.ledger_delay:ArrivalOrder")
     rng, population = np.random.default_rng(seed), world()
     arrival = order == "arrival order"
     live = LiveAudit.create(

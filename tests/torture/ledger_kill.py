@@ -19,8 +19,8 @@ from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
-from study import _attacks
-from study.postgres import in_memory, new_database, postgres
+from tests.support.postgres import in_memory, new_database, postgres
+from tests.torture import _attacks
 
 WRITERS = 3
 BUDGET = 50_000

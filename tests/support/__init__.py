@@ -1,0 +1,1 @@
+"""What tests, studies and benchmarks share."""

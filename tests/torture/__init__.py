@@ -1,0 +1,1 @@
+"""Kills, forgeries and fuzzing at any size: ``python -m tests.torture``; small in the tests."""
