@@ -186,28 +186,56 @@ def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
 
 
 def family_bound(
-    epsilon: float, delta: float, p: float, q: float, costs: Costs | None = None
+    epsilon: float,
+    delta: float,
+    p: float,
+    q: float,
+    costs: Costs | None = None,
+    *,
+    fair: bool = False,
 ) -> Price:
-    """Return Theorem 3's lower bound on the mean price of any audit, on its pair of instances.
+    """Return Theorem 3's lower bound on the mean price of any audit, on its family of instances.
 
-    On either world of the pair (everything free to see is the same in both, the gap is 0 in the one
-    and above epsilon in the other), with gamma = 0, any audit that errs with probability below
-    delta requests on average more than
-    ``(1 - (p+q)/2) log(1/(4 delta)) / (64 q epsilon^2)`` labels of the second group.
+    With gamma = 0 and an audit that errs with probability below delta. Everything free to see is
+    the same in all instances; in the FAIR one the gap is 0, in an UNFAIR one a single group hides
+    more good people among the denied and the gap is above epsilon. With
+    ``b = (1 - (p+q)/2) log(1/(4 delta)) / (q epsilon^2)`` the audit requests on average
+
+    - on the FAIR instance more than ``b/32`` labels of *each* of the two groups, since each has an
+      UNFAIR alternative of its own: together ``b/16``;
+    - on an UNFAIR instance more than ``b/64`` labels of the group that differs.
+
+    The theorem is printed as a sum over outcomes y as well. On these instances that is the same up
+    to a factor of 3/2, since ``1/q + 1/(1-q) <= 1.5/q`` for q below 1/3; the proof has one
+    alternative per group, not one per outcome, so the terms of y are not added here.
+
+    Parameters
+    ----------
+    epsilon, p, q
+        Of the instance: epsilon in (0, 1/8), ``P[f=1, Y=0 | a] = p/2`` and ``P[f=1, Y=1 | a] =
+        q/2`` with p and q in (0, 1/3).
+    delta
+        The audit's error; from 1/4 on the bound is 0.
+    costs
+        What a label costs; 1 for a failed override if left out.
+    fair
+        Whether the instance is the FAIR one.
 
     Examples
     --------
     >>> print(family_bound(epsilon=0.05, delta=0.01, p=0.2, q=0.2))
     66.3893 for 80.4719 labels and 0 feature vectors
+    >>> print(family_bound(epsilon=0.05, delta=0.01, p=0.2, q=0.2, fair=True))
+    281.652 for 321.888 labels and 0 feature vectors
     """
     require_in_open_unit("delta", delta)
     for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
         if not 0.0 < value < limit:
             raise InvalidInput(f"{name!r} must be in (0, {limit:.4g}); got {value!r}")
     denied = 1.0 - (p + q) / 2.0
-    labels = max(0.0, denied * math.log(1.0 / (4.0 * delta)) / (64.0 * q * epsilon**2))
-    # The cheaper of the two worlds: more good people among the denied under UNFAIR.
-    r = q / 2.0 * (1.0 + 8.0 * epsilon) / denied
+    labels = max(0.0, denied * math.log(1.0 / (4.0 * delta)) / (q * epsilon**2))
+    labels *= 2 / 32 if fair else 1 / 64
+    r = q / 2.0 * (1.0 if fair else 1.0 + 8.0 * epsilon) / denied
     return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
 
 

@@ -15,6 +15,7 @@ from equipoise.bounds import (
     exp_bound,
     exp_expectation,
     family_bound,
+    lower_bound,
     rs_bound,
     rs_expectation,
 )
@@ -96,10 +97,27 @@ def test_an_outcome_that_never_comes_has_no_price() -> None:
 def test_family_bound_is_below_what_rs_pays_there() -> None:
     epsilon, delta = 0.1, 0.05
     question = Question(gamma=0.0, epsilon=epsilon, delta=delta)
-    for world in lower_bound_pair(epsilon, 0.2, 0.2):
-        lower = family_bound(epsilon, delta, 0.2, 0.2)
+    worlds = lower_bound_pair(epsilon, 0.2, 0.2)
+    for fair, world in zip((True, False), worlds, strict=True):
+        lower = family_bound(epsilon, delta, 0.2, 0.2, fair=fair)
         assert 0 < lower.labels < rs_expectation(world, question, Costs()).labels
         assert lower.cost < rs_bound(world, question, Costs()).cost
+        assert lower.cost < float(lower_bound(world, question, Costs()))  # C* is the sharper one
+
+
+def test_family_bound_adds_over_the_groups_of_the_fair_world_alone() -> None:
+    """b/32 labels of either group there, b/64 of one group elsewhere; r is that of the world."""
+    epsilon, delta, p, q = 0.05, 0.01, 0.2, 0.1
+    b = (1 - (p + q) / 2) * math.log(1 / (4 * delta)) / (q * epsilon**2)
+    fair, unfair = (family_bound(epsilon, delta, p, q, fair=f) for f in (True, False))
+    assert (fair.labels, unfair.labels) == pytest.approx((2 * b / 32, b / 64))
+    worlds = lower_bound_pair(epsilon, p, q)
+    for price, world in zip((fair, unfair), worlds, strict=True):
+        assert price.cost == pytest.approx(price.labels * (1 - world.r["1"]))
+
+
+def test_family_bound_is_zero_for_large_delta() -> None:
+    epsilon, delta = 0.1, 0.05
     assert family_bound(epsilon, 0.3, 0.2, 0.2).labels == 0.0
     with pytest.raises(InvalidInput, match="'q' must be in"):
         family_bound(epsilon, delta, 0.2, 0.5)
