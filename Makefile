@@ -63,7 +63,7 @@ study: test-full  ## Run the long statistical studies and every test at full siz
 paper: $(READY)  ## Reproduce the paper's experiments in results/ (minutes)
 	$(BIN)/python -m paper
 
-docs: $(VENV)/.docs  ## Build the site in build/site, notebooks and tutorials run, warnings are errors
+docs: $(VENV)/.docs  ## Build the site in build/site, tutorials run, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "open build/site/index.html"
 
@@ -71,7 +71,7 @@ wheel: $(READY)  ## Build the package that `pip install dist/*.whl` takes (secon
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
-comparison: $(READY)  ## Ask other toolkits the same question, for docs/comparison.md (installs them)
+comparison: $(READY)  ## Ask other toolkits the same question, for docs/understand/comparison.md (installs them)
 	$(BIN)/python tools/comparison.py
 
 clean:  ## Remove what the other commands made

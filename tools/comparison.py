@@ -2,7 +2,7 @@
 
 Each toolkit gets an environment of its own under ``.cache/toolkits`` (made with pip: this needs a
 package index) and answers through ``toolkits.py``. One that cannot be installed is skipped, and the
-page says so. Writes ``docs/comparison.md``.
+page says so. Writes ``docs/understand/comparison.md``.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def main() -> int:
         problems="".join(f"\n- {line}" for line in problems),
         ours=our_answers(lender, people),
     )
-    (ROOT / "docs" / "comparison.md").write_text(page, encoding="utf-8")
-    print("wrote docs/comparison.md", file=sys.stderr)
+    (ROOT / "docs" / "understand" / "comparison.md").write_text(page, encoding="utf-8")
+    print("wrote docs/understand/comparison.md", file=sys.stderr)
     return 0
 
 

@@ -21,7 +21,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _show(app: Sphinx, page: str, source: list[str]) -> None:
-    if not page.startswith("tutorials/") or "```bash\n" not in source[0]:
+    if not page.startswith("start/") or "```bash\n" not in source[0]:
         return
     here = Path(app.srcdir) / page
     with tempfile.TemporaryDirectory() as folder:

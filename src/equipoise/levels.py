@@ -2,8 +2,8 @@
 
 A question allows a wrong FAIR with probability ``d_F`` and a wrong UNFAIR with ``d_U`` (both are
 ``delta`` unless it says otherwise). Whatever an answer rests on may fail, and what each part may
-fail with adds up to ``d_F``, and to ``d_U``. The table is in ``docs/guarantees.md``, section 3.9,
-with the reasons; a test compares both.
+fail with adds up to ``d_F``, and to ``d_U``. The table is in section 3.9 of
+``docs/understand/guarantees.md``, with the reasons; a test compares both.
 """
 
 from __future__ import annotations

@@ -21,18 +21,17 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
     if DOCS / "generated" not in path.parents
 ]
 GUIDES = [
-    "docs/ask-tell.md",
+    "docs/how-to/ask-tell.md",
     "docs/how-to/choose-a-question.md",
     "docs/how-to/look-first.md",
-    "docs/tutorials/court.md",
+    "docs/start/court.md",
 ]
 SLOW_GUIDES = [
     "docs/how-to/keep.md",
     "docs/how-to/read-data.md",
-    "docs/tutorials/classifier.md",
-    "docs/tutorials/look-first.md",
-    "docs/tutorials/regulator.md",
-    *(f"docs/notebooks/{path.name}" for path in sorted((DOCS / "notebooks").glob("[!i]*.md"))),
+    "docs/start/classifier.md",
+    "docs/start/look-first.md",
+    "docs/start/regulator.md",
 ]
 
 
@@ -57,8 +56,8 @@ def test_the_messy_file_ends_with_a_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tutorial's own blocks, in one process; building the site runs them in a shell."""
-    page = "docs/tutorials/messy-bank.md"
-    shutil.copy(DOCS / "tutorials" / "messy_bank.py", tmp_path)
+    page = "docs/start/messy-bank.md"
+    shutil.copy(DOCS / "start" / "messy_bank.py", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     said = ""
@@ -102,7 +101,7 @@ def _all_pages() -> str:
 
 
 def test_constants_in_the_guarantees_are_the_code_s() -> None:
-    text = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "understand" / "guarantees.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w.]+)\.([A-Z_]+)` \| ([\d.]+) \|", text, re.MULTILINE)
     assert len(rows) == 18
     for module, name, value in rows:
@@ -110,7 +109,7 @@ def test_constants_in_the_guarantees_are_the_code_s() -> None:
 
 
 def test_every_file_that_the_architecture_names_exists() -> None:
-    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    text = (DOCS / "contributing" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w./-]+(?:\.(?:py|md|txt)|/))`", text)
     assert len(named) > 40
     homes = (ROOT, ROOT / "src" / "equipoise")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.documents import ROOT, run_shell_blocks
 
-TUTORIALS = ROOT / "docs" / "tutorials"
+TUTORIALS = ROOT / "docs" / "start"
 
 
 @pytest.fixture(scope="module")

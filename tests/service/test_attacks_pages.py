@@ -1,4 +1,4 @@
-"""Attacks through browsers: cookies, forms, pages, uploads; ``docs/service.md`` lists them."""
+"""Attacks through browsers: cookies, forms, pages, uploads; ``docs/how-to/serve.md`` lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backup and restore as ``docs/deployment.md`` says, with proof that the copy is whole."""
+"""Backup and restore as ``docs/how-to/deploy.md`` says, with proof that the copy is whole."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_it_waits_for_a_server_that_starts_again() -> None:
 
 @pytest.mark.parametrize("name", quick([], full=["lender_by_service.py"]))
 def test_the_lender_of_the_documents_is_audited(served: Served, name: str) -> None:
-    place = Path(__file__).parents[2] / "docs" / "tutorials" / name
+    place = Path(__file__).parents[2] / "docs" / "start" / name
     program = runpy.run_path(str(place))
     served.as_("auditor")
     finding = program["main"](served.url, served.tokens["auditor of all"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "guarantees.md").read_text()
+TEXT = (ROOT / "docs" / "understand" / "guarantees.md").read_text()
 NAMED = re.compile(r"`([\w/]*test_\w+\.py)::(test_\w+)`")
 WITHOUT = ("3.14",)  # a table of constants, compared with the code by itself
 

@@ -12,7 +12,9 @@ from equipoise.levels import PAST_SHARE, ErrorBudget, exp_level, shares_of_audit
 from equipoise.question import Question
 from equipoise.rates import METRICS
 
-GUARANTEES = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+GUARANTEES = (Path(__file__).parents[2] / "docs" / "understand" / "guarantees.md").read_text(
+    encoding="utf-8"
+)
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -31,7 +31,7 @@ from equipoise.rates import (
 from equipoise.worlds import CellWorld
 from tests.unit.bounds.brute_force import brute_force, deltas
 
-NOTATION = Path(__file__).parents[2] / "docs" / "notation.md"
+NOTATION = Path(__file__).parents[2] / "docs" / "understand" / "notation.md"
 
 
 BASE_RATE = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")

@@ -37,7 +37,7 @@ class AdaptiveAudit(Audit):
     """Label denied people only, each label for every rate; stop when a wrong answer is refuted.
 
     The verdict is wrong with probability at most the question's, for every population, however
-    groups are chosen and whenever outcomes arrive; `docs/guarantees.md` has the proof.
+    groups are chosen and whenever outcomes arrive; `docs/understand/guarantees.md` has the proof.
 
     Parameters
     ----------

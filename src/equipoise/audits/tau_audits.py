@@ -366,8 +366,8 @@ def largest_possible_rate(tau: int, level: float) -> float:
     """Return L with ``P[N/M > L] <= level`` for an estimated rate N/M of any population.
 
     N and M are the people until the tau-th success, online and past, with chances ``q >= p``. Then
-    ``P[N/M > L] <= (4 L / (L + 1)^2)^tau`` (Chernoff; the proof is in ``docs/guarantees.md``,
-    section 5), which is the level at ``L = exp(2 arcosh(level^(-1/(2 tau))))``; infinite where
+    ``P[N/M > L] <= (4 L / (L + 1)^2)^tau`` (Chernoff; section 5 of the guarantees has the
+    proof), which is the level at ``L = exp(2 arcosh(level^(-1/(2 tau))))``; infinite where
     that exceeds what a float holds.
 
     Examples

@@ -1,7 +1,7 @@
 """The proof's premises, in random populations: cells cover, bets are legal, stakes are one.
 
-`docs/guarantees.md` derives the error probability from these alone. Cells and bets depend on the
-past data and the question, never on a label, so there is one state to look at.
+The guarantees derive the error probability from these alone. Cells and bets depend on the past
+data and the question, never on a label, so there is one state to look at.
 """
 
 from __future__ import annotations

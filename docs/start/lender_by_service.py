@@ -1,7 +1,7 @@
 """Audit a scikit-learn lender through the service.
 
-Start `equipoise serve` in another window, then: python docs/tutorials/lender_by_service.py
-With tokens: python docs/tutorials/lender_by_service.py http://127.0.0.1:8100 eqp_…
+Start `equipoise serve` in another window, then: python docs/start/lender_by_service.py
+With tokens: python docs/start/lender_by_service.py http://127.0.0.1:8100 eqp_…
 """
 
 from __future__ import annotations
