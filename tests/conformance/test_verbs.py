@@ -115,6 +115,17 @@ def test_decisions_about_the_audit(begin: Begin) -> None:
     assert (status.cap, status.max_in_flight, status.max_in_flight_groups) == (5000, 7, {"A": 3})
 
 
+def test_to_resume_what_has_ended_says_so(begin: Begin) -> None:
+    audit = begin()
+    audit.pause("holidays")
+    audit.conclude("nobody else")
+    for repeated in (False, True):
+        reply = audit.resume("back", key="late")
+        assert (reply.state, reply.why) == ("CONCLUDED", "nobody is asked any more")
+        assert reply.repeated is repeated
+    assert audit.status().paused is None
+
+
 def test_from_the_first_ask_to_the_verdict_and_its_proof(begin: Begin) -> None:
     audit = begin(overdue_after=30.0)
     people = list(WORLD.draw(400, 0))

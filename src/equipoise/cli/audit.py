@@ -281,12 +281,7 @@ def pause(live: LiveAudit, why: Why, json: Json = False) -> None:
 @with_options(live=acting_audit)
 def resume(live: LiveAudit, why: Why, json: Json = False) -> None:
     """Ask again."""
-    reply, status = live.resume(why), live.status()
-    if status.finding is None or json:
-        show_reply(reply, json)
-    else:
-        how = "has its verdict" if status.concluded is None else "is concluded"
-        typer.echo(f"the audit {how}: nobody will be asked any more")
+    show_reply(live.resume(why), json)
 
 
 @app.command()

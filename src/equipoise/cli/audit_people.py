@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 FILES = "Many people at once"
+EXPLAINED = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
 STATES = {
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
@@ -64,7 +65,7 @@ def show_reply(reply: Reply, json: bool) -> None:
         typer.echo(f"proposed as {reply.number}{again}; somebody else must approve it")
         return
     if not reply.person:
-        why = f": {reply.why}" if reply.state == "UNLINKED" else ""
+        why = f": {reply.why}" if reply.state in EXPLAINED else ""
         typer.echo(f"{reply.state.lower()}{again}{why}")
         return
     typer.echo(f"{reply.person}: {_said(reply)}{again}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import exit_on, print_json, show, working
+from equipoise.cli.console import console, exit_on, print_json, show, show_list, show_rows, working
 from equipoise.cli.options import LEDGER, Json, Ledger, failing, live_audit, with_options
 from equipoise.errors import InvalidInput
 from equipoise.question import Verdict
@@ -20,9 +20,16 @@ __all__ = ["checkpoint", "export", "list_all", "log", "report", "status", "verif
 
 @with_options(live=live_audit, fail_on=failing)
 def status(live: LiveAudit, fail_on: frozenset[Verdict], json: Json = False) -> None:
-    """Show people, money, evidence and drift as of now."""
+    """Show people, money, evidence, drift and the expected cost as of now."""
+    from equipoise.report.content import forecast_of
+    from equipoise.report.sentences import expected
+
     now = live.status()
-    show(now, json)
+    forecast = forecast_of(live, now)
+    if json:
+        print_json({**now.to_dict(), "forecast": forecast})
+    else:
+        typer.echo(str(now) + (f"\n  forecast    {expected(forecast, now)}" if forecast else ""))
     if now.finding is not None:
         exit_on(fail_on, now.finding.verdict)
 
@@ -34,26 +41,23 @@ def log(
     json: Json = False,
 ) -> None:
     """Show what happened, and who did it."""
-    for event in live.events(after=max(0, live.checkpoint().seq - last)):
-        if json:
-            print_json(event)
-            continue
-        data = event["data"]
-        who = f" person {data['person']}" if "person" in data else ""
-        why = data.get("why")
-        words = f"{event['type']}{who}" + (f": {why}" if why else "")
-        typer.echo(f"{event['seq']:>8,}  {event['time'][:19]}  {event['actor']}  {words}")
+    from equipoise.report.sentences import log_rows
+
+    events = list(live.events(after=max(0, live.checkpoint().seq - last)))
+    for event in events if json else ():
+        print_json(event)
+    show_rows(console(), () if json else log_rows(events, live.settings))
 
 
 def list_all(ledger: Ledger = LEDGER, json: Json = False) -> None:
     """Show every audit of the ledger."""
     from equipoise.ledger import list_audits
 
-    rows = list_audits(ledger)
-    if json:
-        print_json([{"name": r.name, "events": r.seq, "time": r.time, "id": r.uid} for r in rows])
-    for row in () if json else rows:
-        typer.echo(f"{row.name}: {row.seq:,} events, last at {row.time}")
+    rows = [
+        {"name": row.name, "events": row.seq, "time": row.time, "id": row.uid}
+        for row in list_audits(ledger)
+    ]
+    show_list(rows, json)
 
 
 @with_options(live=live_audit)

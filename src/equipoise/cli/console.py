@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    *("bar", "console", "exit_on", "fail", "print_json", "say", "show", "show_rows"),
+    *("bar", "console", "exit_on", "fail", "print_json", "say", "show", "show_list", "show_rows"),
     *("somebody_answers", "speak_json", "working"),
 ]
 
@@ -114,6 +114,14 @@ def show_rows(to: Console, rows: Sequence[Row], caption: str = "", *, wrap: bool
             )
         )
     to.print(table)
+
+
+def show_list(rows: Sequence[Row], json: bool) -> None:
+    """Print rows that are the whole answer."""
+    if json:
+        print_json(rows)
+    else:
+        show_rows(console(), rows)
 
 
 def somebody_answers() -> bool:

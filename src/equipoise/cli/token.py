@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import print_json
+from equipoise.cli.console import print_json, show_list
 from equipoise.cli.options import LEDGER, Json, Ledger
 from equipoise.cli.serve import Tokens, require_extra
 
@@ -58,13 +58,11 @@ def new(
 @app.command("list")
 def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "", json: Json = False) -> None:
     """Show every token without its secret."""
-    found = _store(ledger, tokens).all()
-    if json:
-        print_json([token.to_dict() for token in found])
-    for token in () if json else found:
-        end = f"revoked {token.revoked}" if token.revoked else f"expires {token.expires}"
-        which = "every audit" if token.audit is None else f"audit {token.audit!r}"
-        typer.echo(f"{token.name}: {token.role}, {which}, {end}")
+    found = [token.to_dict() for token in _store(ledger, tokens).all()]
+    if not json:
+        columns = ("name", "role", "audit", "expires", "revoked")
+        found = [{column: token[column] for column in columns} for token in found]
+    show_list(found, json)
 
 
 @app.command()

@@ -477,7 +477,10 @@ class Verbs(ABC):
         return self.do(Pause(why, key=key))
 
     def resume(self, why: str, *, key: str = "") -> Reply:
-        """Ask again."""
+        """Ask again.
+
+        The answer is RESUMED, or CONCLUDED or DECIDED if the audit has ended: nobody is asked then.
+        """
         return self.do(Resume(why, key=key))
 
     def set_budget(self, budget: int | None, why: str, *, key: str = "") -> Reply:

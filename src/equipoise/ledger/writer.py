@@ -352,6 +352,9 @@ class TransactionWriter:
         state = kind.upper()
         if kind == "erased" and self.books.scrubbed < self.books.erased:
             state, why = "UNLINKED", STILL_THERE.format(self.state.settings.name)
+        ended = "concluded" if self.books.concluded is not None else "decided"
+        if kind == "resumed" and (ended == "concluded" or self.books.verdict is not None):
+            state, why = ended.upper(), "nobody is asked any more"
         return Reply("", state=state, number=number, why=why, repeated=repeated)
 
     def _scrubbed(self, command: do.Scrubbed) -> Reply:

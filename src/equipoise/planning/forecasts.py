@@ -137,6 +137,13 @@ class Forecast(JsonValue):
             words = f"about {rounded(self.rows)} past rows like these would do"
         return f"cannot be decided with this past; {words}"
 
+    def in_all(self, spent: float) -> tuple[float, ...]:
+        """Return what an audit that has spent so much comes to: low, expected, high.
+
+        Never less than what is spent; nothing where this past cannot decide.
+        """
+        return tuple(max(c or 0.0, spent) for c in self.cost.values() if self.is_decidable)
+
     def __str__(self) -> str:
         words = self.missing
         if self.is_decidable:

@@ -15,11 +15,14 @@ from equipoise.assist import Assist
 from equipoise.audits.tau_audits import can_answer
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.errors import EquipoiseError, require_kind
+from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
+from equipoise.planning import Forecast, Plan, plan
+from equipoise.planning.cases import as_often
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld, World
@@ -30,6 +33,8 @@ __all__ = [
     "Replay",
     "Report",
     "Sensitivity",
+    "forecast_of",
+    "plan_of",
     "simulate_live",
     "widened",
 ]
@@ -132,6 +137,9 @@ class Replay(JsonValue):
 class Report(JsonValue):
     """The whole report; ``finding`` is what is established by now, a verdict or not.
 
+    ``forecast`` is what an audit like this one costs in all, None where nothing is to be paid any
+    more and for the published audits, whose cost stands under ``comparisons``.
+
     Examples
     --------
     >>> from equipoise import worlds
@@ -160,6 +168,7 @@ class Report(JsonValue):
     groups: tuple[GroupReport, ...]
     evidence: tuple[EvidencePoint, ...]
     comparisons: tuple[Comparison, ...]
+    forecast: Forecast | None
     sensitivity: Sensitivity
     replay: Replay
 
@@ -200,6 +209,7 @@ class Report(JsonValue):
             groups=tuple(_groups(settings, status, free, finding, approvals)),
             evidence=evidence,
             comparisons=tuple(_comparisons(settings, shares)),
+            forecast=forecast_of(live, status),
             sensitivity=_sensitivity(settings, status, shares),
             replay=Replay(
                 audit_id=live.row.uid,
@@ -214,6 +224,27 @@ class Report(JsonValue):
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
         return self.status.money(amount)
+
+
+def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
+    """Plan an audit like this one, from its first request, with what it learnt of the denied.
+
+    One case: they succeed as often as observed; in groups without outcomes, as in the usual case
+    of a plan. It is no forecast from here: an audit may have spent more than its plan says.
+    """
+    settings = live.settings
+    learnt = {g: one.estimate for g, one in live.good_shares().items() if one.estimate is not None}
+    r = as_often(settings.past.cells) | learnt
+    return plan(
+        settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
+    )
+
+
+def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
+    """Return what an adaptive audit like this one costs in all, None once it has ended."""
+    if status.finding is not None or status.audit != "adaptive" or status.edition != EDITION:
+        return None
+    return next(iter(plan_of(live).cases), None)
 
 
 def _groups(

@@ -1,23 +1,33 @@
-"""What the report says in sentences."""
+"""What the report, the dashboard and the command line say in sentences."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from equipoise.comparison import GapScale
+from equipoise.display import Row
+from equipoise.ledger import Status
+from equipoise.ledger.settings import Settings
+from equipoise.planning import Forecast
+from equipoise.planning.cases import USUAL
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, RATES
 from equipoise.report.content import Report, four_fifths_state
 
 __all__ = [
+    "expected",
     "formula",
     "four_fifths",
     "guarantee",
     "headline",
     "in_words",
     "letters",
+    "log_rows",
     "looking",
     "naive",
+    "proposed",
     "quoted",
     "reading",
     "reason",
@@ -154,6 +164,96 @@ def four_fifths(report: Report) -> str:
         f"The lowest approval rate is {span} of the highest: the four-fifths rule "
         f"{state[four_fifths_state(ratio)]} (wrong with probability at most {level:.1%})."
     )
+
+
+def expected(forecast: Forecast, status: Status) -> str:
+    """Return what an audit like this one costs from its first to its last request."""
+    given = (
+        "given what was learnt: the denied succeed as often as observed so far, in groups without "
+        f"outcomes {USUAL:.0%} as often as the approved"
+    )
+    if not forecast.is_decidable:
+        return f"An audit like this one {forecast.missing}, {given}."
+    low, middle, high = map(status.money, forecast.in_all(status.spent))
+    said = f"Expected in all: {middle}, eight times in ten {low} to {high}, {given}."
+    if status.spent > (forecast.median or 0.0):
+        half = status.money(forecast.median or 0.0)
+        said += (
+            f" This audit has already spent more than the {half} that half of such audits stay "
+            "below; what it still needs is not forecast."
+        )
+    return said
+
+
+DEEDS = {
+    "created": "began the audit",
+    "asked": "reported an arrival",
+    "executed": "confirmed an override",
+    "withdrawn": "reported a refusal",
+    "revealed": "brought an outcome",
+    "corrected": "corrected an outcome",
+    "noted": "brought an outcome that nobody asked for",
+    "conflict": "brought an outcome that contradicts the stored one",
+    "overdue": "marked an outcome as overdue",
+    "written_off": "gave up an outcome",
+    "erased": "erased a person",
+    "budget": "changed the budget",
+    "limits": "changed the limits",
+    "paused": "paused the audit",
+    "resumed": "resumed the audit",
+    "concluded": "concluded the audit",
+    "proposed": "proposed",
+    "rejected": "rejected a proposal",
+    "scrubbed": "removed the erased from the files",
+    "upgraded": "went on under another edition of the statistics",
+    "verdict": "reached the verdict",
+}
+
+
+PROPOSED = {
+    "budget": "to change the budget",
+    "concluded": "to conclude the audit",
+    "corrected": "to correct an outcome",
+    "erased": "to erase a person",
+    "limits": "to change the limits",
+    "resumed": "to resume the audit",
+    "upgraded": "to go on under this program's statistics",
+}
+
+
+def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
+    """Return what somebody proposed, in plain words."""
+    words = PROPOSED.get(command, command)
+    if command == "budget":
+        cap = arguments["budget"]
+        words += f" to {'no limit' if cap is None else settings.money(cap)}"
+    if "person" in arguments:
+        words += f", person {arguments['person']:,}"
+    if "outcome" in arguments:
+        words += f", to {'good' if arguments['outcome'] else 'bad'}"
+    return f"{words}: {arguments['why']}" if arguments.get("why") else words
+
+
+def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Row]:
+    """Return who did what: a row per event, in plain words."""
+    rows: list[Row] = []
+    for event in events:
+        kind, data = event["type"], event["data"]
+        said = [data["why"]] if data.get("why") else []
+        if "person" in data:
+            said.insert(0, f"person {data['person']:,}")
+        if kind == "budget":
+            cap = data.get("budget")
+            said.insert(0, "no cap" if cap is None else settings.money(cap))
+        if kind == "proposed":
+            said = [proposed(data["command"], data["arguments"], settings)]
+        if kind == "verdict":
+            found = data["finding"]
+            said.insert(0, "in progress again" if found is None else str(found["verdict"]))
+        deed = DEEDS.get(kind, kind.replace("_", " "))
+        row = {"event": event["seq"], "time": event["time"][:19], "actor": event["actor"]}
+        rows.append({**row, "deed": deed, "about": "; ".join(said)})
+    return rows
 
 
 def _size(question: Question, share: float) -> str:

@@ -21,6 +21,7 @@ from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
 from equipoise.report import to_html
+from equipoise.report.content import plan_of
 from equipoise.service import models
 from equipoise.service.access import Auditor, Caller, Reader, decoded
 from equipoise.service.audits import (
@@ -32,7 +33,6 @@ from equipoise.service.audits import (
     begin_verification,
     hand_out_checkpoint,
 )
-from equipoise.service.panels import plan_of
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
 from equipoise.service.tokens import Mark

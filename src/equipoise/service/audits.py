@@ -27,10 +27,9 @@ from equipoise.ledger.database import driver_errors
 from equipoise.ledger.state import EvidencePoint
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import digest
-from equipoise.planning import Forecast
 from equipoise.report import Report
 from equipoise.service.access import Caller, caller_of, decoded
-from equipoise.service.panels import Panels, panels_of, plan_of
+from equipoise.service.panels import Panels, panels_of
 from equipoise.service.problems import HttpProblem, problem_of
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Mark, Role, TokenStore
@@ -70,15 +69,13 @@ def may_do(role: Role, command: str) -> bool:
 class Snapshot:
     """What the page of an audit shows.
 
-    People and money are as of ``status.events``; the report, and the forecast of an audit like this
-    one (None where nothing is to be paid any more), as of ``report.status.events``, which may be
-    earlier. No report: it is being made.
+    People and money are as of ``status.events``, the report as of ``report.status.events``, which
+    may be earlier. No report: it is being made.
     """
 
     status: Status
     panels: Panels
     report: Report | None = None
-    forecast: Forecast | None = None
 
     @property
     def todo(self) -> bool:
@@ -86,16 +83,6 @@ class Snapshot:
         panels = self.panels
         lists = (self.status.proposals, panels.late, panels.unconfirmed, panels.conflicts)
         return any(lists)
-
-    @property
-    def in_all(self) -> tuple[float, ...]:
-        """What the audit will have cost: low, expected, high; at least what is spent.
-
-        Nothing where no forecast was made, or none can be: this past cannot decide.
-        """
-        if self.forecast is None or not self.forecast.is_decidable:
-            return ()
-        return tuple(max(cost or 0.0, self.status.spent) for cost in self.forecast.cost.values())
 
 
 class ReportCache:
@@ -155,9 +142,7 @@ class ReportCache:
         try:
             status = self._live.status()
             report = Report.of(self._live, evidence=self._evidence(status))
-            cases = () if report.decided else plan_of(self._live).cases
-            panels = panels_of(self._live, report.status)
-            self._latest = Snapshot(report.status, panels, report, next(iter(cases), None))
+            self._latest = Snapshot(report.status, panels_of(self._live, report.status), report)
             return report
         except Exception as error:
             log.warning("no report", extra={"fields": {"error": str(error)}})

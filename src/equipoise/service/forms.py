@@ -29,7 +29,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
-from equipoise.planning.cases import USUAL
 from equipoise.report import pictures, sentences
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import HttpProblem
@@ -86,7 +85,7 @@ def environment() -> Environment:
     made.filters["part"] = lambda name: quote(name, safe="")
     made.filters["moment"] = lambda time: f"{time[:10]} {time[11:16]}" if time else "never"
     made.filters["plain"] = lambda words: str(words).replace("_", " ").lower()
-    made.globals.update(pictures=pictures, words=sentences, usual=USUAL)
+    made.globals.update(pictures=pictures, words=sentences)
     return made
 
 

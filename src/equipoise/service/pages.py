@@ -19,6 +19,7 @@ from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
+from equipoise.report.sentences import log_rows
 from equipoise.service.access import COOKIE, Reader, caller_of
 from equipoise.service.api import export, page_of, report
 from equipoise.service.audits import (
@@ -29,7 +30,7 @@ from equipoise.service.audits import (
     may_do,
 )
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
-from equipoise.service.panels import apart, log_of, proposed
+from equipoise.service.panels import apart
 from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS, Role
 
@@ -157,7 +158,8 @@ def log(
     """Show who did what, the latest first."""
     end = context.reader.checkpoint().seq + 1 if before is None else before
     first = max(0, end - 1 - PER_PAGE)
-    entries = log_of(context.reader.events(after=first, limit=end - 1 - first), context.reader)
+    events = context.reader.events(after=first, limit=end - 1 - first)
+    entries = log_rows(events, context.reader.settings)[::-1]
     return _page(context, "log.html", entries=entries, more=first + 1 if first else None)
 
 
@@ -237,7 +239,8 @@ def act(context: Reading, what: str, form: Sent) -> Response:
         reply = context.do(command)
     except (HttpProblem, EquipoiseError) as error:
         return _audit_page(context, problem=as_problem(error))
-    done = "proposed" if reply.state == "PROPOSED" else what
+    says_more = reply.state == "PROPOSED" or what == "resume"
+    done = reply.state.lower() if says_more else what
     return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
 
 
@@ -378,7 +381,6 @@ def _live_part(context: AuditContext, *, patience: float) -> str:
         checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
         proof=next(iter(proofs), None),
         apart=apart,
-        proposed=proposed,
         me=context.caller,
         Role=Role,
     )

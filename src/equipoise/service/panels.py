@@ -1,20 +1,16 @@
-"""What the pages of an audit show beside the evidence: people, costs to come, who did what."""
+"""What the page of an audit shows beside the evidence: people, and who differs from whom."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
 
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
-from equipoise.ledger.settings import Settings
 from equipoise.ledger.verify import PersonRecord
-from equipoise.planning import Plan, plan
-from equipoise.planning.cases import as_often
 
-__all__ = ["LogEntry", "Panels", "apart", "log_of", "panels_of", "plan_of", "proposed"]
+__all__ = ["Panels", "apart", "panels_of"]
 
 AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"))  # fmt: skip
@@ -73,20 +69,6 @@ def panels_of(live: LiveAudit, status: Status, now: datetime | None = None) -> P
     )
 
 
-def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
-    """Plan an audit like this one, from its first request, with what it learnt of the denied.
-
-    One case: they succeed as often as observed; in groups without outcomes, as in the usual case
-    of a plan. It is no forecast from here: an audit may have spent more than its plan says.
-    """
-    settings = live.settings
-    learnt = {g: one.estimate for g, one in live.good_shares().items() if one.estimate is not None}
-    r = as_often(settings.past.cells) | learnt
-    return plan(
-        settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
-    )
-
-
 def apart(finding: Finding) -> list[tuple[str, str, str]]:
     """Return ``(rate, higher group, lower group)`` for every pair whose intervals do not meet.
 
@@ -118,82 +100,3 @@ def _ages(
         words = next((w for limit, w in AGES if age <= limit), "longer")
         found[words][columns[state]] += number
     return tuple((words, *found[words]) for words in names)  # type: ignore[misc]
-
-
-DEEDS = {
-    "created": "began the audit",
-    "asked": "reported an arrival",
-    "executed": "confirmed an override",
-    "withdrawn": "reported a refusal",
-    "revealed": "brought an outcome",
-    "corrected": "corrected an outcome",
-    "noted": "brought an outcome that nobody asked for",
-    "conflict": "brought an outcome that contradicts the stored one",
-    "overdue": "marked an outcome as overdue",
-    "written_off": "gave up an outcome",
-    "erased": "erased a person",
-    "budget": "changed the budget",
-    "limits": "changed the limits",
-    "paused": "paused the audit",
-    "resumed": "resumed the audit",
-    "concluded": "concluded the audit",
-    "proposed": "proposed",
-    "approved": "approved a proposal",
-    "rejected": "rejected a proposal",
-    "verdict": "reached the verdict",
-}
-
-
-PROPOSED = {
-    "budget": "to change the budget",
-    "concluded": "to conclude the audit",
-    "corrected": "to correct an outcome",
-    "erased": "to erase a person",
-    "limits": "to change the limits",
-    "resumed": "to resume the audit",
-}
-
-
-def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
-    """Return what somebody proposed, in plain words."""
-    words = PROPOSED.get(command, command)
-    if command == "budget":
-        cap = arguments["budget"]
-        words += f" to {'no limit' if cap is None else settings.money(cap)}"
-    if "person" in arguments:
-        words += f", person {arguments['person']:,}"
-    if "outcome" in arguments:
-        words += f", to {'good' if arguments['outcome'] else 'bad'}"
-    return f"{words}: {arguments['why']}" if arguments.get("why") else words
-
-
-@dataclass(frozen=True)
-class LogEntry:
-    """Who did what: one event in plain words."""
-
-    number: int
-    time: str
-    actor: str
-    deed: str
-    about: str
-
-
-def log_of(events: Iterable[Mapping[str, Any]], live: LiveAudit) -> list[LogEntry]:
-    """Return events as people read them, the latest first."""
-    money = live.settings.money
-    entries = []
-    for event in events:
-        kind, data = event["type"], event["data"]
-        said = [data["why"]] if data.get("why") else []
-        if "person" in data:
-            said.insert(0, f"person {data['person']:,}")
-        if kind == "budget":
-            cap = data.get("budget")
-            said.insert(0, "no cap" if cap is None else money(cap))
-        if kind == "proposed":
-            said = [proposed(data["command"], data["arguments"], live.settings)]
-        if kind == "verdict":
-            said.insert(0, str(data["finding"]["verdict"]))
-        deed = DEEDS.get(kind, kind.replace("_", " "))
-        entries.append(LogEntry(event["seq"], event["time"], event["actor"], deed, "; ".join(said)))
-    return entries[::-1]

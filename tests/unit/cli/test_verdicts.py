@@ -84,7 +84,7 @@ def test_conclude_is_confirmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     status = run("audit", "status", "loans", "-l", "LEDGER", "--fail-on", "INCONCLUSIVE")
     assert status.exit_code == 3
     again = run("audit", "resume", "loans", "--why", "go on", "-l", "LEDGER")
-    assert again.stdout == "the audit is concluded: nobody will be asked any more\n"
+    assert again.stdout == "concluded, as before: nobody is asked any more\n"
 
 
 def test_one_person_s_error_keeps_its_type(run: Run) -> None:

@@ -8,7 +8,8 @@ import pytest
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import rs_expectation
 from equipoise.report import Report, to_html
-from equipoise.service.panels import panels_of, plan_of
+from equipoise.report.content import plan_of
+from equipoise.service.panels import panels_of
 from equipoise.worlds import CellWorld
 
 CELLS = {"approved_positive": 30_000, "approved_negative": 5_000, "denied": 65_000}

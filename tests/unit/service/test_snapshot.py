@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from equipoise import Costs, History, LiveAudit, Question
+from equipoise.report import Report, to_html
 from equipoise.service.audits import Snapshot
 from equipoise.service.forms import fragment
-from equipoise.service.panels import apart, panels_of, plan_of, proposed
+from equipoise.service.panels import apart, panels_of
 from equipoise.service.tokens import Role
 
 CELLS = {"approved_positive": 3000, "approved_negative": 500, "denied": 6500}
@@ -17,29 +18,31 @@ FACTS = {"name": "x", "checkpoint": None, "proof": None, "Role": Role}
 def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None:
     past, question = History.from_cells(dict.fromkeys("AB", CELLS)), Question("equal_opportunity")
     live = LiveAudit.create("sqlite://", "x", past, question, Costs(1, 100), currency="EUR")
-    status = live.status()
-    (forecast,) = plan_of(live).cases
-    fresh = Snapshot(status, panels_of(live, status), None, forecast)
-    assert fresh.in_all == tuple(forecast.cost.values())
-    low, middle, high = fresh.in_all
+    report = Report.of(live)
+    status, forecast = report.status, report.forecast
+    assert forecast is not None
+    low, middle, high = forecast.in_all(status.spent)
+    assert (low, middle, high) == tuple(forecast.cost.values())
     spent = round(2 * high)
     for paid, expected in ((round(middle - 1), middle), (spent, spent)):
-        seen = replace(fresh, status=replace(status, spent=paid))
-        assert seen.in_all[1] == expected
-        assert min(seen.in_all) >= paid > low
+        now = replace(status, spent=paid)
+        assert forecast.in_all(paid)[1] == expected
+        assert min(forecast.in_all(paid)) >= paid > low
+        seen = Snapshot(now, panels_of(live, now), report)
         words = fragment("live.html", seen=seen, settings=live.settings, apart=apart,
-                         proposed=proposed, **FACTS | {"me": _Reader})  # fmt: skip
+                         **FACTS | {"me": _Reader})  # fmt: skip
         assert f"<b>{status.money(expected)}</b><span>expected in all" in words
         assert "given what was learnt" in words
+        assert to_html(replace(report, status=now)).count("Expected in all") == 1
         assert ("already spent more than" in words) == (paid == spent)
 
 
 def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     few = {group: {name: n // 100 for name, n in CELLS.items()} for group in "AB"}
     live = LiveAudit.create("sqlite://", "x", History.from_cells(few), Question(), Costs(1, 100))
-    (forecast,) = plan_of(live).cases
-    status = live.status()
-    assert Snapshot(status, panels_of(live, status), None, forecast).in_all == ()
+    forecast = Report.of(live).forecast
+    assert forecast is not None
+    assert forecast.in_all(0) == ()
 
 
 class _Reader:
