@@ -9,9 +9,12 @@ from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from paper import tables as paper_tables
 from rich.table import Table
 from scipy.stats import norm
+from tests.support.bank import LAW_SCHOOL, TOLERANCES
 from tests.support.tables import table
+from tools.adult_cells import FEATURES
 
 import equipoise as eq
 from equipoise.assist import Assist
@@ -19,8 +22,6 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.simulation.drive import InBlocks, drive
 from equipoise.worlds import TableWorld
 from study._resumed import Run, collect, made_by, mean
-from study.adult_cells import FEATURES
-from study.bank import LAW_SCHOOL, TOLERANCES
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -211,7 +212,7 @@ def adult(model: str = "logistic regression", group: str = "sex") -> TableWorld:
 @cache
 def law_school(cut: float) -> TableWorld:
     """Return Law School by sex, decided by a logistic regression whose own score is at hand."""
-    rows = eq.data.law_school(LAW_SCHOOL)
+    rows = paper_tables.law_school(LAW_SCHOOL)
     people = rows.project("male, pass_bar").fetchnumpy()
     columns = [c for c in rows.columns if c not in ("race", "male", "pass_bar")]
     good, features = people["pass_bar"] == 1, eq.data.encode(rows, columns)

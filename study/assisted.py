@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from rich.table import Table
+from tests.support.bank import LAW_SCHOOL
 
 import equipoise as eq
 from study._looking import Case, adult, asking, law_school, pairs, synthetic
 from study._resumed import add_options as add_run_options
-from study.bank import LAW_SCHOOL
 
 PAGE = Path(__file__).parents[1] / "docs" / "assisted.md"
 TWO, FOUR = eq.Question(gamma=0.1, epsilon=0.05), eq.Question(gamma=0.05, epsilon=0.05)

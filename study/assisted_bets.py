@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from rich.table import Table
+from tests.support.observations import largest_mean
 from tests.support.tables import table
-from tests.unit.evidence.test_observation import largest_mean
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from rich.table import Table
+from tests.support.boundaries import Row, boundaries
 
 from study import boundary
-from study.boundary import PAGE, Row, boundaries, fill
+from study.boundary import PAGE, fill
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

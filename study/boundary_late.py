@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 
 from rich.table import Table
+from tests.support.boundaries import ArrivalOrder, Row, boundaries
 
 from study import boundary
-from study.boundary import PAGE, ArrivalOrder, Row, boundaries, fill
+from study.boundary import PAGE, fill
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

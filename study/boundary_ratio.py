@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 
 from rich.table import Table
+from tests.support.boundaries import DELTA, Row, boundaries
 
 import equipoise as eq
 from study import boundary
-from study.boundary import DELTA, PAGE, Row, boundaries, fill
+from study.boundary import PAGE, fill
 
 QUESTION = eq.Question("equalized_odds", gamma=0.2, epsilon=0.3, delta=DELTA, compare="ratio")
 

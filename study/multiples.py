@@ -1,4 +1,4 @@
-"""What the adaptive audit costs: multiples of C*, wrong verdicts, RS-Audit, the Beta mixture."""
+"""What the adaptive audit costs: multiples of C*, wrong verdicts, RS-Audit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.bank import GAP, Instance, bank
 from tests.support.tables import table
 
 import equipoise as eq
@@ -20,12 +21,9 @@ from equipoise.bounds import rs_expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation
-from study._beta_mixture import BetaAudit
-from study.bank import GAP, Instance, bank
 
 COSTS = (eq.Costs(0.0, 1.0), eq.Costs(0.05, 1.0))
 PAGE = Path(__file__).parents[1] / "docs" / "study.md"
-MOST_PEOPLE = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,6 @@ class Result:
     costs: eq.Costs
     bound: float
     runs: Simulation
-    mixture: Simulation | None
     rs: float | None
 
     @property
@@ -49,10 +46,6 @@ class Result:
         return float(self.runs.cost.std(ddof=1)) / math.sqrt(len(self.runs)) / self.bound
 
     @property
-    def mixture_multiple(self) -> float | None:
-        return None if self.mixture is None else float(self.mixture.cost.mean()) / self.bound
-
-    @property
     def rs_ratio(self) -> float | None:
         mean = float(self.runs.cost.mean())
         return None if self.rs is None or mean == 0.0 else self.rs / mean
@@ -61,7 +54,6 @@ class Result:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=200, help="two groups, outside the gap zone")
     parser.add_argument("--other-runs", type=int, default=60, help="more groups, or the gap zone")
-    parser.add_argument("--mixture-runs", type=int, default=20, help="of the Beta mixture")
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -81,26 +73,20 @@ def run(options: argparse.Namespace) -> Table:
 def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -> Result:
     world, question = instance.world, instance.question
 
-    def simulate(audit: str | type[BetaAudit], runs: int, people: int | None) -> Simulation:
-        return eq.simulate(
-            audit,
-            world,
-            question,
-            costs,
-            repeats=runs,
-            seed=options.seed,
-            people=people,
-            n_jobs=options.jobs,
-        )
-
     plain = instance.groups == 2 and instance.kind != GAP
-    compared = instance.groups == 2 and not instance.is_free and options.mixture_runs > 0
     return Result(
         instance,
         costs,
         float(eq.lower_bound(world, question, costs)),
-        simulate("adaptive", options.runs if plain else options.other_runs, None),
-        simulate(BetaAudit, options.mixture_runs, MOST_PEOPLE) if compared else None,
+        eq.simulate(
+            "adaptive",
+            world,
+            question,
+            costs,
+            repeats=options.runs if plain else options.other_runs,
+            seed=options.seed,
+            n_jobs=options.jobs,
+        ),
         rs_expectation(world, question, costs).cost if can_answer(question) else None,
     )
 
@@ -115,13 +101,6 @@ def _summary(results: Sequence[Result]) -> Table:
             f"{name} ({len(columns[0])})",
             *(f"{mean:.2f}, at most {most:.2f}" for mean, most in zip(cells, largest, strict=True)),
         )
-        mixture = [
-            [m for r in column if (m := r.mixture_multiple) is not None] for column in columns
-        ]
-        if any(mixture):
-            out.add_row(
-                f"{name}, Beta mixture", *(f"{_geometric(values):.2f}" for values in mixture)
-            )
     return out
 
 
@@ -141,7 +120,7 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
-        f"--mixture-runs {options.mixture_runs} --prices {options.prices}"
+        f"--prices {options.prices}"
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
@@ -154,11 +133,9 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
         "",
         "C* is the lower bound for any audit with the same error probability (`eq.lower_bound`); "
         "*multiple* is the adaptive audit's mean cost over C*, with its standard error. "
-        "*Beta mixture* is the same audit with plain Beta(1/2, 1/2) mixtures as evidence. "
         "*RS-Audit* is its expected cost at the paper's tau over the adaptive audit's mean cost. "
-        "The instances, and the rule by which they were taken, are in `study/bank.py`; past data "
-        "are unlimited, "
-        "delta is 0.05.",
+        "The instances, and the rule by which they were taken, are in `tests/support/bank.py`; "
+        "past data are unlimited, delta is 0.05.",
         "",
         *_means(results),
         "",
@@ -174,29 +151,28 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
 
 
 def _means(results: Sequence[Result]) -> Iterable[str]:
-    yield "| instances | c | number | multiple, geometric | largest | Beta mixture | RS-Audit |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| instances | c | number | multiple, geometric | largest | RS-Audit |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
     for name, chosen in _families(results):
         for costs in COSTS:
             column = [r for r in chosen if r.costs == costs]
             if not column:
                 continue
-            mixture = [m for r in column if (m := r.mixture_multiple) is not None]
             rs = [ratio for r in column if (ratio := r.rs_ratio) is not None]
             yield (
                 f"| {name} | ({costs.feature:g}, {costs.label:g}) | {len(column)} "
                 f"| {_geometric([r.multiple for r in column]):.2f} "
                 f"| {max(r.multiple for r in column):.2f} "
-                f"| {_shown(_geometric(mixture), '.2f')} | {_shown(_geometric(rs), ',.0f')} |"
+                f"| {_shown(_geometric(rs), ',.0f')} |"
             )
 
 
 def _rows(results: Sequence[Result]) -> Iterable[str]:
     yield (
         "| instance | groups | metric | gamma | epsilon | Delta | truth | C* | mean cost "
-        "| multiple | ± | wrong | 95% up to | Beta mixture | RS-Audit |"
+        "| multiple | ± | wrong | 95% up to | RS-Audit |"
     )
-    yield "| --- | ---: | --- | ---: | ---: | ---: | --- " + "| ---: " * 8 + "|"
+    yield "| --- | ---: | --- | ---: | ---: | ---: | --- " + "| ---: " * 7 + "|"
     for r in results:
         instance, question = r.instance, r.instance.question
         wrong, runs = int(r.runs.wrong.sum()), len(r.runs)
@@ -215,7 +191,6 @@ def _rows(results: Sequence[Result]) -> Iterable[str]:
             f"{r.error:.2f}" if paid else "–",
             f"{wrong} of {runs}",
             f"{clopper_pearson(wrong, runs, 0.05)[1]:.3f}",
-            _shown(r.mixture_multiple, ".2f"),
             _shown(r.rs_ratio, ",.0f"),
         ]
         yield "| " + " | ".join(cells) + " |"

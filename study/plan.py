@@ -21,12 +21,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.support.bank import sources
 from tests.support.tables import CACHE, table
 
 import equipoise as eq
 from equipoise.history import Past
 from equipoise.worlds import CellWorld
-from study.bank import sources
 
 PAGE = Path(__file__).parents[1] / "docs" / "plan-study.md"
 KEPT = CACHE.parent / "study" / "plan.json"

@@ -10,49 +10,35 @@ shows that the harness would notice.
 from __future__ import annotations
 
 import argparse
-from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from rich.console import Console, Group
 from rich.progress import Progress
+from tests.support.boundaries import ASIDE, QUESTION, boundaries
+from tests.support.random_accepts import (
+    PEOPLE,
+    SHARE,
+    FileOrder,
+    RandomAccepts,
+    audit_of,
+    sorted_is_the_same,
+)
 from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.cells import Cells
-from equipoise.evidence import Evidence
 from equipoise.history.past import Past
 from equipoise.simulation.drive import InBlocks, drive
 from equipoise.worlds import CellWorld
-from study._open_book import PAGE, RandomAccepts, tally, write_section
-from study.boundary import ASIDE, QUESTION, boundaries
+from study._pages import PAGE, tally, write_section
 
-PEOPLE = 100_000
-SHARE = 0.02
-COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
 FILES = 20  # files of which the cost is compared with and without the programme
 CASES = {
     "fair": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.35)},
     "unfair": {"A": (0.40, 0.10, 0.50, 0.10), "B": (0.36, 0.12, 0.52, 0.80)},
     "grey zone": {"A": (0.40, 0.10, 0.50, 0.25), "B": (0.36, 0.12, 0.52, 0.55)},
 }
-
-
-class FileOrder(AdaptiveAudit):
-    """Takes the programme's outcomes as a file sorted by outcome has them: good ones last."""
-
-    def _start(self) -> Evidence:
-        evidence = super()._start()
-        counts = evidence.random_accepts.astype(int)
-        evidence.set_random_accepts(np.zeros(counts.shape))
-        for outcome, group in product((0, 1), range(len(counts))):
-            for _ in range(counts[group, outcome]):
-                if evidence.verdict is None:
-                    evidence.record(evidence.request(group), outcome)
-                    evidence.advance()
-        return evidence
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -104,42 +90,6 @@ def run(options: argparse.Namespace) -> Group:
         [worth, edges],
     )
     return Group(worth, edges)
-
-
-def frame(cells: Cells) -> pd.DataFrame:
-    """Return the past decisions behind counts, sorted by outcome."""
-    parts = []
-    for group, c in cells.items():
-        good, bad, _ = c.random_accepts or (0, 0, 0)
-        parts += [
-            (group, 1, 1.0, False, c.approved_positive),
-            (group, 1, 0.0, False, c.approved_negative),
-            (group, 0, np.nan, False, c.denied - good - bad),
-            (group, 1, 1.0, True, good),
-            (group, 1, 0.0, True, bad),
-        ]
-    made = pd.DataFrame(parts, columns=["race", "granted", "paid", "test", "n"])
-    rows = made.loc[made.index.repeat(made.pop("n").astype(int))]
-    return rows.sort_values("paid", kind="stable")
-
-
-def audit_of(
-    kind: type[AdaptiveAudit], world: RandomAccepts, seed: np.random.SeedSequence
-) -> tuple[str, int]:
-    rng = np.random.default_rng(seed)
-    audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
-    drive(InBlocks.of(audit, world, rng))
-    finding = audit.conclude()
-    return finding.verdict.value, finding.labels
-
-
-def sorted_is_the_same(world: RandomAccepts, seed: np.random.SeedSequence) -> bool:
-    past = world.past(PEOPLE, np.random.default_rng(seed))
-    read = eq.History.read(frame(past.cells), **COLUMNS)
-    assert read.cells == past.cells
-    one, other = (AdaptiveAudit(h, QUESTION, eq.Costs()).finding for h in (past, read))
-    assert one == other
-    return True
 
 
 def _worth(world: CellWorld, seed: int) -> list[str]:

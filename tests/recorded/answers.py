@@ -52,7 +52,7 @@ def _runs(audit: str, world: CellWorld, question: eq.Question, **options: Any) -
 
 def main() -> None:
     """Write the table."""
-    from study.bank import bank
+    from tests.support.bank import bank
 
     rows = []
     for item in bank():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
-from study.boundary import ArrivalOrder, Row, boundaries
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.question import Costs, Question
@@ -18,6 +17,7 @@ from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld
 from tests.profiles import FULL, quick
+from tests.support.boundaries import ArrivalOrder, Row, boundaries
 
 ALARM = 1e-4
 QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)

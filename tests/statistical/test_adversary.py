@@ -7,11 +7,11 @@ would fail a test with probability ``ALARM`` at most over the choice of its seed
 from __future__ import annotations
 
 import pytest
-from study.adversary import FORESIGHT, HIDDEN, OPPONENTS, QUESTION, Row
 
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from tests.profiles import quick
+from tests.support.opponents import FORESIGHT, HIDDEN, OPPONENTS, QUESTION, Row
 
 ALARM = 1e-4
 RUNS, LABELS = quick(6, full=200), 80

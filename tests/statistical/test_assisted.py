@@ -7,10 +7,10 @@ program would fail a test with probability ``ALARM`` at most over the choice of 
 from __future__ import annotations
 
 import pytest
-from study.assisted_boundary import QUESTION, one
 
 from equipoise.rates import clopper_pearson
 from tests.profiles import quick
+from tests.support.score_audits import QUESTION, one
 
 ALARM = 1e-4
 RUNS = quick(4, full=200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from study.adult_cells import decided
+from tools.adult_cells import decided
 
 from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.question import Costs, Question

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study import random_accepts
-from study._open_book import RandomAccepts
-from study.boundary import boundaries
-from study.unknown import QUESTION, edge, misses
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.rates import clopper_pearson
 from tests.profiles import quick
+from tests.support import random_accepts
+from tests.support.boundaries import boundaries
+from tests.support.open_books import QUESTION, edge, misses
+from tests.support.random_accepts import RandomAccepts
 
 ALARM = 1e-4
 RUNS = quick(10, full=100)

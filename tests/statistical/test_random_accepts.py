@@ -8,10 +8,10 @@ probability ``ALARM`` at most over the choice of its seed.
 from __future__ import annotations
 
 import pytest
-from study.random_accepts_attacks import count_misled
 
 from equipoise.rates import clopper_pearson
 from tests.profiles import quick
+from tests.support.random_accepts import count_misled
 
 ALARM = 1e-4
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from study.boundary import Row, boundaries
 
 import equipoise as eq
 from equipoise.rates import clopper_pearson
 from tests.profiles import quick
+from tests.support.boundaries import Row, boundaries
 
 ALARM = 1e-4
 

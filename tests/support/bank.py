@@ -20,7 +20,6 @@ anew.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,15 +31,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from paper.tables import law_school
-from rich.table import Table
-from tests.support.tables import table
+from tools.adult_cells import FEATURES
 
 import equipoise as eq
 from equipoise.bounds import LowerBound
 from equipoise.free_check import check
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld, TableWorld
-from study.adult_cells import FEATURES
 
 DELTA = 0.05
 FEWEST, MOST = 50.0, 5000.0
@@ -61,7 +58,7 @@ FICO_CUTS = (5, 10, 20, 30, 40, 50, 60, 70)
 ADULT_CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
 LAW_CUTS = (0.8, 0.85, 0.9, 0.95)
 FREE_FAIR, FREE_UNFAIR, GAP = "free FAIR", "free UNFAIR", "gap"
-BESIDE = Path(__file__).parents[2] / "shared" / "data" / "law_school" / "law_school_clean.csv"
+BESIDE = Path(__file__).parents[3] / "shared" / "data" / "law_school" / "law_school_clean.csv"
 LAW_SCHOOL = Path(os.environ.get("EQUIPOISE_LAW_SCHOOL", BESIDE))
 
 Array = NDArray[np.float64]
@@ -126,36 +123,6 @@ def sources(groups: int) -> dict[str, Visits]:
         "Adult": _visits(by_sex if groups == 2 else by_both),
         "random": _random(groups),
     }
-
-
-def run(_: argparse.Namespace) -> Table:
-    instances = bank()
-    kinds = Counter((i.groups, i.kind) for i in instances)
-    counted = ", ".join(f"{n} of {k} groups {kind}" for (k, kind), n in sorted(kinds.items()))
-    out = table(
-        f"{len(instances)} instances, delta={DELTA}, c=(0, 1): {counted}",
-        "instance",
-        "groups",
-        "metric",
-        "gamma",
-        "epsilon",
-        "Delta",
-        "truth",
-        "C*",
-    )
-    for i in instances:
-        question = i.question
-        out.add_row(
-            i.name,
-            str(i.groups),
-            question.metric.replace("_", " "),
-            f"{question.gamma:g}",
-            f"{question.epsilon:g}",
-            f"{i.difference:.3f}",
-            i.kind,
-            f"{i.bound:,.0f}",
-        )
-    return out
 
 
 def _take(source: str, visits: Visits, quota: Mapping[str, int]) -> list[Instance]:

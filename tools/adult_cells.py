@@ -1,6 +1,6 @@
 """Adult decided by a logistic regression: the counts that the package ships.
 
-``python -m study adult_cells`` writes ``src/equipoise/worlds/adult/decided.csv``, the population
+``python tools/adult_cells.py`` writes ``src/equipoise/worlds/adult/decided.csv``, the population
 behind :func:`equipoise.data.adult_world`. Needs scikit-learn.
 """
 

@@ -1,0 +1,116 @@
+"""Worlds on the edge of a wrong answer: Delta at gamma, and at gamma + epsilon.
+
+Each line of worlds moves one group's r until Delta is just on the far side of a boundary, by 1e-5:
+a world that is only just FAIR, and one that is only just UNFAIR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import equipoise as eq
+from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.base import Answer, Audit
+from equipoise.question import Ticket
+from equipoise.simulation import Delay, Simulation, simulate
+from equipoise.worlds import CellWorld
+
+DELTA = 0.05
+ASIDE = 1e-5
+MOST_PEOPLE = 200_000  # who ever come where outcomes are late; who needs more is INCONCLUSIVE
+QUESTION = eq.Question("equalized_odds", gamma=0.1, epsilon=0.2, delta=DELTA)
+LINES = {
+    "few approved": {"A": (0.06, 0.03, 0.91, 0.15), "B": (0.08, 0.03, 0.89, 0.25)},
+    "half approved": {"A": (0.40, 0.10, 0.50, 0.35), "B": (0.36, 0.12, 0.52, 0.30)},
+    "four groups": {
+        "A": (0.40, 0.10, 0.50, 0.35),
+        "B": (0.36, 0.12, 0.52, 0.32),
+        "C": (0.38, 0.12, 0.50, 0.36),
+        "D": (0.37, 0.11, 0.52, 0.34),
+    },
+    "eight groups": {
+        f"g{i}": (0.38 + 0.005 * (i % 3), 0.11, 0.51 - 0.005 * (i % 3), 0.33 + 0.005 * (i % 4))
+        for i in range(8)
+    },
+}
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A world on the edge of a wrong answer."""
+
+    line: str
+    world: CellWorld
+    question: eq.Question
+    truth: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One combination to run."""
+
+    boundary: Boundary
+    runs: int
+    past: int | None  # people per group
+    late: bool = False  # outcomes come after a while, bad ones first
+    audit: type[Audit] = AdaptiveAudit
+
+    def simulate(self, seed: int, jobs: int) -> Simulation:
+        world = self.boundary.world
+        delay: Delay | None = good_news_is_late if self.late else None
+        return simulate(
+            self.audit,
+            world,
+            self.boundary.question,
+            eq.Costs(),
+            repeats=self.runs,
+            seed=seed,
+            history_size=None if self.past is None else self.past * len(world.groups),
+            delay=delay,
+            people=None if delay is None else MOST_PEOPLE,
+            n_jobs=jobs,
+        )
+
+
+class ArrivalOrder(AdaptiveAudit):
+    """Counts a label when it arrives: the first ones to arrive are failures."""
+
+    def _book_request(self, ticket: Ticket) -> None:
+        Audit._book_request(self, ticket)
+
+    def _take_in(self, answer: Answer) -> None:
+        if self._finding is None and self.evidence is not None and answer.outcome is not None:
+            number = self.evidence.request(self._index[answer.ticket.group])
+            self.evidence.record(number, answer.outcome)
+            self._look()
+
+
+def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:
+    return int(rng.geometric(0.002 if outcome else 0.5))
+
+
+def boundaries(line: str, question: eq.Question = QUESTION) -> list[Boundary]:
+    """Return the world just inside gamma and the one just beyond gamma + epsilon."""
+    return [
+        Boundary(line, _world_at(line, question, question.gamma - ASIDE), question, "FAIR"),
+        Boundary(line, _world_at(line, question, question.threshold + ASIDE), question, "UNFAIR"),
+    ]
+
+
+def _world_at(line: str, question: eq.Question, difference: float) -> CellWorld:
+    """Move the last group's r up until Delta is as given."""
+    from scipy.optimize import brentq
+
+    shares = LINES[line]
+    last = list(shares)[-1]
+    p1, p0, s, r = shares[last]
+
+    def world(moved: float) -> CellWorld:
+        return CellWorld.from_shares({**shares, last: (p1, p0, s, moved)})
+
+    def beyond(moved: float) -> float:
+        return world(moved).gap(question.metric, question.compare) - difference
+
+    return world(float(brentq(beyond, r, 1.0, xtol=1e-12)))
