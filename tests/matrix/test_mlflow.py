@@ -17,7 +17,7 @@ def test_a_finding_is_kept_in_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'kept.db'}")
     names: dict[str, object] = {}
-    page = "docs/how-to/keep.md"
+    page = "docs/how-to/ask-tell.md"
     for block in blocks(page, "python"):
         exec(compile(block.text, page, "exec"), names)
     (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")

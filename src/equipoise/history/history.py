@@ -160,7 +160,7 @@ class History(Past, Shown):
         source
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
             address of a database, a frame, a lazy frame, a connection or an engine:
-            ``docs/how-to/data-as-they-are.md`` lists them all. Or a file that ``equipoise check
+            ``docs/how-to/read-data.md`` lists them all. Or a file that ``equipoise check
             --save loans.toml`` wrote: it names the table and says all that follows here.
         group
             The column that names a person's group; several make the groups of their
