@@ -178,18 +178,78 @@ class AdaptiveAudit(Audit):
             for i, step in enumerate(log)
             if step.kind == "asked" and step.ticket.want is not Want.NOTHING
         )
-        last, decisive = max(requests, default=-1) + 1, -1
+        last, decisive, at = max(requests, default=-1) + 1, -1, 0
         try:
-            for at, step in enumerate(log):
+            while at < len(log):
                 if at >= last and (at == last or log[at - 1].kind == "corrected"):
                     decisive = at + self._steps_to_verdict(log[at:])
-                answer = step.kind in ("told", "withdrawn")
-                self._looks_later = at < last or (answer and at + 1 != decisive)
-                self._take_step(step)
-                if at + 1 in stops:
-                    yield at + 1
+                ends = (last, len(log), decisive - 1, *stops)
+                taken = 0
+                if at + 1 != decisive:
+                    taken = self._take_run(log, at, min(end for end in ends if end > at))
+                if not taken:
+                    answer = log[at].kind in ("told", "withdrawn")
+                    self._looks_later = at < last or (answer and at + 1 != decisive)
+                    self._take_step(log[at])
+                    taken = 1
+                at += taken
+                if at in stops:
+                    yield at
         finally:
             self._looks_later = False
+
+    def _take_run(self, log: Sequence[Step], start: int, end: int) -> int:
+        """Take in steps of a log up to where a plan or a doubt is due; return how many.
+
+        These are requests of labels and first answers to them. Other steps end the run.
+        """
+        if self._weighed is None or self._sampler is not None:
+            return 0
+        evidence, left = self._weighed, self._weighed.labels_until_plan
+        if self._finding is None:
+            left = min(left, self._next_doubt - evidence.told_in_all)
+        numbers, index, first = self._numbers, self._index, evidence.requests
+        asked: list[int] = []
+        answers: list[tuple[int, int, int]] = []  # request, group, outcome
+        for at in range(start, end):
+            kind, ticket, outcome, _, cost = log[at]
+            if kind == "asked" and ticket.want is Want.LABEL and ticket.decision == 0:
+                self._issued = ticket.number + 1
+                self._open[ticket.number] = ticket
+                numbers[ticket.number] = first + len(asked)
+                asked.append(index[ticket.group])
+                continue
+            if kind not in ("told", "withdrawn"):
+                end = at
+                break
+            if self._open.get(ticket.number) is not ticket:
+                self._require_open(ticket)
+            if kind == "withdrawn":
+                self._book_withdrawal(ticket, cost)
+                outcome = UNKNOWN
+            elif outcome is None or outcome not in (0, 1):
+                outcome = self._bit("outcome", outcome)
+            del self._open[ticket.number]
+            answers.append((numbers[ticket.number], index[ticket.group], outcome))
+            left -= kind == "told"
+            if left <= 0.0:
+                end = at + 1
+                break
+        if end == start:
+            return 0
+        told = np.array(answers, dtype=np.intp).reshape(-1, 3)
+        evidence.record_log(np.array(asked, dtype=np.intp), told[:, 0], told[:, 2])
+        for group, spending in self._spending.items():
+            own = told[told[:, 1] == self._index[group], 2]
+            requests = asked.count(self._index[group])
+            spending.labels += requests
+            spending.pending += requests - len(own)
+            spending.failures += int((own == 0).sum())
+        if left <= 0.0:
+            self._look()
+        if answers and self._finding is None:
+            self._give_up_if_broke()
+        return end - start
 
     def _steps_to_verdict(self, log: Sequence[Step]) -> int:
         """Return after how many steps of the log's end, up to a correction, a verdict will stand.
@@ -354,8 +414,7 @@ class AdaptiveAudit(Audit):
         self._numbers[ticket.number] = self._evidence().request(index, ends)
 
     def _take_in(self, answer: Answer) -> None:
-        while self._order and self._order[0].number not in self._open:
-            self._order.popleft()
+        self._order.clear()  # answers count as they come
         evidence, number = self._evidence(), self._numbers[answer.ticket.number]
         record = answer.ticket.score_record
         if self._sampler is not None and record is not None and answer.outcome is not None:

@@ -239,17 +239,7 @@ class Audit(ABC):
         price if left out.
         """
         self._require_open(ticket)
-        if cost is not None:
-            require_non_negative("cost", cost)
-            if cost > ticket.hold * (1.0 + 1e-12):
-                raise InvalidInput(
-                    f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
-                    f"is held for ticket {ticket}; got {cost!r}"
-                )
-        if cost is not None and ticket.decision == 0:
-            feature = self.costs.of(ticket.group).feature
-            self._spending[ticket.group].adjustment += cost - feature
-            self._adjusted[ticket.number] = cost - feature
+        self._book_withdrawal(ticket, cost)
         self._settle(Answer(ticket))
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
@@ -469,6 +459,20 @@ class Audit(ABC):
             spending.held += self._extra(ticket)
         else:
             spending.features += 1
+
+    def _book_withdrawal(self, ticket: Ticket, cost: float | None) -> None:
+        if cost is None:
+            return
+        require_non_negative("cost", cost)
+        if cost > ticket.hold * (1.0 + 1e-12):
+            raise InvalidInput(
+                f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+                f"is held for ticket {ticket}; got {cost!r}"
+            )
+        if ticket.decision == 0:
+            more = cost - self.costs.of(ticket.group).feature
+            self._spending[ticket.group].adjustment += more
+            self._adjusted[ticket.number] = more
 
     def _extra(self, ticket: Ticket) -> float:
         """Return what a failure of this person costs beyond the label price."""

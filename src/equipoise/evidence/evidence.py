@@ -225,8 +225,7 @@ class Evidence:
         is_new = self._outcomes[number] is None
         self._put(number, outcome)
         if is_new:
-            while self._settled < len(self._outcomes) and self._outcomes[self._settled] is not None:
-                self._settled += 1
+            self._skip_settled()
         else:
             self._forget()
 
@@ -319,6 +318,53 @@ class Evidence:
         if taken and taken - 1 in asked[-1:]:  # plans change after labels
             self._replan_if_due()
         return taken
+
+    def record_log(self, groups: Ints, numbers: Ints, outcomes: Ints) -> None:
+        """Take in labels that were requested and answers that were told, without a look.
+
+        It equals request and record one by one, in any order in which answers follow their
+        requests. What follows from the answers, each the first to its request, is left to
+        :meth:`advance`.
+
+        Parameters
+        ----------
+        groups
+            Of the further requests.
+        numbers, outcomes
+            The answers: the request of each, and what was told; UNKNOWN if it was withdrawn.
+        """
+        self._outcomes.extend([None] * len(groups))
+        while len(groups):
+            self._end_epoch_if_due()
+            part, groups = np.split(groups, [self._next_epoch - self.requests])
+            asked = np.bincount(part, minlength=len(self.ones))
+            self._groups.extend(part.tolist())
+            self._epochs[-1].counts[:, UNKNOWN] += asked
+            self._total[:, UNKNOWN] += asked
+            self.requested += asked
+        for number, outcome in zip(numbers.tolist(), outcomes.tolist(), strict=True):
+            self._outcomes[number] = outcome
+        starts = [epoch.start for epoch in self._epochs]
+        epochs = np.searchsorted(starts, numbers, side="right") - 1
+        owners = np.array([self._groups[number] for number in numbers.tolist()], dtype=np.intp)
+        first = int(epochs.min(initial=len(starts) - 1))
+        counts = np.zeros((len(starts) - first, *self._total.shape))
+        np.add.at(counts, (epochs - first, owners, outcomes), 1.0)
+        counts[..., UNKNOWN] -= counts.sum(axis=-1)
+        for epoch, more in zip(self._epochs[first:], counts, strict=True):
+            epoch.counts += more
+        told = counts.sum(axis=0)
+        self._total += told
+        self.zeros += told[:, 0]
+        self.ones += told[:, 1]
+        self.told_in_all += float(told[:, :2].sum())
+        if first < len(starts) - 1:
+            self._stale = first if self._stale is None else min(self._stale, first)
+        self._skip_settled()
+
+    def _skip_settled(self) -> None:
+        while self._settled < len(self._outcomes) and self._outcomes[self._settled] is not None:
+            self._settled += 1
 
     def _end_epoch_if_due(self) -> None:
         if self.requests >= self._next_epoch:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
-from math import inf
+from math import inf, prod
 from operator import itemgetter
 
 import numpy as np
@@ -129,15 +129,21 @@ class NullCells:
         cells
             The cells that are asked about.
         """
-        wealth, unknown = self.log_stake[cells], counts[..., 2].any()
-        for (zero, one), group in zip(
-            self.log_factor[:, :, cells], self._groups_of(cells), strict=True
-        ):
-            n = counts[..., group, :]
-            wealth = wealth + n[..., 0] * zero + n[..., 1] * one
-            if unknown:
-                wealth += n[..., 2] * np.minimum(zero, one)
-        return wealth
+        stake, factors, owners = self.log_stake[cells], self.log_factor[:, :, cells], self.groups
+        if counts[..., 2].any():
+            factors = np.concatenate([factors, factors.min(axis=1, keepdims=True)], axis=1)
+        kinds = factors.shape[1]
+        if owners[0].shape[1] > 1:  # a pair of groups per bet
+            wealth = stake
+            for of_side, group in zip(factors, owners, strict=True):
+                for kind, factor in enumerate(of_side):
+                    wealth = wealth + counts[..., group, kind] * factor
+            return wealth
+        a, b = (group[cells, 0] for group in owners)
+        looks = counts.reshape(prod(counts.shape[:-2]), *counts.shape[-2:])[..., :kinds]
+        n = np.concatenate([looks[:, a], looks[:, b]], axis=-1)  # (looks, cells, sides * kinds)
+        gain = n.swapaxes(0, 1) @ factors.reshape(2 * kinds, *stake.shape).swapaxes(0, 1)
+        return np.asarray(stake + gain.swapaxes(0, 1).reshape(*counts.shape[:-2], *stake.shape))
 
     def sized_gain(self, group: int, people: Sized, by: Ints, cells: Cells) -> Array:
         """Return the log gain from observations of a group, shape (looks, cells, bets).
