@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.audits.tau_audits import paper_tau
+from equipoise.levels import exp_level
+from equipoise.mixture.exp_model import ExpConstants
+from equipoise.question import Question
 from tests.acceptance.documents import ROOT, blocks, in_shell, run_shell_blocks
 from tests.acceptance.shell import equipoise
 from tests.profiles import quick
@@ -23,6 +27,7 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
 GUIDES = [
     "docs/how-to/ask-tell.md",
     "docs/how-to/choose-a-question.md",
+    "docs/how-to/papers-audits.md",
     "docs/start/court.md",
     "docs/understand/legal.md",
 ]
@@ -100,6 +105,16 @@ def test_constants_in_the_guarantees_are_the_code_s() -> None:
     assert len(rows) == 18
     for module, name, value in rows:
         assert getattr(import_module(f"equipoise.{module}"), name) == float(value), name
+
+
+def test_the_past_that_the_paper_s_audits_need_is_the_code_s() -> None:
+    text = (DOCS / "how-to" / "papers-audits.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (0[\d.]+) \|" + r" ([\d,]+) \|" * 4 + "$", text, re.MULTILINE)
+    assert len(rows) == 5
+    for epsilon, *numbers in rows:
+        question = Question(gamma=0.0, epsilon=float(epsilon), delta=0.05)
+        rs, exp = paper_tau(question, 2), ExpConstants(question.epsilon, exp_level(question), 2).tau
+        assert [int(n.replace(",", "")) for n in numbers] == [rs, 4 * rs, exp, 4 * exp]
 
 
 def test_every_file_that_the_architecture_names_exists() -> None:

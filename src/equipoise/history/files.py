@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import Problem, ReadOptions
 from equipoise.history.tables import Relation, literal, require_once, translated
+from equipoise.history.values import require_plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -97,9 +98,15 @@ def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConne
 
 
 def scan_arrays(arrays: Mapping[Any, Any]) -> DuckDBPyRelation:
-    """Let DuckDB scan columns that are in memory."""
-    connection = connect()
-    connection.register("arrays", arrays)
+    """Let DuckDB scan columns that are in memory: arrays, or sequences of plain values."""
+    import numpy as np
+
+    connection, columns = connect(), {}
+    for name, column in arrays.items():
+        is_array = isinstance(column, np.ndarray) and column.dtype.kind != "U"
+        columns[str(name)] = column if is_array else np.array(column, dtype=object)
+        require_plain(str(name), columns[str(name)])
+    connection.register("arrays", columns)
     return connection.table("arrays")
 
 

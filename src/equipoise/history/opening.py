@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import numpy as np
+
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName
 from equipoise.history.files import connect, open_files, require_no_lake, scan_arrays
 from equipoise.history.options import ReadOptions
@@ -20,6 +22,7 @@ from equipoise.history.tables import (
     require_once,
     translated,
 )
+from equipoise.history.values import require_plain
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -66,6 +69,9 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     name = {"builtins": "the arrays", "pandas": "the pandas frame", "deltalake": "the Delta table"}
     name["pyarrow"] = "the record batches" if kind == "RecordBatchReader" else "the pyarrow table"
     scanned = _scan(source, package, kind, options)
+    for column, its in zip(scanned.columns, scanned.types, strict=True):
+        if column in options.used and its.id in ("list", "array"):
+            require_plain(column, np.empty((0, 0)))
     return Relation(name.get(package, f"the {package} table"), scanned)
 
 
@@ -76,6 +82,9 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
     connection = connect()
     if package == "pandas" and kind == "DataFrame":
         require_once(options.used, [str(name) for name in source.columns])
+        for name in options.used:
+            if name in source.columns and source[name].dtype == object:
+                require_plain(name, source[name].to_numpy())
         return connection.from_df(source)
     if package == "deltalake":
         source = source.to_pyarrow_dataset()  # without the rows that were deleted

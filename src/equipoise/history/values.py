@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed, short
@@ -34,6 +37,7 @@ __all__ = [
     "other_spellings",
     "read_groups",
     "read_yes_no",
+    "require_plain",
     "shown",
     "text_of",
     "with_counts",
@@ -92,6 +96,18 @@ def key_of(value: object) -> str:
 def is_missing(value: object, also: Collection[str] = ()) -> bool:
     """Whether a value stands for none; ``also`` holds further keys that do."""
     return (key := key_of(value)) in MISSING or key in also
+
+
+def require_plain(name: str, column: NDArray[Any]) -> None:
+    """Refuse a column that holds lists: a person has one value."""
+    nested = column.dtype == object and any(
+        isinstance(value, (list, tuple, np.ndarray)) for value in column.flat[:1000]
+    )
+    if column.ndim != 1 or nested:
+        raise BadData(
+            f"column {name!r} must hold one value per person, and holds lists; take one entry of "
+            "each, or make a column of every entry"
+        )
 
 
 def shown(values: Iterable[str], most: int = 5) -> str:

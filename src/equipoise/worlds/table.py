@@ -14,7 +14,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 from equipoise.history.counting import count_table
 from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
-from equipoise.history.values import is_missing, name_of, read_yes_no
+from equipoise.history.values import is_missing, name_of, read_yes_no, require_plain
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
 __all__ = ["TableWorld", "read_world"]
@@ -189,19 +189,25 @@ def _column(frame: object, name: str) -> NDArray[np.generic]:
     if isinstance(frame, Mapping):
         if name not in frame:
             raise UnknownName("column", name, frame)
-        return np.asarray(frame[name])
-    import narwhals as nw
+        try:
+            values = np.asarray(frame[name])
+        except ValueError:  # lists of different lengths
+            values = np.asarray(frame[name], dtype=object)
+    else:
+        import narwhals as nw
 
-    try:
-        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
-        raise InvalidInput(
-            "'frame' must be a pandas, polars or pyarrow table, or a mapping of arrays; "
-            f"got {type(frame).__name__}"
-        ) from error
-    if name not in table.columns:
-        raise UnknownName("column", name, table.columns)
-    return np.asarray(table[name].to_numpy())
+        try:
+            table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+        except TypeError as error:
+            raise InvalidInput(
+                "'frame' must be a pandas, polars or pyarrow table, or a mapping of arrays; "
+                f"got {type(frame).__name__}"
+            ) from error
+        if name not in table.columns:
+            raise UnknownName("column", name, table.columns)
+        values = np.asarray(table[name].to_numpy())
+    require_plain(name, values)
+    return values
 
 
 def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) -> Floats:

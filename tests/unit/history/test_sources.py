@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sqlalchemy
 from sqlalchemy import NullPool
@@ -248,3 +250,18 @@ def test_a_file_of_a_delta_table_is_refused(tmp_path: Path) -> None:
     for source in (next(tmp_path.glob("*.parquet")), str(tmp_path / "*.parquet")):
         with pytest.raises(InvalidInput, match=r"is a file of the Delta table .* name the table's"):
             read(source)
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("lists", [[["a"], ["b"], ["a"]], [["a"], ["b", "c"], ["a"]]])
+def test_lists_in_a_column_are_refused_by_name(kind: Any, lists: list[list[str]]) -> None:
+    """Not read as groups named "['a']"; plain lists as columns of a mapping are read."""
+    plain = {"g": ["a", "b", "a"], "d": [1, 0, 1], "y": [1, None, 0]}
+    assert read(kind(plain)).cells["b"].denied == 1
+    with pytest.raises(BadData, match="column 'g' must hold one value per person"):
+        read(kind({**plain, "g": lists}))
+    known = {**plain, "y": [1, 1, 0], "x": lists}
+    with pytest.raises(BadData, match="column 'x' must hold one value per person"):
+        eq.worlds.TableWorld.from_frame(
+            kind(known), group="g", decision="d", outcome="y", features=["x"]
+        )
