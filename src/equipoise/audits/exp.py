@@ -528,9 +528,8 @@ def _finding_from_weights(
 def _weight_error(audit: ExpAudit, group: str, weight: Weight, q: float) -> float:
     """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
     epsilon = audit.question.epsilon
-    bias = epsilon / 36.0 if audit.branches[group].way == "map" else 0.0
     chance = audit.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
-    return max(epsilon / 12.0, bias + chance)
+    return max(epsilon / 12.0, epsilon * audit.branches[group].bias + chance)
 
 
 def _assumptions(audit: ExpAudit) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Exp-Audit's constants, its ways from features to weights, and whether its model is believed.
 
-MAP counts are valid if an upper confidence bound of the MAP oracle's error is at most
-``epsilon q_m / 36``: what the paper's proof needs of its separation condition. Likelihood weights
-are valid if their error, the laws' uncertainty included, will be within ``epsilon q_m / 12``.
+The proof needs weights within ``epsilon q_m / 12``. MAP counts are valid if an upper confidence
+bound of their bias is at most ``epsilon q_m / 20``: chance among R people adds ``epsilon q_m / 30``
+at most. Likelihood weights are valid if their error, the laws' uncertainty included, will be small
+enough.
 
 Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
 ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
@@ -24,11 +25,12 @@ from equipoise.levels import exp_event_level
 from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.mixture.weights import (
+    COARSE,
     FeatureCounts,
     Pair,
     Weight,
     foresee_weight,
-    map_error_bound,
+    map_bias_bound,
     slopes_in_theta,
     theta_error,
 )
@@ -36,7 +38,6 @@ from equipoise.mixture.weights import (
 __all__ = ["Branch", "ExpConstants", "ModelChecks", "SelfCheck", "choose_branch", "laws_add_up"]
 
 FALSE_ALARM = 0.01  # of all self-checks together
-COARSE = 0.1  # epsilon' of the proof
 FEWEST = 1000  # features, for the normal approximation
 ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
 VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
@@ -97,11 +98,15 @@ class ExpConstants:
 
 @dataclass(frozen=True)
 class Branch:
-    """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes."""
+    """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes.
+
+    ``bias`` of its weights, relative to them and in units of epsilon, may be as large as this.
+    """
 
     way: str
     why: str
     features: int = 0
+    bias: float = 0.0
 
 
 def choose_branch(
@@ -119,21 +124,20 @@ def choose_branch(
     """
     if weights == "published":
         features = constants.printed_features(min(coarse))
-        return Branch("map", "as published: separation was not tested", features)
+        return Branch("map", "as published: separation was not tested", features, bias=1 / 36)
     paper = constants.map_features(min(coarse))
     likelihood = _likelihood_branch(fits, coarse, constants, seed)
     valid = likelihood.way == "likelihood"
     if valid and (weights == "likelihood" or (weights == "auto" and likelihood.features <= paper)):
         return likelihood
-    bound = map_error_bound(fits, coarse[1] / coarse[0], level=constants.level, seed=seed)
-    limit = constants.epsilon * _least(coarse) / 36.0
+    bound = map_bias_bound(fits, coarse, level=constants.level, seed=seed)
+    limit = constants.epsilon * _least(coarse) / 20.0
     if bound <= limit:
-        why = f"the MAP oracle errs at most {bound:.2g}, within epsilon q_m/36 = {limit:.2g}"
-        return Branch("map", why, paper)
-    doubt = f"the MAP oracle may err {bound:.2g}, above epsilon q_m/36 = {limit:.2g}"
+        why = f"MAP counts are biased by at most {bound:.2g}, within epsilon q_m/20 = {limit:.2g}"
+        return Branch("map", why, paper, bias=1 / 20)
+    doubt = f"MAP counts may be biased by {bound:.2g}, above epsilon q_m/20 = {limit:.2g}"
     joint = ", so likelihood weights: " if valid else ", and "
-    why = f"{doubt}{joint}{likelihood.why}"
-    return replace(likelihood, why=why)
+    return replace(likelihood, why=f"{doubt}{joint}{likelihood.why}")
 
 
 def _least(coarse: tuple[float, float]) -> float:

@@ -21,13 +21,14 @@ from equipoise.mixture.families import Array
 from equipoise.mixture.truncated import TruncatedFit
 
 __all__ = [
+    "COARSE",
     "FeatureCounts",
     "Foresight",
     "Weight",
     "foresee_weight",
     "likelihood_weight",
     "log_ratio",
-    "map_error_bound",
+    "map_bias_bound",
     "map_weight",
     "same_base",
     "slopes_in_theta",
@@ -38,7 +39,8 @@ __all__ = [
 SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
 PILOT, POINTS = 2**12, 2**17  # simulated people behind a bound on the MAP oracle's error
 SPREAD = 512  # drawn laws that these people come from
-HOPELESS = 0.02  # epsilon q_m/36 never exceeds 1/72
+HOPELESS = 0.025  # epsilon q_m/20 never exceeds 1/40
+COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
 MOST = 1e10  # feature vectors: there are no more people
 
 Pair = tuple[TruncatedFit, TruncatedFit]
@@ -203,28 +205,33 @@ def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
 # -- before any features are bought ---------------------------------------------------------------
 
 
-def map_error_bound(fits: Pair, odds: float, *, level: float, seed: int = 0) -> float:
-    """Return an upper confidence bound on how often the MAP oracle errs, for either outcome.
+def map_bias_bound(
+    fits: Pair, coarse: tuple[float, float], *, level: float, seed: int = 0
+) -> float:
+    """Return an upper confidence bound on the bias ``|(1-q) e_0 - q e_1|`` of MAP counts.
 
-    The oracle says 1 where ``log E_1 - log E_0 > -log odds``, with the fitted laws. Its error is
-    taken under laws drawn from the fits' uncertainty; the bound is the error's quantile over the
-    draws, plus what the number of simulated people leaves open. An error beyond any use is
-    returned as it is.
+    The oracle says 1 where ``log E_1 - log E_0 > -log(odds)``, with the fitted laws and the coarse
+    odds; ``e_y`` is how often it misjudges outcome y. Misjudged people of the two outcomes make up
+    for each other, so the bias is far smaller than either error. Errors are taken under pairs of
+    laws drawn from the fits' uncertainty, q wherever the coarse weights leave it; the bound is the
+    bias's quantile over the draws, plus what the number of simulated people leaves open. An error
+    beyond any use is returned as it is.
 
     Parameters
     ----------
-    odds
-        The rough ``q_1/q_0`` that the oracle uses.
+    coarse
+        The weights of outcome 0 and 1, each within :data:`COARSE` of the truth.
     level
         Probability with which the bound may be too small.
     """
     rng = np.random.default_rng(seed)
     draws = int(min(np.ceil(4.0 / level), 4000))
-    worst = 0.0
+    limit = np.log(coarse[0] / coarse[1])
+    errors, noises = [], []
     for outcome, fit in enumerate(fits):
 
         def misjudged(people: Array, outcome: int = outcome) -> Array:
-            return np.asarray(people[(log_ratio(fits, people) > -np.log(odds)) != bool(outcome)])
+            return np.asarray(people[(log_ratio(fits, people) > limit) != bool(outcome)])
 
         family = fit.family
         if len(wrong := misjudged(family.sample(fit.theta, PILOT, rng))) > 2.0 * HOPELESS * PILOT:
@@ -245,11 +252,15 @@ def map_error_bound(fits: Pair, odds: float, *, level: float, seed: int = 0) -> 
         value = family.statistics(wrong) @ thetas.T - np.where(exists, partition, 0.0)
         mixed = logsumexp(value[:, some], axis=1, keepdims=True) - np.log(len(some))
         weights = np.exp(np.clip(value - mixed, -700.0, 700.0))
-        error = np.where(exists, weights.sum(axis=0) / size, 1.0)
-        noise = np.sqrt((weights**2).sum(axis=0)) / size
-        slack = -np.log(level) / size  # what zero misjudged people would still allow
-        worst = max(worst, float(np.quantile(error + 3.0 * noise, 1.0 - level) + slack))
-    return min(worst, 1.0)
+        errors.append(np.where(exists, weights.sum(axis=0) / size, 1.0))
+        noises.append(np.sqrt((weights**2).sum(axis=0)) / size)
+    slack = -np.log(level) / (POINTS - SPREAD)  # what zero misjudged people would still allow
+    least = [(1.0 - COARSE) * share for share in coarse]
+    ends = np.array([[max(least[1], 1.0 - coarse[0] / (1.0 - COARSE))], [1.0 - least[0]]])
+    bias = np.abs((1.0 - ends) * errors[0] - ends * errors[1])  # linear in q: largest at an end
+    noise = np.hypot((1.0 - ends) * noises[0], ends * noises[1])
+    bound = float(np.quantile((bias + 3.0 * noise).max(axis=0), 1.0 - level) + slack)
+    return min(bound, 1.0)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def test_map_counts_are_taken_where_the_likelihood_would_need_more() -> None:
     vague = replace(CLOSE.model.of("1")[1], theta_covariance=1e-2 * np.eye(len(one.theta)))
     lost = choose_branch((CLOSE.model.of("1")[0], vague), (0.3, 0.7), constants)
     assert lost.way == "fallback"
-    assert "above epsilon q_m/36" in lost.why
+    assert "above epsilon q_m/20" in lost.why
 
 
 def test_labels_are_taken_where_they_are_cheaper() -> None:
@@ -417,7 +417,7 @@ def test_map_counts_are_tested_before_features_are_bought() -> None:
         CLOSE.model.of("1"), (0.3, 0.7), ExpConstants(0.25, 0.025, 2), weights="map"
     )
     assert branch.way == "likelihood"
-    assert branch.why.startswith("the MAP oracle may err")
+    assert branch.why.startswith("MAP counts may be biased")
 
 
 def test_map_counts_do_not_need_what_only_likelihood_weights_do() -> None:
@@ -497,3 +497,22 @@ def test_only_the_letter_leaves_rates_above_one() -> None:
         finding = run(audit, world, 3)
         rates[weights] = [i.estimate for by in finding.rates.values() for i in by.values()]
     assert max(rates["published"]) > 1.0 >= max(rates["map"])
+
+
+def test_auto_counts_by_features_where_few_were_approved_and_features_are_free() -> None:
+    """Acceptances are known to worse than 20%, which MAP counts do not use; labels cost more."""
+    world = MixtureWorld.synthetic(
+        12.0, approval={"1": 0.275, "0": 0.225}, tilt=0.0, feature_rows=8_000
+    )
+    question = Question("equal_opportunity", gamma=0.05, epsilon=0.25, delta=0.05)
+    past = world.past(seed=0)
+    vague = [
+        fit.acceptance_error / fit.acceptance for pair in past.model.fits.values() for fit in pair
+    ]
+    assert max(vague) > 0.2
+    costs = Costs(feature=0.0, label=3.0)
+    sim = simulate("exp", world, question, costs, repeats=3, seed=0, model=past.model)
+    assert not sim.wrong.any()
+    assert (sim.features > 0).all()
+    labels = rs_expectation(CellWorld(world.cells, world.r), question, costs).cost
+    assert sim.cost.max() < 0.2 * labels

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 
 from equipoise.errors import InvalidInput
 from equipoise.mixture import (
@@ -20,7 +21,7 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.exp_model import ExpConstants, choose_branch
 from equipoise.mixture.families import Array
-from equipoise.mixture.weights import foresee_weight, map_error_bound, solve_weight
+from equipoise.mixture.weights import foresee_weight, map_bias_bound, solve_weight
 
 FAMILY = Gaussian("full")
 ANYBODY = HalfSpace([1.0], 0.0)
@@ -100,25 +101,55 @@ def test_a_handful_of_features_is_refused() -> None:
 # -- telling laws apart --------------------------------------------------------------------------
 
 
-def test_the_map_error_of_known_laws() -> None:
-    from scipy.special import ndtr
+@pytest.mark.parametrize("separation", [4.5, 5.0, 6.0])
+@pytest.mark.parametrize("q", [0.3, 0.5])
+def test_the_bias_of_map_counts_with_known_laws(separation: float, q: float) -> None:
+    """The exact bias at both ends of what coarse weights leave open, and far below the errors."""
+    cut = separation / 2.0 - np.log(q / (1.0 - q)) / separation
+    zero, one = float(ndtr(-cut)), float(ndtr(cut - separation))
+    ends = np.array([max(0.9 * q, 1.0 - (1.0 - q) / 0.9), 1.0 - 0.9 * (1.0 - q)])
+    true = float(np.abs((1.0 - ends) * zero - ends * one).max())
+    bound = map_bias_bound(laws(separation), (1.0 - q, q), level=1e-3)
+    assert true < bound < true + 4.0 * np.sqrt(max(zero, one) / 2**17) + 1e-4
+    assert bound < 0.7 * max(zero, one) + 3e-4
 
-    for separation in (5.0, 6.0):
-        true = float(ndtr(-separation / 2.0))
-        bound = map_error_bound(laws(separation), odds=1.0, level=1e-3)
-        assert true < bound < 1.5 * true + 3e-4
-    assert map_error_bound(laws(1.0), odds=1.0, level=1e-3) > 0.25
+
+def test_laws_that_overlap_give_no_map_counts() -> None:
+    assert map_bias_bound(laws(1.0), (0.5, 0.5), level=1e-3) > 0.25
 
 
-def test_uncertain_laws_raise_the_bound_on_the_map_error() -> None:
-    rng = np.random.default_rng(5)
-    cut = HalfSpace([1.0], 0.0)
+def few(separation: float, size: int, offset: float, seed: int) -> tuple[TruncatedFit, ...]:
+    """Return laws fitted to few people whom a cut across the separation lets through."""
+    rng, cut = np.random.default_rng(seed), HalfSpace(np.eye(5)[1], offset)
     fits = []
-    for mean in (0.0, 5.5):
-        x = rng.normal(mean, 1.0, 4_000)[:, None]
-        fits.append(fit_truncated(x[cut(x)][:300], HalfSpace([1.0], 0.0), FAMILY))
-    known = map_error_bound(laws(5.5), odds=1.0, level=1e-3)
-    assert map_error_bound((fits[0], fits[1]), odds=1.0, level=1e-3) > 1.5 * known
+    for mean in (0.0, separation):
+        x = rng.normal(mean * np.eye(5)[0], 1.0, (20_000, 5))
+        fits.append(fit_truncated(x[cut(x)][:size], cut, Gaussian("spherical")))
+    return tuple(fits)
+
+
+def test_uncertain_laws_raise_the_bound_on_the_bias() -> None:
+    known = map_bias_bound(laws(5.5), (0.5, 0.5), level=1e-3)
+    zero, one = few(5.5, 300, 0.0, seed=5)
+    assert map_bias_bound((zero, one), (0.5, 0.5), level=1e-3) > 1.5 * known
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_map_counts_where_acceptances_are_vague(seed: int) -> None:
+    """MAP counts use no acceptance and need a small bias only; the true laws confirm it."""
+    zero, one = few(6.0, 150, 1.5, seed)
+    assert max(fit.acceptance_error / fit.acceptance for fit in (zero, one)) > 0.2
+    branch = choose_branch((zero, one), (0.7, 0.3), ExpConstants(0.25, 0.025, 2))
+    assert branch.way == "map"
+    assert "biased by at most" in branch.why
+    rng, size = np.random.default_rng(seed), 400_000
+    wrong = [
+        (log_ratio((zero, one), rng.normal(m, 1.0, (size, 5))) > np.log(0.7 / 0.3)) != y
+        for y, m in ((False, np.zeros(5)), (True, 6.0 * np.eye(5)[0]))
+    ]
+    bias = 0.7 * wrong[0].mean() - 0.3 * wrong[1].mean()
+    noise = np.sqrt((0.7 * wrong[0].mean() + 0.3 * wrong[1].mean()) / size)
+    assert abs(bias) <= 0.25 * 0.3 / 20.0 + 4.0 * noise
 
 
 def test_foresight_agrees_with_what_comes() -> None:
