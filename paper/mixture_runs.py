@@ -227,7 +227,7 @@ def draw_estimates(runs: DataFrame, truth: float) -> Figure:
 
 def draw_estimate(axes: Axes, runs: DataFrame, truth: float) -> None:
     """Draw the estimated EOD against epsilon."""
-    for audit in ("rs", "exp", "exp sgd"):
+    for audit in ("rs", "exp"):
         if len(mine := runs[runs.audit == audit]):
             _band(axes, audit, mine.epsilon, mine.estimate)
     axes.axhline(truth, color=TRUTH, lw=1.5, label="true EOD")

@@ -28,7 +28,6 @@ AUDITS: dict[str, tuple[str, str, str, Dashes]] = {
     "rs": ("RS-Audit", "#000000", "o", "-"),
     "exp": ("Exp-Audit", "#0072B2", "^", "--"),
     "exp auto": ("Exp-Audit, with tests", "#56B4E9", "v", ":"),
-    "exp sgd": ("Exp-Audit, TruncEst", "#E69F00", "P", (0, (3, 2))),
     "adaptive": ("adaptive audit", "#CC79A7", "D", (0, (4, 1, 1, 1, 1, 1))),
     "bound": ("lower bound C*", "#009E73", "", "-"),
 }

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from equipoise.bounds import lower_bound, rs_expectation
 from equipoise.errors import MissingExtra
 from equipoise.mixture import Gaussian, HalfSpace
-from equipoise.mixture.model import MixtureModel, PastFeatures, fit_model
+from equipoise.mixture.model import MixtureModel
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
@@ -144,7 +144,7 @@ def parts(settings: Settings) -> list[Part]:
 def run_batch(first: int, size: int, seed: int, past: int, tested: bool) -> Tables:
     """Run RS-Audit and Exp-Audit as published, each run with a past of its own.
 
-    ``tested``: also Exp-Audit with its tests, and with laws by TruncEst in place of exact fits.
+    ``tested``: also Exp-Audit with its tests.
     """
     world, _ = find_world()
     rows: Rows = []
@@ -164,14 +164,7 @@ def run_batch(first: int, size: int, seed: int, past: int, tested: bool) -> Tabl
                 found = run_exp(world, question, drawn.model, seed + run, weights="auto")
                 asked: dict[str, Value] = {"run": run, "epsilon": question.epsilon, "gamma": 0.0}
                 rows.append({**asked, "regime": "without caps", "audit": "exp auto", **found})
-            rough = published(_by_trunc_est(drawn))
-            rows += [{**row, "audit": "exp sgd"} for row in rough if row["audit"] == "exp"]
     return {"runs": rows}
-
-
-def _by_trunc_est(past: PastFeatures) -> MixtureModel:
-    """Fit the laws anew by the paper's projected gradient method."""
-    return fit_model(*past.approved, past.accepts, past.family, method="sgd")
 
 
 def run_costs(feature: float, label: float, seed: int, repeats: int) -> Tables:
@@ -304,12 +297,6 @@ def tell(found: dict[str, DataFrame], settings: Settings) -> Chapter:
                 right,
                 RIGHT,
             ),
-            "fits": Table(
-                "Exp-Audit's estimate by how its laws were fitted: exact maximum likelihood, and "
-                "TruncEst (batched projected gradient steps).",
-                _fits(runs),
-                FITS,
-            ),
             "world": Table("The population.", _groups(world), WORLD),
             "runs": Table("Every run.", runs),
         },
@@ -398,15 +385,6 @@ def correctness(runs: DataFrame, eod: float) -> DataFrame:
                 row[f"{audit}_definition"] = float(verdicts.isin(truth).mean())
             rows.append(row)
     return DataFrame(rows)
-
-
-def _fits(runs: DataFrame) -> DataFrame:
-    """Compare Exp-Audit's estimates by how its laws were fitted."""
-    chosen = runs[runs.audit.isin(("exp", "exp sgd")) & (runs.regime != "capped")]
-    by = chosen.groupby(["regime", "epsilon", "audit"]).estimate.agg(["mean", "std", "count"])
-    wide = DataFrame(by.unstack("audit")).sort_index(level="epsilon", ascending=False)
-    wide.columns = ["_".join(names) for names in wide.columns]
-    return wide.reset_index()
 
 
 def _groups(world: MixtureWorld) -> DataFrame:
@@ -536,15 +514,6 @@ RIGHT = {
     "exp_definition": "Exp-Audit",
     "rs_definition": "RS-Audit",
 }
-FITS = {
-    "regime": "constants",
-    "epsilon": "epsilon",
-    "mean_exp": "exact fit",
-    "std_exp": "± s.d.",
-    "mean_exp sgd": "TruncEst",
-    "std_exp sgd": "± s.d.",
-    "count_exp sgd": "runs",
-}
 WORLD = {
     "group": "group",
     "share": "share",
@@ -569,8 +538,7 @@ from seed {{ seed }} (the paper has 5), each with {{ "{:,}".format(past) }} past
 log(8/delta)/(q_m epsilon²) up to 20,000). “Capped”: the theorems' constants under the same caps.
 “Without caps”: the theorems' constants, nothing else. Exp-Audit is Algorithm 2, MAP counts without
 a test of separation, with two liberties that help it: the laws are exact maximum likelihood fits,
-and P[f=1, Y=y | a] is read off 10^8 rows. “TruncEst” has the laws by the projected gradient method
-of Algorithms 4 and 5 instead, batched (see the notes).
+and P[f=1, Y=y | a] is read off 10^8 rows.
 
 - At c_feat = 0, c_lab = 1, the price of Figure 1 (bottom), Exp-Audit costs this much of RS-Audit,
   by epsilon: as run {{ free["as run"] }}; without caps {{ free["without caps"] }}. At this price

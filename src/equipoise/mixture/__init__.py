@@ -1,6 +1,5 @@
 """The mixture model: exponential families behind a truncation, and what they are good for."""
 
-from equipoise.mixture.bayes_classifier import BayesClassifier, TradeOff, trade_off
 from equipoise.mixture.exp_model import SelfCheck
 from equipoise.mixture.families import (
     Binomial,
@@ -41,7 +40,6 @@ from equipoise.mixture.weights import Weight, likelihood_weight, log_ratio, map_
 
 __all__ = [
     "AssumptionCheck",
-    "BayesClassifier",
     "Binomial",
     "ContinuousBernoulli",
     "ContinuousPoisson",
@@ -57,7 +55,6 @@ __all__ = [
     "Poisson",
     "SelfCheck",
     "StructuralConstants",
-    "TradeOff",
     "TruncEstConstants",
     "TruncEstResult",
     "TruncatedFit",
@@ -74,7 +71,6 @@ __all__ = [
     "log_ratio",
     "map_weight",
     "separation_needed",
-    "trade_off",
     "trunc_est",
     "trunc_est_constants",
 ]

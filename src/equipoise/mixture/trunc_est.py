@@ -4,9 +4,8 @@ Start at the ordinary estimate, move against ``T(accepted draw) - T(sample)``, p
 take the candidate that the majority agrees on. :func:`trunc_est` is that to the letter: one fresh
 sample a step, one accepted draw a step, a ball around the start, one of the candidates returned.
 The theorem's step counts (:func:`trunc_est_constants`) prove that the method is polynomial and are
-numbers with dozens to thousands of digits, so counts of one's own can be given. ``fit_sgd`` makes
-the method usable by three changes: steps use batches, are preconditioned by the covariance of T
-among the accepted draws, and the tail of each run is averaged (Polyak).
+numbers with dozens to thousands of digits, so counts of one's own can be given. To fit,
+:func:`equipoise.mixture.fit_truncated` minimises the same likelihood exactly.
 """
 
 from __future__ import annotations
@@ -18,23 +17,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import BadData, InvalidInput, require_in_open_unit
-from equipoise.mixture.families import Array, Curvature, Family, Frame
-from equipoise.mixture.likelihood import Solution
+from equipoise.mixture.families import Array, Curvature, Family
 from equipoise.mixture.rules import Accepts, Oracle
 
 __all__ = [
-    "ORACLE_LIMIT",
     "StructuralConstants",
     "TruncEstConstants",
     "TruncEstResult",
-    "fit_sgd",
     "separation_needed",
     "trunc_est",
     "trunc_est_constants",
 ]
 
 ORACLE_LIMIT = 16_000_000
-WARM_UP, AVERAGED, REPEATS = 12, 18, 3
 
 
 # -- as printed ----------------------------------------------------------------------------------
@@ -349,94 +344,3 @@ def separation_needed(
         8.0 * curvature.kappa * beta**2
     )
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
-
-
-# -- made usable ---------------------------------------------------------------------------------
-
-
-def fit_sgd(frame: Frame, points: Array, oracle: Oracle, seed: int) -> Solution:
-    """Fit by projected SGD within ``ORACLE_LIMIT`` classifier calls.
-
-    Repeats agree when their distance in the information metric is within what ``AVERAGED`` batches
-    leave to chance (the paper's ball of radius 2 sqrt(3) epsilon, in units of that noise).
-    """
-    family = frame.family
-    target = family.statistics(frame.inside(points)).mean(axis=0)
-    rng = np.random.default_rng(seed)
-    # enough accepted draws that their noise is a fifth of the sample's, within reason
-    batch = int(np.clip(0.4 * len(points), 1024, 4096))
-    runs = [_averaged_run(frame, target, oracle, rng, batch) for _ in range(REPEATS)]
-    finished = [run for run in runs if run.ess]
-    if not finished:
-        raise BadData(
-            f"the draws of {oracle.calls:,} classifier calls did not suffice for one averaged "
-            "step: 'accepts' lets (almost) nothing through near the sample"
-        )
-    hessian = np.mean([run.hessian for run in finished], axis=0)
-    candidates = np.array([run.theta for run in finished])
-    gap = candidates[:, None] - candidates[None, :]
-    chance = len(hessian) * 2.0 / (AVERAGED * batch)
-    agree = np.einsum("ijk,kl,ijl->ij", gap, hessian, gap) <= 12.0 * chance
-    chosen = np.flatnonzero(agree[np.argmax(agree.sum(axis=1))])
-    warnings = []
-    if oracle.spent:
-        warnings.append(
-            f"stopped at the cap of {ORACLE_LIMIT:,} classifier calls, before all steps were made"
-        )
-    if len(chosen) * 2 <= len(finished):
-        warnings.append("no majority of the repeats agrees: the estimate is not settled")
-    return Solution(
-        theta=family.project(candidates[chosen].mean(axis=0)),
-        hessian=hessian,
-        ess=sum(finished[i].ess for i in chosen),
-        iterations=sum(run.iterations for run in runs),
-        at_boundary=any(run.at_boundary for run in runs),
-        warnings=tuple(warnings),
-    )
-
-
-def _averaged_run(
-    frame: Frame, target: Array, oracle: Oracle, rng: np.random.Generator, batch: int
-) -> Solution:
-    """Make one repeat: warm-up steps, then averaged ones; ``ess`` is 0 if it got none of these."""
-    family = frame.family
-    theta, average = family.theta_from_mean(target), np.zeros_like(target)
-    information = np.zeros((len(target), len(target)))
-    averaged = made = 0
-    at_boundary, acceptance = False, 0.5
-    for step in range(WARM_UP + AVERAGED):
-        draws, acceptance = _accepted_draws(frame, theta, oracle, rng, batch, acceptance)
-        if len(draws) < batch:
-            break
-        made += 1
-        statistics = family.statistics(draws)
-        gradient = statistics.mean(axis=0) - target
-        hessian = np.cov(statistics.T, bias=True).reshape(information.shape)
-        averaging = step >= WARM_UP
-        if averaging:
-            averaged += 1
-            information += (hessian - information) / averaged
-            hessian = information
-        direction = np.linalg.solve(hessian + 1e-10 * np.eye(len(target)), gradient)
-        decrement = float(np.sqrt(max(gradient @ direction, 0.0)))
-        raw = theta - (0.5 if averaging else 1.0 / (1.0 + decrement)) * direction
-        theta = family.project(raw)
-        at_boundary = not np.allclose(theta, raw, rtol=1e-9, atol=1e-12)
-        if averaging:
-            average += (theta - average) / averaged
-    return Solution(average, information, float(averaged * batch), made, at_boundary)
-
-
-def _accepted_draws(
-    frame: Frame, theta: Array, oracle: Oracle, rng: np.random.Generator, batch: int, share: float
-) -> tuple[Array, float]:
-    """Return a batch of draws that are let through, fewer if the oracle is spent, and the share."""
-    kept: list[Array] = []
-    have = drawn = 0
-    while have < batch and not oracle.spent:
-        size = int(min((batch - have) / max(share, 0.02) * 1.05 + 64, 2**17))
-        draws = frame.family.sample(theta, size, rng)
-        kept.append(draws[oracle(frame.outside(draws))])
-        have, drawn = have + len(kept[-1]), drawn + size
-        share = max(have / drawn, 1e-6)
-    return np.concatenate([*kept, np.empty((0, len(frame.shift)))])[:batch], share

@@ -18,7 +18,6 @@ from equipoise.mixture.likelihood import (
     fit_line,
 )
 from equipoise.mixture.rules import Accepts, HalfSpace, Oracle, find_half_space, sobol
-from equipoise.mixture.trunc_est import ORACLE_LIMIT, fit_sgd
 
 __all__ = [
     "METHODS",
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 FEWEST_PROBES, MOST_PROBES = 2**13, 2**15  # draws of the fitted law that show its fit
-METHODS = ("auto", "importance", "exact", "sgd")
+METHODS = ("auto", "importance", "exact")
 MISFIT_LIMIT = 6.0
 
 
@@ -89,7 +88,7 @@ class TruncatedFit:
     acceptance, acceptance_error
         ``P_theta[f = 1]``, the share of everybody that is let through, and its standard error.
     method
-        "importance", "sgd" or "exact".
+        "importance", "exact" or "known".
 
     Examples
     --------
@@ -184,8 +183,8 @@ def fit_truncated(
         ``ContinuousPoisson``.
     method
         "exact": a Gaussian cut by a ``HalfSpace``, or any family on the line. "importance":
-        convex maximum likelihood, the integral by importance sampling. "sgd": the paper's
-        projected gradient method. "auto": exact where it exists, else importance.
+        convex maximum likelihood, the integral by importance sampling. "auto": exact where it
+        exists, else importance.
     seed
         Seed of the sampled points.
 
@@ -212,7 +211,7 @@ def fit_truncated(
             f"{len(points)} truncated samples are too few for the {family.name} family in "
             f"{points.shape[1]} dimensions; at least {needed} are needed"
         )
-    oracle = Oracle(accepts, limit=ORACLE_LIMIT if method == "sgd" else None)
+    oracle = Oracle(accepts)
     oracle.require_all(points)
     frame = family.frame(points)
     cut = accepts if isinstance(accepts, HalfSpace) and gaussian else None
@@ -234,8 +233,6 @@ def fit_truncated(
     share: float | None = None
     if method == "importance":
         solution = fit_importance(frame, points, oracle, seed)
-    elif method == "sgd":
-        solution = fit_sgd(frame, points, oracle, seed)
     elif cut is not None:
         solution, share = fit_half_space(frame, points, cut)
     else:

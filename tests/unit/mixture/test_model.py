@@ -6,7 +6,6 @@ import pytest
 from equipoise.cells import GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture import (
-    BayesClassifier,
     Gaussian,
     HalfSpace,
     MixtureModel,
@@ -16,12 +15,10 @@ from equipoise.mixture import (
     fit_model,
     known_law,
     separation_needed,
-    trade_off,
     trunc_est_constants,
 )
 from equipoise.mixture.exp_model import laws_add_up
 from equipoise.mixture.families import Array, Curvature
-from equipoise.rates import METRICS
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)
@@ -103,87 +100,6 @@ def test_columns_of_a_model_must_fit_together() -> None:
         fit_model(X, group[:-1], outcome, CUTS, Gaussian())
     with pytest.raises(InvalidInput, match="leave out people whose outcome is unknown"):
         fit_model(X, group, outcome - 1, CUTS, Gaussian())
-
-
-# -- what the parameters are good for ------------------------------------------------------------
-
-
-def test_the_bayes_classifier_beats_the_decision_maker_and_every_other_threshold() -> None:
-    q = {g: m.q for g, m in WORLD.mixtures.items()}
-    bayes = BayesClassifier(WORLD.model, q)
-    people = WORLD.draw(60_000, 3)
-    assert people.features is not None
-    right = {
-        "bayes": 0.0,
-        "shifted": 0.0,
-        "decision": float((people.decision == people.outcome).sum()),
-    }
-    for i, group in enumerate(WORLD.groups):
-        rows = people.group == i
-        score = bayes.score(people.features[rows], group)
-        y = people.outcome[rows]
-        right["bayes"] += float((bayes(people.features[rows], group) == y).sum())
-        right["shifted"] += float(((score > 0.8) == y).sum())
-        bins = np.digitize(score, [0.2, 0.8])
-        assert y[bins == 0].mean() < 0.2
-        assert y[bins == 2].mean() > 0.8
-    assert right["bayes"] > right["shifted"]
-    assert right["bayes"] > right["decision"]
-
-
-def test_the_trade_off_rises_to_the_best_accuracy() -> None:
-    q = {g: m.q for g, m in WORLD.mixtures.items()}
-    curve = trade_off(BayesClassifier(WORLD.model, q), {"1": 0.7, "0": 0.3}, size=5_000)
-    assert np.all(np.diff(curve.difference) >= 0.0)
-    assert np.all(np.diff(curve.accuracy) > 0.0)
-    assert curve.difference[0] <= 0.02
-    assert curve.best(1.0) == curve.accuracy[-1] > 0.9
-    assert curve.best(0.05) <= curve.best(1.0)
-    with pytest.raises(InvalidInput, match="no rule on the curve"):
-        curve.best(-0.1)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_trade_off_for_three_groups_and_every_metric(metric: str) -> None:
-    """The points are what they say: thresholds, rates and accuracy counted on other people."""
-    model = MixtureModel({**WORLD.model.fits, "2": WORLD.model.of("1")[::-1]})
-    q, shares = {"1": 0.7, "0": 0.4, "2": 0.5}, {"1": 0.5, "0": 0.3, "2": 0.2}
-    bayes = BayesClassifier(model, q)
-    curve = trade_off(bayes, shares, metric, size=4_000, thresholds=25)
-    assert (np.diff(curve.difference) > 0).all()
-    assert (np.diff(curve.accuracy) > 0).all()
-    rng, cells, right = np.random.default_rng(9), {}, 0.0
-    for group, (zero, one) in model.fits.items():
-        odds = [bayes._log_odds(f.family.sample(f.theta, 40_000, rng), group) for f in (zero, one)]
-        fpr, tpr = (float((o >= curve.thresholds[group][-1]).mean()) for o in odds)
-        share = q[group]
-        cells[group] = (share * tpr, (1 - share) * fpr, share * (1 - tpr), (1 - share) * (1 - fpr))
-        right += shares[group] * (cells[group][0] + cells[group][3])
-    assert right == pytest.approx(curve.accuracy[-1], abs=0.02)
-    for rate in METRICS[metric].rates:
-        found = [above / below for above, below in (rate.fraction(*c) for c in cells.values())]
-        assert max(found) - min(found) <= curve.difference[-1] + 0.03
-
-
-def test_the_trade_off_can_be_drawn(tmp_path: object) -> None:
-    pytest.importorskip("matplotlib")
-    q = {g: m.q for g, m in WORLD.mixtures.items()}
-    curve = trade_off(BayesClassifier(WORLD.model, q), {"1": 0.7, "0": 0.3}, size=500)
-    axes = curve.plot()
-    assert "accuracy" in axes.get_ylabel()
-    x, y = axes.lines[0].get_data()
-    assert np.array_equal(x, curve.difference)
-    assert np.array_equal(y, curve.accuracy)
-
-
-def test_bad_classifiers_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="q of group 1"):
-        BayesClassifier(WORLD.model, {"1": 1.5})
-    bayes = BayesClassifier(WORLD.model, {"1": 0.5})
-    with pytest.raises(UnknownName, match="unknown group '0'"):
-        bayes.score(np.zeros((1, 2)), "0")
-    with pytest.raises(InvalidInput, match="compares groups"):
-        trade_off(bayes, {"1": 1.0})
 
 
 # -- the theorem's constants ---------------------------------------------------------------------

@@ -25,7 +25,6 @@ from equipoise.mixture import (
     known_law,
 )
 from equipoise.mixture.families import Array
-from equipoise.mixture.trunc_est import ORACLE_LIMIT
 
 D = 5
 
@@ -66,14 +65,6 @@ def test_importance_sampling_agrees_with_the_exact_solution(rate: float) -> None
     assert fit.acceptance == pytest.approx(exact.acceptance, abs=0.01)
     assert fit.diagnostics.ess > 10 * len(X)
     assert not fit.diagnostics.warnings
-
-
-@pytest.mark.parametrize(("rate", "worst"), [(0.1, 1e-2), (0.7, 1e-3)])
-def test_projected_sgd_agrees_with_the_exact_solution(rate: float, worst: float) -> None:
-    X, cut = half_space_sample(rate, seed=2)
-    fit = fit_truncated(X, black_box(cut), Gaussian(), method="sgd")
-    assert divergence(fit_truncated(X, cut, Gaussian()), fit) <= worst
-    assert fit.diagnostics.oracle_calls <= ORACLE_LIMIT
 
 
 def test_a_linear_classifier_is_recognised_by_asking_it() -> None:
@@ -203,9 +194,8 @@ def test_one_dimensional_families(family: Family, theta: float, cut: float) -> N
     x = family.sample(np.array([theta]), 12_000, np.random.default_rng(8))
     x = x[x[:, 0] >= cut]
     best = reference(family, x, cut)
-    for method, tolerance in (("auto", 0.05), ("sgd", 0.7)):
-        fit = fit_truncated(x, lambda X: X[:, 0] >= cut, family, method=method)
-        assert abs(fit.theta[0] - best) <= tolerance * fit.standard_error[0], method
+    fit = fit_truncated(x, lambda X: X[:, 0] >= cut, family)
+    assert abs(fit.theta[0] - best) <= 0.05 * fit.standard_error[0]
     assert abs(best - theta) < 5.0 * fit.standard_error[0]
     with pytest.raises(InvalidInput, match="lives on the line, where method='exact'"):
         fit_truncated(x, lambda X: X[:, 0] >= cut, family, method="importance")
@@ -276,11 +266,10 @@ def test_a_random_forest_as_truncation() -> None:
 
 def test_the_same_seed_gives_the_same_fit() -> None:
     X, cut = half_space_sample(0.5, seed=6, size=500)
-    for method in ("importance", "sgd"):
-        one, two = (
-            fit_truncated(X, black_box(cut), Gaussian(), method=method, seed=3) for _ in range(2)
-        )
-        assert np.array_equal(one.theta, two.theta)
+    one, two = (
+        fit_truncated(X, black_box(cut), Gaussian(), method="importance", seed=3) for _ in range(2)
+    )
+    assert np.array_equal(one.theta, two.theta)
 
 
 def test_the_fit_prints_what_matters() -> None:

@@ -128,8 +128,6 @@ def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch
     few = [q for q in synthetic.QUESTIONS if q.epsilon in (0.25, 0.1, 0.001)]
     monkeypatch.setattr(synthetic, "QUESTIONS", few)
     monkeypatch.setattr(synthetic, "TABLE_6", {q.epsilon: (1.0, 1.0) for q in few})
-    # the projected gradient method has its own tests
-    monkeypatch.setattr(synthetic, "_by_trunc_est", lambda past: past.model)
     found = join([synthetic.run_batch(0, 1, 0, 5000, True)])
     runs = concat([found["runs"], found["runs"].assign(run=1)])
     ours = [
@@ -204,7 +202,7 @@ def test_the_theorems_hold_in_their_worlds() -> None:
         ("bias", "-42.8% at 1 sigma, -10.2% at 2 sigma"),
         ("taylor", "the gap is 0.5; 1/4 gives 2, 1/8 gives 1, 1/16 gives 0.5"),
         ("steps", "m = 10^"),
-        ("trunc_est", "by the exact fit"),
+        ("trunc_est_run", "by the exact fit"),
         ("majority", "within 2 sqrt(3) epsilon, more than half"),
         ("quarter", "0 at delta = 0.3"),
         ("scaling", "the two disagree on"),
