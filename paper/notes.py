@@ -18,7 +18,6 @@ from equipoise.audits.tau_audits import paper_epsilon, paper_tau
 from equipoise.bounds import baseline_expectation, family_bound, rs_expectation
 from equipoise.errors import MissingExtra
 from equipoise.mixture import (
-    Curvature,
     Gaussian,
     HalfSpace,
     StructuralConstants,
@@ -251,12 +250,8 @@ def taylor() -> Values:
 
 def steps() -> Values:
     """Compute TruncEst's step count for tame laws."""
-    tame = Curvature(0.25, 4.0, 5.0)
-    return {
-        "constants": str(
-            trunc_est_constants(tame, epsilon=0.05, delta=0.01, acceptance=0.5, dimension=5)
-        )
-    }
+    tame = StructuralConstants(0.25, 4.0, 5.0, alpha=0.5)
+    return {"constants": str(trunc_est_constants(tame, epsilon=0.05, delta=0.01, dimension=5))}
 
 
 def trunc_est_run() -> Values:
@@ -267,11 +262,8 @@ def trunc_est_run() -> Values:
     people = rng.standard_normal((42_000, 5))
     sample = people[cut(people)][:20_000]
     constants = StructuralConstants(kappa=1.0, lam=1.0, lipschitz=5.0, alpha=0.5)
-    options = {"n": 2_000, "m": 900, "eta": 0.005}
-    found = trunc_est(*(sample, cut, family, 0.1, 0.3, constants), **options)
-    theory = trunc_est_constants(
-        constants, epsilon=0.1, delta=0.3, acceptance=0.5, dimension=5, beta=1.0
-    )
+    found = trunc_est(sample, cut, family, 0.1, 0.3, constants, n=2_000, m=900, eta=0.005)
+    theory = trunc_est_constants(constants, epsilon=0.1, delta=0.3, dimension=5)
     return {
         "printed": float(np.linalg.norm(found.theta)),
         "exact": float(np.linalg.norm(fit_truncated(sample, cut, family).theta)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ __all__ = [
     "Binomial",
     "ContinuousBernoulli",
     "ContinuousPoisson",
-    "Curvature",
     "Exponential",
     "Family",
     "Frame",
@@ -35,23 +34,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Curvature:
-    """What the theorems ask of a family on its parameter set.
-
-    ``kappa I <= Hess W <= lam I`` and ``W`` is ``lipschitz``-Lipschitz.
-
-    Examples
-    --------
-    >>> Curvature(kappa=0.5, lam=2.0, lipschitz=3.0).lam
-    2.0
-    """
-
-    kappa: float
-    lam: float
-    lipschitz: float
 
 
 @dataclass(frozen=True)
@@ -195,12 +177,11 @@ class Family(ABC):
         """Return the nearest parameter in the parameter set."""
 
     @abstractmethod
-    def around(self, thetas: ArrayLike, radius: float) -> Self:
-        """Return the family on a small parameter set that holds balls around these thetas."""
+    def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
+        """Return ``kappa``, ``lambda`` and ``L`` on a set with balls around these thetas (rows).
 
-    @abstractmethod
-    def curvature(self, dimension: int = 1) -> Curvature:
-        """Return bounds that hold on the whole parameter set."""
+        There ``kappa I <= Hess W <= lambda I``, and W is L-Lipschitz.
+        """
 
     @abstractmethod
     def reach(self, theta: Array) -> tuple[float, float]:
@@ -295,19 +276,16 @@ class LineFamily(Family):
         """Clip to the bounds."""
         return np.clip(theta, *self.bounds)
 
-    def around(self, thetas: ArrayLike, radius: float) -> Self:
-        """Return the family on the interval that holds all balls of this radius."""
-        values = np.asarray(thetas, dtype=float)
-        return replace(self, bounds=(float(values.min()) - radius, float(values.max()) + radius))
-
-    def curvature(self, dimension: int = 1) -> Curvature:
-        """Return the extremes of ``W''`` and ``|W'|`` over the bounds, taken on a fine grid.
+    def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
+        """Return the extremes of ``W''`` and ``|W'|``, taken on a fine grid.
 
         ``W''`` of all these families is monotone, or largest at 0, or both.
         """
-        grid = np.union1d(np.linspace(*self.bounds, 257), np.clip(0.0, *self.bounds))
+        ends = float(np.min(thetas)) - radius, float(np.max(thetas)) + radius
+        bounds = replace(self, bounds=ends).bounds  # refused where they leave the family
+        grid = np.union1d(np.linspace(*bounds, 257), np.clip(0.0, *bounds))
         mean, variance = np.array([self._moments(float(t)) for t in grid]).T
-        return Curvature(float(variance.min()), float(variance.max()), float(abs(mean).max()))
+        return float(variance.min()), float(variance.max()), float(abs(mean).max())
 
     def _theta_of(self, mean: float) -> float:
         low, high = self.bounds

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.families import Array, Curvature, Family, Frame
+from equipoise.mixture.families import Array, Family, Frame
 
 __all__ = ["Gaussian"]
 
@@ -213,36 +213,29 @@ class Gaussian(Family):
             return self._flatten(eta, precision)
         return self._flatten(eta, (vectors * np.clip(values, low, high)) @ vectors.T)
 
-    def around(self, thetas: ArrayLike, radius: float) -> Gaussian:
-        """Bound the precision's eigenvalues and the length of ``Sigma^-1 mu`` in all balls."""
-        pairs = [self.natural(theta) for theta in np.atleast_2d(np.asarray(thetas, dtype=float))]
-        longest = max(float(np.linalg.norm(eta)) for eta, _ in pairs) + radius
+    def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
+        """Return bounds from the extreme variances u <= v and the longest mean m in the balls.
+
+        A direction (a, B) has variance ``(a - B mu)' Sigma (a - B mu) + tr(B Sigma B Sigma)/2``,
+        which lies between two quadratic forms in the norms of a and B.
+        """
+        eta, precision = self.natural(np.atleast_2d(thetas))
+        longest = float(np.linalg.norm(eta, axis=-1).max()) + radius
+        values = np.linalg.eigvalsh(precision)
         if self._known is not None:
-            return Gaussian(self.covariance, longest=longest)
-        values = np.concatenate([np.linalg.eigvalsh(precision) for _, precision in pairs])
+            u, v = float(1.0 / values.max()), float(1.0 / values.min())
+            return u, v, v * longest
         if values.min() <= radius:
             raise InvalidInput(
                 f"a ball of radius {radius:g} reaches beyond the Gaussian laws: a precision has "
                 f"the eigenvalue {values.min():.3g}; take a larger 'beta'"
             )
-        variances = 1.0 / (values.max() + radius), 1.0 / (values.min() - radius)
-        return Gaussian(self.covariance, variances=variances, longest=longest)
-
-    def curvature(self, dimension: int = 1) -> Curvature:
-        """Return bounds from the extreme variances u <= v and the longest mean m.
-
-        A direction (a, B) has variance ``(a - B mu)' Sigma (a - B mu) + tr(B Sigma B Sigma)/2``,
-        which lies between two quadratic forms in the norms of a and B.
-        """
-        if self._known is not None:
-            values = np.linalg.eigvalsh(self._known)
-            return Curvature(float(values[0]), float(values[-1]), float(values[-1]) * self.longest)
-        u, v = self.variances
-        m = self.longest * v
+        u, v = 1.0 / (values.max() + radius), 1.0 / (values.min() - radius)
+        m = longest * v
         lower = np.linalg.eigvalsh([[u, -u * m], [-u * m, u * m**2 + u**2 / 2.0]])[0]
         upper = np.linalg.eigvalsh([[v, v * m], [v * m, v * m**2 + v**2 / 2.0]])[1]
-        lipschitz = np.hypot(m, 0.5 * (np.sqrt(dimension) * v + m**2))
-        return Curvature(float(lower), float(upper), float(lipschitz))
+        lipschitz = np.hypot(m, 0.5 * (np.sqrt(eta.shape[-1]) * v + m**2))
+        return float(lower), float(upper), float(lipschitz)
 
     def frame(self, points: Array) -> Frame:
         """Whiten by the sample as far as the structure allows."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.families import Array, Curvature, Family
+from equipoise.mixture.families import Array, Family
 from equipoise.mixture.likelihood import acceptance
 from equipoise.mixture.rules import Accepts, Bits, LearnedRule, Oracle, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
@@ -468,28 +468,19 @@ def check_assumptions(
     if not same_base(zero, one):
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
 
-    def on_balls(radius: float) -> Curvature:
-        around = family.around([fit.theta for fit in fits], radius)
-        return around.curvature(family.dimension(zero.theta))
-
-    radius = 1.0
+    thetas, radius = np.stack([zero.theta, one.theta]), 1.0
     while beta is None:
         try:
-            beta = max(1.0 / radius, on_balls(radius).lipschitz)
+            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
         except InvalidInput:  # such balls leave the family
             radius /= 2.0
-    bounds = on_balls(1.0 / beta)
+    kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
     alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
     constants = StructuralConstants(
-        min(bounds.kappa, 1.0),
-        bounds.lam,
-        max(bounds.lipschitz, 1.0),
-        alpha=max(alpha, 0.0),
-        beta=beta,
-        degree=family.degree,
+        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
     )
     distance = float(np.linalg.norm(one.theta - zero.theta))
-    needed = separation_needed(constants, epsilon=epsilon, q=q, beta=beta)
+    needed = separation_needed(constants, epsilon=epsilon, q=q)
     problems = []
     if alpha <= 0.0:
         problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import BadData, InvalidInput, require_in_open_unit
-from equipoise.mixture.families import Array, Curvature, Family
+from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Oracle
 
 __all__ = [
@@ -36,18 +36,20 @@ ORACLE_LIMIT = 16_000_000
 
 
 @dataclass(frozen=True)
-class StructuralConstants(Curvature):
-    """The constants of Assumption 1: the family's curvature on Theta, ``alpha`` and ``beta``.
+class StructuralConstants:
+    """The constants of Assumption 1.
 
     Attributes
     ----------
+    kappa, lam, lipschitz
+        ``kappa I <= Hess W <= lambda I`` on Theta, where W is L-Lipschitz.
     alpha
         The least share of an outcome that the classifier lets through.
     beta
         A ball of radius ``1/beta`` around each true theta lies in Theta. Any such number will do;
         a larger one asks more of TruncEst, whose precision is ``epsilon/(2 beta)``.
     degree
-        Largest degree of the polynomials in T.
+        Largest degree of the polynomials in T: 1 for a Gaussian of known covariance, else 2.
 
     Examples
     --------
@@ -55,7 +57,10 @@ class StructuralConstants(Curvature):
     5.0
     """
 
-    alpha: float
+    kappa: float
+    lam: float
+    lipschitz: float
+    alpha: float = 1.0
     beta: float = 1.0
     degree: int = 1
 
@@ -133,15 +138,7 @@ def trunc_est(
     points = family.points(X)
     p = family.statistics(points[:1]).shape[1]
     epsilon = epsilon / math.sqrt(3.0)  # line 1
-    theory = trunc_est_constants(
-        constants,
-        epsilon=epsilon,
-        delta=delta,
-        acceptance=constants.alpha,
-        dimension=p,
-        beta=constants.beta,
-        degree=constants.degree,
-    )
+    theory = trunc_est_constants(constants, epsilon=epsilon, delta=delta, dimension=p)
     log_n = theory.log_n if n is None else math.log(n)
     log_m = theory.log_m if m is None else math.log(m)
     log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
@@ -255,48 +252,28 @@ class TruncEstConstants:
 
 
 def trunc_est_constants(
-    curvature: Curvature,
-    *,
-    epsilon: float,
-    delta: float,
-    acceptance: float,
-    dimension: int,
-    beta: float = 1.0,
-    degree: int = 1,
-    constant: float = 1.0,
+    constants: StructuralConstants, *, epsilon: float, delta: float, dimension: int
 ) -> TruncEstConstants:
     """Return what the theorem asks for an error of ``epsilon`` with probability ``1 - delta``.
 
-    Parameters
-    ----------
-    curvature
-        ``kappa`` and ``lambda`` of the family on its parameter set.
-    acceptance
-        ``alpha``: the least share that the classifier lets through.
-    dimension
-        ``d``: length of theta.
-    beta
-        A ball of radius ``1/beta`` around theta lies in the parameter set.
-    degree
-        Largest degree of the polynomials in T: 1 for a known covariance, 2 for others.
-    constant
-        ``C`` of the anti-concentration inequality that the theorem cites; its value is not given.
+    ``dimension`` is the length of theta. The constant C of the anti-concentration inequality that
+    the theorem cites is not given there, and is taken for 1.
 
     Examples
     --------
-    >>> tame = Curvature(kappa=1.0, lam=4.0, lipschitz=5.0)
-    >>> print(trunc_est_constants(tame, epsilon=0.05, delta=0.01, acceptance=0.5, dimension=5))
+    >>> tame = StructuralConstants(kappa=1.0, lam=4.0, lipschitz=5.0, alpha=0.5)
+    >>> print(trunc_est_constants(tame, epsilon=0.05, delta=0.01, dimension=5))
     n = 10^3.6, m = 10^111.2, eta = 10^-67.8, kappa_f = 10^-42.9, lambda_f = 10^21.3, rho = 10^11.0
     """
-    for name, value in (("epsilon", epsilon), ("delta", delta), ("acceptance", acceptance)):
+    kappa, lam, beta, degree = constants.kappa, constants.lam, constants.beta, constants.degree
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("alpha", constants.alpha)):
         require_in_open_unit(name, value)
     if beta < 1.0:
         raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
-    kappa, lam = curvature.kappa, curvature.lam
-    log_alpha = math.log(acceptance)
+    log_alpha = math.log(constants.alpha)
     distance = epsilon**2 - 2.0 * beta * log_alpha  # d(alpha)
     exponent = 6.0 * lam / kappa**2 * distance**2
-    log_base = 2.0 * log_alpha - exponent - math.log(4.0 * constant * degree)
+    log_base = 2.0 * log_alpha - exponent - math.log(4.0 * degree)
     log_kappa_f = math.log(0.5) + 2.0 * degree * log_base + math.log(kappa)
     log_lambda_f = exponent - 2.0 * log_alpha + math.log(lam)
     first = math.log(dimension) + np.logaddexp(log_lambda_f, math.log(lam))
@@ -318,29 +295,26 @@ def trunc_est_constants(
     )
 
 
-def separation_needed(
-    curvature: Curvature, *, epsilon: float, q: float, beta: float | None = None
-) -> float:
+def separation_needed(constants: StructuralConstants, *, epsilon: float, q: float) -> float:
     """Return the least ``|theta_1 - theta_0|`` of the paper's separation condition.
 
     ``sqrt((48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) log(10 q_M/(q_m epsilon)))`` with
-    q_m <= q_M the shares of the two outcomes, as printed. ``beta`` is any number with balls of
-    radius ``1/beta`` inside Theta; a larger one makes the condition milder and asks TruncEst for
-    more, a precision of ``epsilon/(2 beta)``. Left out it is L, from where on the condition
+    q_m <= q_M the shares of the two outcomes, as printed. A larger ``beta`` makes the condition
+    milder and asks TruncEst for more, a precision of ``epsilon/(2 beta)``; from L on the condition
     hardly gets milder: about ``sqrt(6/kappa log(...))``. What the proof puts into its last
     exponent is twice this square, and with the right factor in its Taylor lemma (kappa/8 in the
     exponent in place of kappa/4) four times.
 
     Examples
     --------
-    >>> round(separation_needed(Curvature(1.0, 1.0, 1.0), epsilon=0.1, q=0.3), 2)
+    >>> round(separation_needed(StructuralConstants(1.0, 1.0, 1.0), epsilon=0.1, q=0.3), 2)
     5.9
     """
     require_in_open_unit("epsilon", epsilon)
     require_in_open_unit("q", q)
-    beta = max(curvature.lipschitz, 1.0) if beta is None else beta
+    beta, lipschitz = constants.beta, constants.lipschitz
     small, large = min(q, 1.0 - q), max(q, 1.0 - q)
-    factor = (48.0 * max(curvature.lipschitz, beta) * beta + 3.0 * curvature.lam) / (
-        8.0 * curvature.kappa * beta**2
+    factor = (48.0 * max(lipschitz, beta) * beta + 3.0 * constants.lam) / (
+        8.0 * constants.kappa * beta**2
     )
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, require_in_open_unit, require_whole
 from equipoise.history.past import Past
-from equipoise.mixture.families import Array, Curvature, Family
+from equipoise.mixture.families import Array, Family
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.rules import Accepts, HalfSpace
-from equipoise.mixture.trunc_est import separation_needed
+from equipoise.mixture.trunc_est import StructuralConstants, separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
@@ -250,6 +250,7 @@ def _distance_of_condition(good: Array, variance: float, epsilon: float, q: floa
     distance = 1.0
     for _ in range(200):
         longest = float(np.linalg.norm(good)) + distance
-        bounds = Curvature(min(variance, 1.0), max(variance, 1.0), max(longest, 1.0))
+        length = max(longest, 1.0)
+        bounds = StructuralConstants(min(variance, 1.0), max(variance, 1.0), length, beta=length)
         distance = variance * separation_needed(bounds, epsilon=epsilon, q=q)
     return distance

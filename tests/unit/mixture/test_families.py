@@ -178,25 +178,32 @@ def test_projection_of_a_precision_clips_its_eigenvalues() -> None:
     ids=lambda f: f.name,
 )
 def test_curvature_bounds_hold_on_the_line(family: Exponential) -> None:
-    bounds = family.curvature()
-    for theta in np.linspace(*family.bounds, 50):
-        assert bounds.kappa <= family.variance(theta) * (1 + 1e-4)
-        assert family.variance(theta) <= bounds.lam * (1 + 1e-4)
-        assert abs(family.mean_statistics(np.array([theta]))[0]) <= bounds.lipschitz * (1 + 1e-9)
+    low, high = family.bounds
+    kappa, lam, lipschitz = family.curvature(
+        np.array([[(low + high) / 2.0]]), radius=(high - low) / 2.0
+    )
+    for theta in np.linspace(low, high, 50):
+        assert kappa <= family.variance(theta) * (1 + 1e-4)
+        assert family.variance(theta) <= lam * (1 + 1e-4)
+        assert abs(family.mean_statistics(np.array([theta]))[0]) <= lipschitz * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal", "spherical"])
 def test_curvature_bounds_hold_for_a_gaussian(structure: str) -> None:
-    family = Gaussian(structure, variances=(0.5, 2.0), longest=1.5)
-    bounds = family.curvature(dimension=2)
+    family, radius = Gaussian(structure), 0.4
+    centre = family.pack([0.8, -0.3], [[1.2, 0.0], [0.0, 0.9]])
+    kappa, lam, lipschitz = family.curvature(centre, radius)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        theta = family.project(rng.normal(size=family.statistics(np.zeros((1, 2))).shape[1]))
+        step = rng.normal(size=len(centre))
+        theta = centre + radius * step / np.linalg.norm(step)
         t = family.statistics(family.sample(theta, 20_000, rng))
         values = np.linalg.eigvalsh(np.cov(t.T))
-        assert bounds.kappa <= values[0] * 1.1
-        assert values[-1] <= bounds.lam * 1.1
-        assert np.linalg.norm(family.mean_statistics(theta)) <= bounds.lipschitz + 1e-9
+        assert kappa <= values[0] * 1.1
+        assert values[-1] <= lam * 1.1
+        assert np.linalg.norm(family.mean_statistics(theta)) <= lipschitz + 1e-9
+    with pytest.raises(InvalidInput, match="reaches beyond the Gaussian laws"):
+        family.curvature(centre, radius=5.0)
 
 
 def test_the_table_of_the_paper_is_wrong_about_the_continuous_poisson() -> None:

@@ -11,6 +11,7 @@ from equipoise.mixture import (
     MixtureModel,
     PastFeatures,
     Poisson,
+    StructuralConstants,
     check_assumptions,
     fit_model,
     known_law,
@@ -18,7 +19,7 @@ from equipoise.mixture import (
     trunc_est_constants,
 )
 from equipoise.mixture.exp_model import laws_add_up
-from equipoise.mixture.families import Array, Curvature
+from equipoise.mixture.families import Array
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)
@@ -106,8 +107,8 @@ def test_columns_of_a_model_must_fit_together() -> None:
 
 
 def test_the_theorems_constants_by_hand() -> None:
-    tame = Curvature(kappa=1.0, lam=1.0, lipschitz=1.0)
-    got = trunc_est_constants(tame, epsilon=0.5, delta=0.1, acceptance=0.9, dimension=2)
+    tame = StructuralConstants(kappa=1.0, lam=1.0, lipschitz=1.0, alpha=0.9)
+    got = trunc_est_constants(tame, epsilon=0.5, delta=0.1, dimension=2)
     alpha, far = 0.9, 0.25 - 2.0 * np.log(0.9)
     kappa_f = 0.5 * (alpha**2 * np.exp(-6.0 * far**2) / 4.0) ** 2
     lambda_f = np.exp(6.0 * far**2) / alpha**2
@@ -123,16 +124,15 @@ def test_the_theorems_constants_by_hand() -> None:
 
 
 def test_the_theorems_constants_stay_finite_where_the_numbers_do_not() -> None:
-    family = Gaussian("full", variances=(0.5, 8.0), longest=5.0)
-    wild = trunc_est_constants(
-        family.curvature(5), epsilon=0.01, delta=0.01, acceptance=0.1, dimension=20, degree=2
-    )
+    family = Gaussian("full")
+    bounds = family.curvature(family.pack(np.full(5, 2.0), 4.0), radius=0.1)
+    constants = StructuralConstants(*bounds, alpha=0.1, degree=2)
+    wild = trunc_est_constants(constants, epsilon=0.01, delta=0.01, dimension=20)
     assert 1e3 < wild.log_m < np.inf
     assert "m = 10^" in str(wild)
+    tight = StructuralConstants(1, 1, 1, alpha=0.5, beta=0.5)
     with pytest.raises(InvalidInput, match="'beta' must be at least 1"):
-        trunc_est_constants(
-            Curvature(1, 1, 1), epsilon=0.1, delta=0.1, acceptance=0.5, dimension=1, beta=0.5
-        )
+        trunc_est_constants(tight, epsilon=0.1, delta=0.1, dimension=1)
 
 
 def test_the_separation_condition_asks_for_far_more_than_the_map_oracle_needs() -> None:
@@ -141,12 +141,12 @@ def test_the_separation_condition_asks_for_far_more_than_the_map_oracle_needs() 
     zero, one = world.mixtures["1"].laws
     apart = float(np.linalg.norm(zero.mean - one.mean)) / 2.0  # in standard deviations
     assert apart == pytest.approx(11.4, abs=0.2)
-    bounds = Curvature(1.0, 4.0, 482.0)
-    tight = 4.0 / 2.0 * separation_needed(bounds, epsilon=0.1, q=0.7, beta=1.0)
+    bounds = StructuralConstants(1.0, 4.0, 482.0, beta=1.0)
+    tight = 4.0 / 2.0 * separation_needed(bounds, epsilon=0.1, q=0.7)
     assert tight == pytest.approx(241.0, rel=0.05)
-    assert separation_needed(Curvature(1.0, 1.0, 1.0), epsilon=0.01, q=0.3) > separation_needed(
-        Curvature(1.0, 1.0, 1.0), epsilon=0.1, q=0.3
-    )
+    tame = StructuralConstants(1.0, 1.0, 1.0)
+    strict, lax = (separation_needed(tame, epsilon=e, q=0.3) for e in (0.01, 0.1))
+    assert strict > lax
 
 
 def test_assumption_1_is_checked_for_the_constants_that_fits_support() -> None:
