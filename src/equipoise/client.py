@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from equipoise._json import JsonValue
+from equipoise._json import plain
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
@@ -115,15 +115,8 @@ class RemoteAudit(Verbs):
     ) -> RemoteAudit:
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         made = cls(url, name, token=token, patience=patience)
-        names = ("metric", "gamma", "epsilon", "delta", "compare")
-        groups = {g: {"feature": c.feature, "label": c.label} for g, c in costs.groups.items()}
-        body = {
-            "past": history.cells.to_dict(),
-            "question": {n: getattr(question, n) for n in names},
-            "costs": {"feature": costs.feature, "label": costs.label, "groups": groups},
-            **settings,
-        }
-        made._call("PUT", "", _whole(body))
+        body = {"past": history.cells.to_dict(), "question": question, "costs": costs, **settings}
+        made._call("PUT", "", _whole(plain(body)))
         return made
 
     def close(self) -> None:
@@ -142,8 +135,6 @@ class RemoteAudit(Verbs):
 
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Send checked commands, at most 1,000; return a result for each."""
-        if not commands:
-            return []
         sent = [_keyed(one).to_dict() for one in commands]
         found = self._call("POST", "/commands", {"commands": sent})
         return [
@@ -260,10 +251,8 @@ def _error(problem: Mapping[str, Any]) -> EquipoiseError:
 
 def _whole(value: Any) -> Any:
     """Return amounts as the whole numbers that they are."""
-    if isinstance(value, JsonValue):
-        return _whole(value.to_dict())
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _whole(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
+    if isinstance(value, list):
         return [_whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

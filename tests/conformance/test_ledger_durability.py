@@ -17,6 +17,7 @@ from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
 from equipoise.ledger.database import Connection, connect, driver_errors
+from equipoise.ledger.state import SNAPSHOT_FORMAT
 from equipoise.ledger.store import Store
 from equipoise.question import Want
 from tests.conformance.ledgers import create, people, run
@@ -196,7 +197,7 @@ def test_a_snapshot_spares_the_replay_with_requests_open_and_with_a_verdict(
         "not JSON",
         "[]",
         "[" * 100_000,
-        '{"format": 2}',
+        f'{{"format": {SNAPSHOT_FORMAT}}}',
         "cos\nsystem\n(S'touch pwned'\ntR.",
         {"spent": 0, "reserved": 0},
         {"log": [[0, 0, 99, 0, 2]]},

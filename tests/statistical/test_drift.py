@@ -27,10 +27,11 @@ def _alarms(rng: np.random.Generator) -> bool:
     cells = Cells({g: GroupCells(*row.tolist()) for g, row in zip("AB", drawn, strict=True)})
     counts = DriftCounts(("A", "B"))
     kinds = rng.choice(6, size=20 * BLOCK, p=shares.ravel())
-    for kind in kinds.tolist():
+    places = {"A": 0, "B": 0}
+    for number, kind in enumerate(kinds.tolist(), start=1):
         group, cell = "AB"[kind // 3], kind % 3
-        place = counts.approved[group]
-        counts.arrive(group, int(cell < 2))
+        counts.arrive(group, number, places[group] if cell < 2 else None)
         if cell < 2:
-            counts.reveal(group, place, 1 - cell)
+            counts.reveal(group, places[group], 1 - cell)
+            places[group] += 1
     return any(t.alarm for t in drift_tests(counts, Past(cells, False), level=LEVEL))

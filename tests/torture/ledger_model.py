@@ -419,11 +419,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _verdict_ignores_the_order_of_messages(self, audit: LiveAudit) -> None:
         state = audit._driver.replay()
-        asked = [step for step in state.log.log if step[0] == 0]
-        answers = [step for step in state.log.log if step[0] in (1, 2)]
-        revised = [step for step in state.log.log if step[0] == 3]
+        steps = state.log.steps
+        asked = [step for step in steps if step.kind == "asked"]
+        answers = [step for step in steps if step.kind in ("told", "withdrawn")]
+        revised = [step for step in steps if step.kind == "corrected"]
         random.Random(len(answers)).shuffle(answers)
-        other = RequestLog(state.settings, [*asked, *answers, *revised])
+        other = RequestLog(state.settings)
+        other.steps = [*asked, *answers, *revised]
         other.cap = state.books.head.cap
         concluded = state.books.concluded
         findings = [

@@ -61,8 +61,8 @@ __all__ = [
     "Withdraw",
     "WriteOff",
     "checked",
-    "checked_or_refused",
     "person_of",
+    "printable",
     "read_command",
 ]
 
@@ -295,7 +295,7 @@ CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "budget": inputs.whole,
     "proposal": inputs.count,
     "version": inputs.text,
-    "why": inputs.text,
+    "why": inputs.reason,
     "max_in_flight_groups": inputs.mapping,
 }
 """Field of a command -> what returns its value in stored form, or refuses it."""
@@ -320,7 +320,7 @@ def checked(command: Command) -> Command:
     return replace(command, **found)
 
 
-def checked_or_refused(command: Command | EquipoiseError) -> Command | EquipoiseError:
+def _checked_or_refused(command: Command | EquipoiseError) -> Command | EquipoiseError:
     """Return the command in stored form, or why not: in a batch nobody waits for the others."""
     try:
         return command if isinstance(command, EquipoiseError) else checked(command)
@@ -383,27 +383,32 @@ class Verbs(ABC):
     def finding(self) -> Finding | None:
         """The answer, None while the audit is in progress."""
 
+    def attempt(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | EquipoiseError]:
+        """Carry out commands of any kind and number; return a result, or why not, for each."""
+        found: list[Reply | EquipoiseError] = []
+        for start in range(0, len(commands), AT_ONCE):
+            part = [_checked_or_refused(c) for c in commands[start : start + AT_ONCE]]
+            good = [c for c in part if not isinstance(c, EquipoiseError)]
+            done = iter(self.results(good) if good else ())
+            found += [c if isinstance(c, EquipoiseError) else next(done) for c in part]
+        return found
+
     def do(self, command: Command) -> Reply:
         """Carry out one command, or raise the reason why not."""
-        (result,) = self.results([checked(command)])
+        (result,) = self.attempt([command])
         if isinstance(result, EquipoiseError):
             raise result
         return result
 
     def run(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
         """Carry out commands of any kind; a refused one has its ``problem`` set."""
-        everything, replies = list(commands), list[Reply]()
-        for start in range(0, len(everything), AT_ONCE):
-            batch = everything[start : start + AT_ONCE]
-            part = [checked_or_refused(command) for command in batch]
-            results = iter(self.results([c for c in part if not isinstance(c, EquipoiseError)]))
-            for given, command in zip(batch, part, strict=True):
-                result = command if isinstance(command, EquipoiseError) else next(results)
-                if isinstance(result, EquipoiseError):
-                    person = getattr(given, "person", "")
-                    result = Reply(_printable(person), problem=str(result))
-                replies.append(result)
-        return replies
+        given = list(commands)
+        return [
+            Reply(printable(getattr(command, "person", "")), problem=str(result))
+            if isinstance(result, EquipoiseError)
+            else result
+            for command, result in zip(given, self.attempt(given), strict=True)
+        ]
 
     # -- people -----------------------------------------------------------------------------------
 
@@ -522,5 +527,6 @@ def _made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseEr
     return InvalidInput(f"a row must be ({names}); got {row!a}")
 
 
-def _printable(person: object) -> str:
+def printable(person: object) -> str:
+    """Return a pseudonym, or what was given as one, as it can be written anywhere."""
     return person if isinstance(person, str) and person.isprintable() else ascii(person)

@@ -66,22 +66,17 @@ class DriftCounts:
 
     def __init__(self, groups: Sequence[str]) -> None:
         self.groups = tuple(groups)
-        self.people = 0
         self.arrivals: list[list[int]] = []  # per block: denied, approved of each group in turn
-        self.approved = dict.fromkeys(self.groups, 0)
         self.outcomes: dict[str, list[list[int]]] = {g: [] for g in self.groups}
         self._column = {group: 2 * i for i, group in enumerate(self.groups)}
 
-    def arrive(self, group: str, decision: int) -> None:
-        """Count a person."""
-        if self.people % BLOCK == 0:
+    def arrive(self, group: str, number: int, place: int | None) -> None:
+        """Count the person of this number, who has a place among the group's approved or none."""
+        if (number - 1) % BLOCK == 0:
             self.arrivals.append([0] * (2 * len(self.groups)))
-        self.people += 1
-        self.arrivals[-1][self._column[group] + decision] += 1
-        if decision:
-            if self.approved[group] % BLOCK == 0:
-                self.outcomes[group].append([0, 0])
-            self.approved[group] += 1
+        self.arrivals[-1][self._column[group] + (place is not None)] += 1
+        if place is not None and place % BLOCK == 0:
+            self.outcomes[group].append([0, 0])
 
     def reveal(self, group: str, place: int, outcome: int, step: int = 1) -> None:
         """Count the outcome of the group's approved person number ``place``."""
@@ -89,19 +84,11 @@ class DriftCounts:
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data."""
-        return {
-            "people": self.people,
-            "arrivals": self.arrivals,
-            "approved": self.approved,
-            "outcomes": self.outcomes,
-        }
+        return {"arrivals": self.arrivals, "outcomes": self.outcomes}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Become what :meth:`to_data` described."""
-        self.people = data["people"]
-        self.arrivals = data["arrivals"]
-        self.approved = dict(data["approved"])
-        self.outcomes = dict(data["outcomes"])
+        self.arrivals, self.outcomes = data["arrivals"], dict(data["outcomes"])
 
 
 def drift_tests(
@@ -126,7 +113,8 @@ def drift_tests(
         }
         if c.approved > 0 and not c.approved_unknown:  # else nothing is there to compare with
             told = np.array(counts.outcomes[group], dtype=float).reshape(-1, 2).cumsum(axis=0)
-            people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), counts.approved[group])
+            everyone = approved[-1] if len(approved) else 0.0
+            people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), everyone)
             most = people - told[:, 0]
             good = (c.approved_positive, c.approved, told[:, 1], most, people)
             shares["good outcomes among the approved"] = good

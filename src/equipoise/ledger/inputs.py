@@ -23,6 +23,7 @@ __all__ = [
     "mapping",
     "name",
     "number",
+    "reason",
     "system_user",
     "text",
     "whole",
@@ -54,6 +55,13 @@ def text(what: str, value: object) -> str:
         if all(c.isprintable() or c in "\n\t" for c in found):
             return found
     raise InvalidInput(f"{what!r} must be at most {10 * LONGEST} characters; got {_shown(value)}")
+
+
+def reason(what: str, value: object) -> str:
+    """Return why somebody decides something, which must be said."""
+    if found := text(what, value):
+        return found
+    raise InvalidInput(f"{what!r} is needed: say why in a few words")
 
 
 def binary(what: str, value: object) -> int:

@@ -14,7 +14,7 @@ from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
 from equipoise.ledger.database import Connection
-from equipoise.ledger.state import AuditState
+from equipoise.ledger.state import SNAPSHOT_FORMAT, AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
 from equipoise.ledger.verify import MISREAD, Books, Broken, Event, PersonRecord, Proof, verify
 
@@ -62,6 +62,8 @@ def verify_ledger(
         snapshot = connection.run(
             "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?", (audit_id,)
         ).fetchone()
+        if snapshot is not None and _is_older(snapshot[2]):
+            snapshot = None  # no program reads it any more
         state, keys, compared = AuditState(strict=True), dict[str, int](), snapshot is None
         books = state.books
 
@@ -192,6 +194,14 @@ def _check_database(connection: Connection) -> None:
 def _same(what: str, found: object, right: object) -> None:
     if found != right:
         raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
+
+
+def _is_older(snapshot: str) -> bool:
+    """Whether a snapshot is of a format that this program has left behind, and never takes."""
+    try:
+        return bool(json.loads(snapshot)["format"] < SNAPSHOT_FORMAT)
+    except MISREAD:
+        return False
 
 
 def _same_state(what: str, found: Mapping[str, Any], state: AuditState) -> None:

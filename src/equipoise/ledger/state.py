@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ __all__ = [
     "to_score_event",
 ]
 
-SNAPSHOT_FORMAT = 3
+SNAPSHOT_FORMAT = 4
 KINDS: tuple[Literal["asked", "told", "withdrawn", "corrected"], ...] = (
     "asked",
     "told",
@@ -100,11 +100,15 @@ class AuditState:
         self, person: PersonRecord, data: Data, ticket: Ticket | None, requests: int
     ) -> None:
         """Enter the request in the log, and insist on it where decisions are made anew."""
-        self.drift.arrive(person.group_name, person.decision)
+        self.drift.arrive(person.group_name, person.number, person.place)
         if person.request is None:
             return
         seen = data.get("observation")
-        recorded = _ticket(person, None if seen is None else from_score_event(seen))
+        recorded = Ticket(
+            *(person.request, person.group_name, person.decision),
+            *(Want(person.want), float(person.hold)),
+            None if seen is None else from_score_event(seen),
+        )
         made = ticket is not None
         if not made and self._repeats:
             made = True
@@ -124,7 +128,7 @@ class AuditState:
         if kind == "corrected" and data["was"] not in COUNTED:
             return
         assert person.request is not None
-        ticket = _ticket(person, self.log.score_records.get(person.request))
+        ticket = self.log.tickets[person.request]
         if kind in ("withdrawn", "written_off"):
             step = Step("withdrawn", ticket, cost=float(data.get("cost", 0)))
         elif kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
@@ -257,7 +261,7 @@ class AuditState:
             "format": SNAPSHOT_FORMAT,
             "books": self.books.to_data(),
             "drift": self.drift.to_data(),
-            "log": self.log.log,
+            "log": self.log.to_data(),
         }
 
     def restore(self, data: Data, created: Event) -> None:
@@ -265,7 +269,7 @@ class AuditState:
         self.take(created, "")
         self.books.restore(data["books"])
         self.drift.restore(data["drift"])
-        self.log = RequestLog(self.settings, data["log"])
+        self.log.restore(data["log"])
         self.log.cap = self.books.head.cap
 
 
@@ -277,12 +281,6 @@ def replay(events: Iterable[str], state: AuditState) -> AuditState:
         except MISREAD as error:
             raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state
-
-
-def _ticket(person: PersonRecord, record: ScoreRecord | None) -> Ticket:
-    assert person.request is not None
-    about = (person.request, person.group_name, person.decision)
-    return Ticket(*about, Want(person.want), float(person.hold), record)
 
 
 def _difference(ticket: Ticket, recorded: Ticket) -> str:
@@ -317,23 +315,21 @@ class EvidencePoint(JsonValue):
 class RequestLog:
     """The log of one audit's requests and answers, and the audit rebuilt from it.
 
-    The log, as rows of small numbers, is the whole truth about the audit object: a fresh one that
-    replays it, with the cap as it is now, is where the living one is. So nothing of an audit's
-    inside is ever stored, and how evidence is weighed may change without a change of the format.
+    The steps are the whole truth about the audit object: a fresh one that replays them, with the
+    cap as it is now, is where the living one is. So nothing of an audit's inside is ever stored,
+    and how evidence is weighed may change without a change of the format.
 
     ``ready`` says whether the audit object is at hand. It is not after a new cap, nor after a
     corrected answer that the audit cannot take in place; then :attr:`audit` restores it from the
-    log, which takes as long as the log is long.
+    steps, which takes as long as there are many.
     """
 
-    def __init__(self, settings: Settings, log: list[list[Any]] | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.log: list[list[Any]] = [] if log is None else log
+        self.steps: list[Step] = []
+        self.tickets: dict[int, Ticket] = {}  # request -> what was wanted
         self.cap = settings.budget
         self._audit: Audit | None = None
-        self._groups = {group: i for i, group in enumerate(settings.groups)}
-        # request -> what was seen of the person before anything was asked
-        self.score_records = {row[1]: from_score_event(row[6]) for row in self.log if row[6:]}
 
     @property
     def ready(self) -> bool:
@@ -342,11 +338,11 @@ class RequestLog:
 
     @property
     def audit(self) -> Audit:
-        """The audit as of the last entry."""
+        """The audit as of the last step."""
         if self._audit is None:
             audit = build(self.settings, self.cap)
             try:
-                audit.restore(list(self._steps()))
+                audit.restore(self.steps)
             except ProtocolError as error:
                 raise LedgerError(f"the requests cannot be followed: {error}") from error
             self._audit = audit
@@ -354,27 +350,19 @@ class RequestLog:
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments."""
-        steps, audit = list(self._steps()), build(self.settings, self.cap)
-        if not self.score_records:  # where scores decided, corrections come in order
+        steps, audit = self.steps, build(self.settings, self.cap)
+        if self.settings.assist is None:  # where scores decided, corrections come in order
             steps = as_corrected(steps)
         answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
         every = max(1, len(answers) // max(1, points))
         drawn = {at: n for n, at in enumerate(answers, 1) if n % every == 0 or n == len(answers)}
         return (_look(audit, 0), *(_look(audit, drawn[at]) for at in audit.replay(steps, drawn)))
 
-    # -- what happens -----------------------------------------------------------------------------
-
     def enter(self, step: Step, *, done: bool = False) -> None:
         """Enter what happened to a request; ``done`` if the audit object knows it already."""
-        ticket, value = step.ticket, step.outcome if step.cost is None else int(step.cost)
-        row: list[Any] = [KINDS.index(step.kind), ticket.number, value]
+        self.steps.append(step)
         if step.kind == "asked":
-            group, want = self._groups[ticket.group], WANTS.index(ticket.want)
-            row[2:] = [group, ticket.decision, want, int(ticket.hold)]
-            if ticket.score_record is not None:
-                self.score_records[ticket.number] = ticket.score_record
-                row.append(to_score_event(ticket.score_record))
-        self.log.append(row)
+            self.tickets[step.ticket.number] = step.ticket
         if self._audit is None or done:
             return
         if step.kind == "corrected" and not self._audit.correctable:
@@ -386,21 +374,32 @@ class RequestLog:
         """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
         self._audit = None
 
-    # -- helpers ----------------------------------------------------------------------------------
+    def to_data(self) -> list[list[Any]]:
+        """Return a row of small numbers for every step."""
+        groups = {group: i for i, group in enumerate(self.settings.groups)}
+        rows: list[list[Any]] = []
+        for kind, ticket, outcome, _, cost in self.steps:
+            value = outcome if cost is None else int(cost)
+            row: list[Any] = [KINDS.index(kind), ticket.number, value]
+            if kind == "asked":
+                want, record = WANTS.index(ticket.want), ticket.score_record
+                row[2:] = [groups[ticket.group], ticket.decision, want, int(ticket.hold)]
+                row += [] if record is None else [to_score_event(record)]
+            rows.append(row)
+        return rows
 
-    def _steps(self) -> Iterator[Step]:
-        tickets: dict[int, Ticket] = {}
-        for kind, number, value, *more in self.log:
+    def restore(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Become what :meth:`to_data` described."""
+        for kind, number, value, *more in rows:
             if KINDS[kind] == "asked":
-                decision, want, hold = more[0], WANTS[more[1]], float(more[2])
-                record = self.score_records.get(number)
-                group = self.settings.groups[value]
-                tickets[number] = Ticket(number, group, decision, want, hold, record)
-                yield Step("asked", tickets[number])
-            elif KINDS[kind] == "withdrawn":
-                yield Step("withdrawn", tickets[number], cost=float(value))
-            else:
-                yield Step(KINDS[kind], tickets[number], value)
+                decision, want, hold, *seen = more
+                record = from_score_event(seen[0]) if seen else None
+                about = (number, self.settings.groups[value], decision)
+                self.enter(Step("asked", Ticket(*about, WANTS[want], float(hold), record)))
+                continue
+            cost = float(value) if KINDS[kind] == "withdrawn" else None
+            outcome = value if cost is None else None
+            self.enter(Step(KINDS[kind], self.tickets[number], outcome, cost=cost))
 
 
 def to_score_event(record: ScoreRecord) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
@@ -198,37 +198,23 @@ def status_of(state: AuditState) -> Status:
             currency=settings.currency,
             decimals=settings.decimals,
         )
-    head = books.head
-    return Status(
-        name=settings.name,
-        audit=settings.audit,
-        edition=books.edition,
-        events=head.seq,
-        head=head.hash,
-        time=head.time,
-        groups={group: _shown(tally) for group, tally in books.groups.items()},
-        cap=head.cap,
-        spent=head.spent,
-        reserved=head.reserved,
-        overrun=head.overrun,
-        currency=settings.currency,
-        decimals=settings.decimals,
-        max_in_flight=books.max_in_flight,
-        max_in_flight_groups=dict(books.max_in_flight_groups),
-        conflicts=books.conflicts,
-        late=books.late,
-        erased=books.erased,
-        unscrubbed=books.erased - books.scrubbed,
-        concluded=books.concluded,
-        paused=books.paused,
-        proposals=tuple(
+    # what settings, books and head say under the same name
+    known = vars(settings) | vars(books) | vars(books.head)
+    own = {field.name: known[field.name] for field in fields(Status) if field.name in known}
+    own |= {
+        "events": books.head.seq,
+        "head": books.head.hash,
+        "groups": {group: _shown(tally) for group, tally in books.groups.items()},
+        "unscrubbed": books.erased - books.scrubbed,
+        "proposals": tuple(
             Proposal(number, p["command"], p["arguments"], p["actor"], p["time"])
             for number, p in books.proposals.items()
         ),
-        actors={actor: dict(sorted(acts.items())) for actor, acts in sorted(books.acts.items())},
-        finding=finding,
-        drift=tests,
-    )
+        "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(books.acts.items())},
+        "finding": finding,
+        "drift": tests,
+    }
+    return Status(**own)
 
 
 def good_shares_of(state: AuditState) -> dict[str, Interval]:

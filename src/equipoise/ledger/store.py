@@ -24,7 +24,16 @@ from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
 from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
-__all__ = ["TABLES", "VERSION", "AuditRow", "Store", "WriteTransaction", "read_audit", "statements"]
+__all__ = [
+    "TABLES",
+    "VERSION",
+    "AuditRow",
+    "Store",
+    "WriteTransaction",
+    "read_audit",
+    "statements",
+    "table_names",
+]
 
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys", "snapshots")
@@ -329,15 +338,20 @@ def _people(
     return [PersonRecord(*row) for row in connection.run(query, (audit_id, *values))]
 
 
-def _version(connection: Connection) -> int:
-    """Return the tables' version, 0 where there is no ledger; refuse any but this program's."""
+def table_names(connection: Connection) -> set[str]:
+    """Return the names of the tables that are there."""
     query = (
         "SELECT name FROM sqlite_master"
         if connection.kind == "sqlite"
         else "SELECT table_name FROM information_schema.tables "
         "WHERE table_schema = ANY (current_schemas(false))"
     )
-    names, rows = {row[0] for row in connection.run(query)}, []
+    return {row[0] for row in connection.run(query)}
+
+
+def _version(connection: Connection) -> int:
+    """Return the tables' version, 0 where there is no ledger; refuse any but this program's."""
+    names, rows = table_names(connection), []
     if "alembic_version" not in names and "ledger_schema" not in names:
         return 0
     if "ledger_schema" in names:

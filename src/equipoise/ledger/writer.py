@@ -362,20 +362,14 @@ class TransactionWriter:
             self._append("scrubbed", {"erased": command.erased})
         return self._done("erased")
 
-    def _conclude(self, command: do.Conclude) -> Reply:
-        return self._switch("concluded", command.why, self.books.concluded)
-
-    def _pause(self, command: do.Pause) -> Reply:
-        return self._switch("paused", command.why, self.books.paused)
-
-    def _resume(self, command: do.Resume) -> Reply:
-        return self._switch("resumed", command.why, "" if self.books.paused is None else None)
-
-    def _switch(self, kind: str, why: str, since: str | None) -> Reply:
-        """Bring the audit into a state; ``since`` is why it is in it already, None if it is not."""
-        if since is not None:
-            return self._done(kind, why=since, repeated=True)
-        return self._change(kind, {"why": why})
+    def _switch(self, command: do.Conclude | do.Pause | do.Resume) -> Reply:
+        """Bring the audit into a state, unless it is in it already."""
+        (kind,), books = HANDLERS[type(command)][1], self.books
+        since = {"concluded": books.concluded, "paused": books.paused}
+        since["resumed"] = "" if books.paused is None else None
+        if (reason := since[kind]) is not None:
+            return self._done(kind, why=reason, repeated=True)
+        return self._change(kind, {"why": command.why})
 
     def _set_budget(self, command: do.SetBudget) -> Reply:
         head, budget, money = self.books.head, command.budget, self.state.settings.money
@@ -503,9 +497,9 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
     do.Correct: (W._correct, ("corrected",)),
     do.Erase: (W._erase, ("erased",)),
     do.Scrubbed: (W._scrubbed, ("scrubbed",)),
-    do.Conclude: (W._conclude, ("concluded",)),
-    do.Pause: (W._pause, ("paused",)),
-    do.Resume: (W._resume, ("resumed",)),
+    do.Conclude: (W._switch, ("concluded",)),
+    do.Pause: (W._switch, ("paused",)),
+    do.Resume: (W._switch, ("resumed",)),
     do.SetBudget: (W._set_budget, ("budget",)),
     do.SetLimits: (W._set_limits, ("limits",)),
     do.Upgrade: (W._upgrade, ("upgraded",)),

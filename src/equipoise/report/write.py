@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -154,15 +156,25 @@ def _written(path: Path, text: str) -> Path:
 
 
 def _render(template: str, **values: object) -> str:
-    environment = Environment(
-        loader=PackageLoader("equipoise.report", "templates"),
+    return environment("equipoise.report").get_template(template).render(**values)
+
+
+@cache
+def environment(package: str) -> Environment:
+    """Return a package's templates; every word in them is escaped."""
+    made = Environment(
+        loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["percent"] = lambda share: f"{share * 100:.1f}%"
-    environment.filters["points"] = lambda share: f"{share * 100:.1f}"
-    environment.filters["count"] = lambda number: f"{number:,}"
-    return environment.get_template(template).render(pictures=pictures, words=sentences, **values)
+    made.filters["percent"] = lambda share: f"{share * 100:.1f}%"
+    made.filters["points"] = lambda share: f"{share * 100:.1f}"
+    made.filters["count"] = lambda number: f"{number:,.0f}"
+    made.filters["part"] = lambda name: quote(name, safe="")
+    made.filters["moment"] = lambda time: f"{time[:10]} {time[11:16]}" if time else "never"
+    made.filters["plain"] = lambda words: str(words).replace("_", " ").lower()
+    made.globals.update(pictures=pictures, words=sentences)
+    return made

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from equipoise._json import plain
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
-from equipoise.ledger.commands import person_of
+from equipoise.ledger.commands import person_of, printable
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
@@ -67,7 +67,7 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
     """
     given = body.to_commands()
     return JSONResponse({"results": [
-        {"person": person_of(command), "problem": one.to_dict()}
+        {"person": printable(person_of(command)), "problem": one.to_dict()}
         if isinstance(one, HttpProblem) else vars(one)
         for command, one in zip(given, context.results(given), strict=True)
     ]})  # fmt: skip

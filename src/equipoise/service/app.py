@@ -23,6 +23,8 @@ from equipoise.service.tokens import TokenStore
 
 __all__ = ["create_app"]
 
+THREADS = 64  # requests that are worked on at once
+
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application for an ASGI server."""
@@ -30,7 +32,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.audits, app.state.uploads = OpenAudits(settings), Uploads(settings)
         with demonstration(settings):
             yield

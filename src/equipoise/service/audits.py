@@ -21,7 +21,6 @@ from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, LedgerError, UnknownName
 from equipoise.ledger import Checkpoint, LiveAudit, Reply, Status, inputs
-from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.database import driver_errors
 from equipoise.ledger.state import EvidencePoint
@@ -284,23 +283,16 @@ class AuditContext:
         """
         if not all(may_do(self.caller.role, command.command) for command in commands):
             raise HttpProblem("forbidden")
-        checked = [do.checked_or_refused(command) for command in commands]
-        good = [command for command in checked if not isinstance(command, EquipoiseError)]
-        done = iter(self.writer.results(good) if good else ())
         found: list[Reply | HttpProblem] = []
-        for given, command in zip(commands, checked, strict=True):
-            result = command if isinstance(command, EquipoiseError) else next(done)
-            if isinstance(result, LedgerError):
-                raise self.problem(result, given)
-            if isinstance(result, EquipoiseError):
-                found.append(self.problem(result, given))
-            else:
+        for command, result in zip(commands, self.writer.attempt(commands), strict=True):
+            if not isinstance(result, EquipoiseError):
                 found.append(self._seen(result))
+                continue
+            problem = problem_of(result, command, tell_all=self.caller.may_know)
+            if isinstance(result, LedgerError):
+                raise problem
+            found.append(problem)
         return found
-
-    def problem(self, error: EquipoiseError, command: Command) -> HttpProblem:
-        """Say what went wrong, as far as the caller may know."""
-        return problem_of(error, command, tell_all=self.caller.may_know)
 
     def _seen(self, reply: Reply) -> Reply:
         """Return what the caller may know of a reply: writers learn what is wanted, no more."""

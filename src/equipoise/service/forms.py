@@ -18,18 +18,15 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
-from equipoise.report import pictures, sentences
+from equipoise.report.write import environment
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
@@ -69,29 +66,9 @@ class Form:
             raise InvalidInput(f"{name!r} must be a number; got {text[:40]!r}") from None
 
 
-@cache
-def environment() -> Environment:
-    """Return the templates; every word in them is escaped."""
-    made = Environment(
-        loader=PackageLoader("equipoise.service", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["points"] = lambda share: f"{share * 100:.1f}"
-    made.filters["percent"] = lambda share: f"{share * 100:.1f}%"
-    made.filters["count"] = lambda number: f"{number:,.0f}"
-    made.filters["part"] = lambda name: quote(name, safe="")
-    made.filters["moment"] = lambda time: f"{time[:10]} {time[11:16]}" if time else "never"
-    made.filters["plain"] = lambda words: str(words).replace("_", " ").lower()
-    made.globals.update(pictures=pictures, words=sentences)
-    return made
-
-
 def fragment(template: str, **values: Any) -> str:
     """Return part of a page."""
-    return environment().get_template(template).render(**values)
+    return environment("equipoise.service").get_template(template).render(**values)
 
 
 def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any) -> HTMLResponse:

@@ -20,6 +20,7 @@ __all__ = ["JsonLines", "LimitedProtocol", "Metrics", "RequestLimits"]
 log = logging.getLogger("equipoise.service")
 
 UPLOADS = ("/check", "/upload")  # how paths end that take a table
+UPLOADS_TAKE = 30  # times as long to arrive as other requests
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 PATH_LIMIT = 4096
@@ -106,7 +107,7 @@ class RequestLimits:
         settings = self._settings
         limit, patience = settings.body_limit, settings.body_seconds
         if scope["path"].endswith(UPLOADS):
-            limit, patience = settings.upload_limit, settings.upload_seconds
+            limit, patience = settings.upload_limit, UPLOADS_TAKE * settings.body_seconds
         length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
         if not length.isdigit() or int(length) > limit:
             raise HttpProblem("too-large", f"at most {limit:,} bytes")

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    create_model,
+)
 
-from equipoise.cells import Cells
+from equipoise.cells import Cells, GroupCells
+from equipoise.errors import InvalidInput
 from equipoise.history import History
 from equipoise.ledger import Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
+from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord
 from equipoise.question import Costs, Question
-from equipoise.rates import METRICS
 from equipoise.service.tokens import Mark
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
-Bit = Annotated[int, Field(ge=0, le=1, strict=True)]
-Amount = Annotated[int, Field(ge=0, lt=2**53, strict=True)]
-Unit = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False, strict=True)]
-Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
-Count = Annotated[float, Field(ge=0.0, le=2.0**53, allow_inf_nan=False, strict=True)]
-Limit = Annotated[int, Field(ge=1, lt=2**53, strict=True)]
 BATCH = 1000
 SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
 
@@ -39,35 +40,48 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-# -- commands and people --------------------------------------------------------------------------
+class Shape(Model):
+    """What is of another type is refused, not converted."""
 
-KINDS: Mapping[str, Any] = {
-    "person": Name,
-    "group": Name,
-    "decision": Bit,
-    "outcome": Bit,
-    "score": Number | None,
-    "price": Amount | None,
-    "version": Annotated[str, StringConstraints(max_length=2000)],
-    "why": Why,
-    "budget": Amount | None,
-    "max_in_flight": Limit | None,
-    "max_in_flight_groups": dict[Name, Limit],
-    "proposal": Amount,
-    "key": Annotated[str, StringConstraints(max_length=200)],
-}
-"""What the fields of commands hold."""
+    model_config = ConfigDict(strict=True)
+
+
+def _by(make: Callable[[Any], Any]) -> BeforeValidator:
+    """Return what builds a value from JSON by its own rules, and refuses what it cannot."""
+
+    def built(given: Any) -> Any:
+        try:
+            return make(given)
+        except (TypeError, AttributeError, ArithmeticError):
+            raise InvalidInput(f"cannot be read: {given!a}"[:200]) from None
+
+    return BeforeValidator(built)
+
+
+def cells_from(given: Any) -> Cells:
+    """Return the counts of 2 to 200 groups, as JSON holds them."""
+    cells = Cells.from_dict(given)
+    if not 2 <= len(cells) <= 200:
+        raise InvalidInput(f"there must be 2 to 200 groups; got {len(cells)}")
+    if cells.total > LIMIT:
+        raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
+    return cells
+
+
+# -- commands and people --------------------------------------------------------------------------
 
 
 def _command_model(tag: str, kind: type[Command]) -> type[Model]:
+    """Return the shape of a command; what its values may be is the ledger's rule."""
     own: dict[str, Any] = {"command": (Literal[tag], ...)}
+    hints = get_type_hints(kind)
     for field in fields(kind):
         default = field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
         if field.name != "command":
-            own[field.name] = (KINDS[field.name], ... if default is MISSING else default)
-    return create_model(f"{kind.__name__}Command", __base__=Model, __doc__=kind.__doc__, **own)
+            own[field.name] = (hints[field.name], ... if default is MISSING else default)
+    return create_model(f"{kind.__name__}Command", __base__=Shape, __doc__=kind.__doc__, **own)
 
 
 _MODELS: list[Any] = [_command_model(tag, kind) for tag, kind in do.COMMANDS.items()]
@@ -153,69 +167,28 @@ class EventsPage(Model):
 # -- audits ---------------------------------------------------------------------------------------
 
 
-class GroupCounts(Model):
-    """Past decisions of one group."""
-
-    approved_positive: Count
-    approved_negative: Count
-    denied: Count
-    approved_unknown: Count = 0.0
-
-
-class QuestionModel(Model):
-    """What is asked; see ``equipoise.Question``."""
-
-    metric: Literal[tuple(METRICS)] = "equalized_odds"  # type: ignore[valid-type]
-    gamma: Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False, strict=True)] = 0.05
-    epsilon: Unit = 0.05
-    delta: Unit = 0.05
-    compare: Literal["difference", "ratio"] = "difference"
-
-
-class Prices(Model):
-    """In whole minor units (cents)."""
-
-    feature: Amount = 0
-    label: Amount = 1
-
-
-class CostsModel(Prices):
-    """Prices, and other ones for some groups."""
-
-    groups: dict[str, Prices] = {}
-
-
-class NewAudit(Model):
+class NewAudit(Shape):
     """An audit that begins; see ``LiveAudit.create``."""
 
-    past: Annotated[dict[str, GroupCounts], Field(min_length=2, max_length=200)]
-    question: QuestionModel = QuestionModel()
-    costs: CostsModel = CostsModel()
-    audit: Literal["adaptive", "rs", "baseline"] = "adaptive"
+    past: Annotated[Mapping[str, GroupCells], _by(cells_from)]
+    question: Annotated[Question, _by(Question.from_dict)] = Question()
+    costs: Annotated[Costs, _by(Costs.from_dict)] = Costs()
+    audit: str = "adaptive"
     options: dict[str, Any] = {}
-    budget: Amount | None = None
-    max_in_flight: Limit | None = None
-    max_in_flight_groups: dict[str, Limit] = {}
-    lottery: Annotated[float, Field(gt=0.0, le=1.0, allow_inf_nan=False, strict=True)] = 1.0
-    overdue_after: Annotated[float, Field(gt=0.0, le=36600.0, strict=True)] | None = None
-    stream: Literal["everybody", "denied"] = "everybody"
-    currency: Annotated[str, StringConstraints(max_length=200)] = ""
-    decimals: Annotated[int, Field(ge=0, le=9, strict=True)] = 0
-    approvals: list[
-        Literal["budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded"]
-    ] = []
+    budget: int | None = None
+    max_in_flight: int | None = None
+    max_in_flight_groups: dict[str, int] = {}
+    lottery: float = 1.0
+    overdue_after: float | None = None
+    stream: str = "everybody"
+    currency: str = ""
+    decimals: int = 0
+    approvals: list[str] = []
 
     def to_arguments(self) -> dict[str, Any]:
         """Return it as ``LiveAudit.create`` takes it."""
-        data = self.model_dump()
-        costs = data.pop("costs")
-        groups = {group: Costs(**own) for group, own in costs.pop("groups").items()}
-        return {
-            "history": History.from_cells(Cells.from_dict(data.pop("past"))),
-            "question": Question(**data.pop("question")),
-            "costs": Costs(**costs, groups=groups),
-            **data,
-        }
+        given = dict(self)
+        return {"history": History.from_cells(Cells(given.pop("past"))), **given}
 
 
 class AuditsPage(Model):

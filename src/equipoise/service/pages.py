@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
@@ -183,40 +183,28 @@ def static(name: str) -> Response:
 # -- doing ----------------------------------------------------------------------------------------
 
 
-def _decide(form: Form, live: LiveAudit) -> Command:
-    """Return what somebody chose about a proposal; nothing is chosen for them."""
-    choice, number = form.word("choice"), form.whole("proposal")
-    if choice == "approve":
-        return do.Approve(number)
-    if choice != "reject":
-        raise InvalidInput("choose whether to approve or to reject it")
-    return do.Reject(number, form.word("why") or "not approved")
+NUMBERS = ("decision", "outcome", "proposal")
 
 
-def _budget(form: Form, live: LiveAudit) -> Command:
-    amount = form.word("budget")
-    if not amount and not form.word("no_cap"):
-        raise InvalidInput("'budget' is needed, or a tick that there is none")
-    cap = minor_units("budget", amount, live.settings.decimals) if amount else None
-    return do.SetBudget(cap, form.word("why"))
-
-
-ACTIONS: dict[str, Callable[[Form, LiveAudit], Command]] = {
-    "ask": lambda f, _: do.Ask(f.word("person"), f.word("group"), f.whole("decision")),
-    "tell": lambda f, _: do.Tell(f.word("person"), f.whole("outcome")),
-    "execute": lambda f, _: do.Execute(f.word("person")),
-    "withdraw": lambda f, _: do.Withdraw(f.word("person")),
-    "overdue": lambda f, _: do.MarkOverdue(f.word("person")),
-    "write_off": lambda f, _: do.WriteOff(f.word("person")),
-    "erase": lambda f, _: do.Erase(f.word("person")),
-    "correct": lambda f, _: do.Correct(f.word("person"), f.whole("outcome"), f.word("why")),
-    "pause": lambda f, _: do.Pause(f.word("why")),
-    "resume": lambda f, _: do.Resume(f.word("why")),
-    "conclude": lambda f, _: do.Conclude(f.word("why")),
-    "set_budget": _budget,
-    "decide": _decide,
-}
-"""Form -> the command that it stands for."""
+def _command(what: str, form: Form, live: LiveAudit) -> Command:
+    """Return the command that a form stands for: its fields are the command's."""
+    if what == "decide":  # nothing is chosen for those who choose nothing
+        what = form.word("choice")
+        if what not in ("approve", "reject"):
+            raise InvalidInput("choose whether to approve or to reject it")
+    if what not in do.COMMANDS:
+        raise HttpProblem("not-found")
+    if what == "set_budget":
+        amount = form.word("budget")
+        if not amount and not form.word("no_cap"):
+            raise InvalidInput("'budget' is needed, or a tick that there is none")
+        cap = minor_units("budget", amount, live.settings.decimals) if amount else None
+        return do.SetBudget(cap, form.word("why"))
+    names = [field.name for field in fields(do.COMMANDS[what]) if field.name in form.values]
+    own = {name: form.whole(name) if name in NUMBERS else form.word(name) for name in names}
+    if what == "reject":
+        own["why"] = own.get("why") or "not approved"
+    return do.read_command({**own, "command": what})
 
 
 @router.post("/audits/{audit}/do/{what}")
@@ -228,9 +216,7 @@ def act(context: Reading, what: str, form: Sent) -> Response:
             return _checkpoint_file(context)
         if what == "verify":
             return _verify(context)
-        if what not in ACTIONS:
-            raise HttpProblem("not-found")
-        command = ACTIONS[what](form, context.reader)
+        command = _command(what, form, context.reader)
         if not may_do(context.caller.role, command.command):
             raise HttpProblem("forbidden")
         final = _what_is_final(context, command)
@@ -389,16 +375,14 @@ def _live_part(context: AuditContext, *, patience: float) -> str:
 def _batch_page(context: AuditContext, title: str, commands: list[Command]) -> HTMLResponse:
     """Carry out commands and say what came of them."""
     refused, taken, wanted = [], list[Reply](), []
-    for start in range(0, len(commands), 1000):
-        part = commands[start : start + 1000]
-        for command, result in zip(part, context.results(part), strict=True):
-            if isinstance(result, HttpProblem):
-                refused.append((do.person_of(command), str(result)))
-                continue
-            taken.append(result)
-            denied = isinstance(command, do.Ask) and command.decision == 0
-            if denied and result.want is Want.LABEL and not result.repeated:
-                wanted.append(result.person)
+    for command, result in zip(commands, context.results(commands), strict=True):
+        if isinstance(result, HttpProblem):
+            refused.append((do.person_of(command), str(result)))
+            continue
+        taken.append(result)
+        denied = isinstance(command, do.Ask) and command.decision == 0
+        if denied and result.want is Want.LABEL and not result.repeated:
+            wanted.append(result.person)
     repeated = sum(reply.repeated for reply in taken)
     return _page(
         context,

@@ -25,11 +25,11 @@ from equipoise.planning import plan
 from equipoise.planning.cases import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
-from equipoise.service import models
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.api import create_audit
 from equipoise.service.audits import OpenAudits
 from equipoise.service.forms import Form, Sent, Uploads, page
+from equipoise.service.models import cells_from
 from equipoise.service.pages import minor_units
 from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role
@@ -149,13 +149,9 @@ def _asked(form: Form, cells: Cells, source: str) -> Asked:
 
 def _counts(form: Form) -> Cells:
     try:
-        found = json.loads(form.word("cells"))
-        checked = {g: models.GroupCounts(**own).model_dump() for g, own in found.items()}
-    except (TypeError, ValueError, AttributeError, RecursionError):
-        raise InvalidInput("choose a table of past decisions first") from None
-    if not 2 <= len(checked) <= 200:
-        raise InvalidInput(f"'cells' must hold 2 to 200 groups; got {len(checked)}")
-    return Cells.from_dict(checked)
+        return cells_from(json.loads(form.word("cells")))
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
 
 
 def _example() -> Cells:

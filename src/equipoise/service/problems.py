@@ -130,7 +130,8 @@ def as_problem(error: Exception, *, tell_all: bool = True) -> HttpProblem:
         found = error.errors()
         if any(one["type"] == "json_invalid" for one in found):
             return HttpProblem("malformed-request", "the body is not JSON")
-        lines = [f"{_place(one['loc'])}: {one['msg']}" for one in found[:10]]
+        said = [one["msg"].removeprefix("Value error, ") for one in found[:10]]
+        lines = [f"{_place(one['loc'])}: {words}" for one, words in zip(found, said, strict=False)]
         return HttpProblem("invalid-input", _printable("; ".join(lines)))
     assert isinstance(error, HTTPException)
     kinds = {404: "not-found", 405: "method-not-allowed"}

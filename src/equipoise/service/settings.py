@@ -38,14 +38,12 @@ class ServiceSettings(BaseSettings):
         Let simulated people arrive at a demonstration audit.
     body_limit, upload_limit
         Most bytes of a request, and of an uploaded table.
-    body_seconds, upload_seconds
-        How long a request, and an upload, may take to arrive.
+    body_seconds
+        How long a request may take to arrive; an upload thirty times as long.
     wait_seconds
         How long a write waits for other writers of the database.
     read_memory, read_seconds
         Most bytes of memory, and seconds of processor time, for reading an uploaded table.
-    threads
-        Requests that are worked on at once.
     forwarded_from
         Addresses and networks, separated by commas, that may say for whom they forward a request.
     proxy_peers, proxy_secret, proxy_roles
@@ -66,11 +64,9 @@ class ServiceSettings(BaseSettings):
     body_limit: Annotated[int, Field(gt=0)] = 4 << 20
     upload_limit: Annotated[int, Field(gt=0)] = 256 << 20
     body_seconds: Annotated[float, Field(gt=0)] = 20.0
-    upload_seconds: Annotated[float, Field(gt=0)] = 600.0
     wait_seconds: Annotated[float, Field(gt=0)] = 10.0
     read_memory: Annotated[int, Field(ge=256 << 20)] = 1 << 30
     read_seconds: Annotated[int, Field(gt=0)] = 120
-    threads: Annotated[int, Field(gt=0)] = 64
     forwarded_from: str = "127.0.0.1"
     proxy_peers: Annotated[tuple[Network, ...], NoDecode] = ()
     proxy_secret: SecretStr = SecretStr("")

@@ -10,19 +10,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.database import Connection, connect, driver_errors, explained, shown
+from equipoise.ledger.database import Connection, Database
+from equipoise.ledger.store import table_names
 from equipoise.ledger.writer import stamp
 
 __all__ = ["READERS", "Mark", "Role", "Token", "TokenStore"]
@@ -110,13 +109,8 @@ class TokenStore:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self._lock = threading.Lock()
-        self._held: Connection | None = None
-        self._shown = shown(url)
-        if "://" not in url and not Path(url).exists():
-            Path(url).parent.mkdir(parents=True, exist_ok=True)
-            Path(url).touch(mode=0o600)
+        self._database = Database(url, create=True, timeout=10.0)
+        self._prepared = False
 
     def new(self, name: str, role: Role, audit: str | None = None, *, days: float = 90.0) -> str:
         """Make a token and return it; it is never shown again.
@@ -217,10 +211,7 @@ class TokenStore:
 
     def close(self) -> None:
         """Let go of the connection; it is opened again when needed."""
-        with self._lock:
-            if self._held is not None:
-                self._held.close()
-            self._held = None
+        self._database.close()
 
     def _row(self, number: str) -> Sequence[Any] | None:
         query = f"SELECT secret_hash, {COLUMNS} FROM service_tokens WHERE id = ?"
@@ -230,25 +221,13 @@ class TokenStore:
 
     @contextmanager
     def _using(self) -> Iterator[Connection]:
-        with self._lock, explained(self._shown, 10.0):
-            if self._held is None:
-                self._held = connect(self.url, 10.0)
-                _prepare(self._held)
-            try:
-                yield self._held
-            except driver_errors():
-                with_error, self._held = self._held, None
-                with_error.close()
-                raise
-
-
-def _prepare(connection: Connection) -> None:
-    """Make the tables, unless they are there: a role that may not make any can then use them."""
-    try:
-        connection.run("SELECT 1 FROM service_marks LIMIT 0")
-    except driver_errors():
-        for statement in _TABLES:
-            connection.run(statement)
+        """Yield the connection; make the tables unless they are there: not every role may."""
+        with self._database.using() as connection:
+            if not self._prepared and "service_marks" not in table_names(connection):
+                for statement in _TABLES:
+                    connection.run(statement)
+            self._prepared = True
+            yield connection
 
 
 def _hash(secret: str) -> str:

@@ -13,14 +13,14 @@ PAST = Past(Cells({"A": GroupCells(4000, 1000, 5000), "B": GroupCells(0, 0, 2000
 
 
 def stream(size: int, seed: int, approval: float = 0.5, good: float = 0.8) -> DriftCounts:
-    rng, counts = np.random.default_rng(seed), DriftCounts(("A", "B"))
-    for _ in range(size):
+    rng, counts, places = np.random.default_rng(seed), DriftCounts(("A", "B")), {"A": 0, "B": 0}
+    for number in range(1, size + 1):
         group = "A" if rng.random() < 5 / 6 else "B"
         approved = int(group == "A" and rng.random() < approval)
-        place = counts.approved[group]
-        counts.arrive(group, approved)
+        counts.arrive(group, number, places[group] if approved else None)
         if approved:
-            counts.reveal(group, place, int(rng.random() < good))
+            counts.reveal(group, places[group], int(rng.random() < good))
+            places[group] += 1
     return counts
 
 
@@ -42,7 +42,7 @@ def test_each_kind_of_drift_is_found_where_it_is() -> None:
     assert alarms(stream(4000, 3, good=0.65)) == {(good, "A")}
     mixed = DriftCounts(("A", "B"))
     for i in range(2000):
-        mixed.arrive("AB"[i % 2], int(i % 4 == 0))
+        mixed.arrive("AB"[i % 2], i + 1, i // 4 if i % 4 == 0 else None)
     assert {("share of all people", "A"), ("share of all people", "B")} <= alarms(mixed)
 
 
@@ -56,7 +56,7 @@ def test_early_failures_are_no_drift() -> None:
     # least for a drift may count.
     rng, counts = np.random.default_rng(0), DriftCounts(("A", "B"))
     for place in range(3000):
-        counts.arrive("A", 1)
+        counts.arrive("A", place + 1, place)
         if rng.random() < 0.2:
             counts.reveal("A", place, 0)
     test = find(drift_tests(counts, PAST), "good outcomes among the approved")
@@ -67,7 +67,7 @@ def test_early_failures_are_no_drift() -> None:
 def test_unknown_outcomes_do_not_hide_a_drift_that_is_certain() -> None:
     rng, counts = np.random.default_rng(0), DriftCounts(("A", "B"))
     for place in range(3000):
-        counts.arrive("A", 1)
+        counts.arrive("A", place + 1, place)
         if rng.random() < 0.95:
             counts.reveal("A", place, int(rng.random() < 0.5))
     assert find(drift_tests(counts, PAST), "good outcomes among the approved").alarm
@@ -90,7 +90,7 @@ def test_the_worst_completion_is_the_worst(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_correction_moves_the_count() -> None:
     counts = DriftCounts(("A", "B"))
-    counts.arrive("A", 1)
+    counts.arrive("A", 1, 0)
     counts.reveal("A", 0, 0)
     counts.reveal("A", 0, 0, -1)
     counts.reveal("A", 0, 1)
