@@ -269,6 +269,10 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     assert "cap 600.00 EUR" in audit("status")
     assert "must be a whole number" in audit("budget", 2**53, "--why", "too much", code=2)
     audit("limits", "--max-in-flight", 5, "--why", "fewer hands")
+    audit("random-accepts", "--of", "B=3,2,1", "--why", "a programme's first file")
+    refused = audit("random-accepts", "--of", "B=2,3,2", "--why", "its second file", code=2)
+    assert "'random_accepts' of 'B' must list everybody of the last file (3 good" in refused
+    audit("random-accepts", "--of", "B=2,3,2", "--corrected", "B=1", "--why", "its second file")
     audit("ask", "bert", "B", 0)
     assert "settle the request first" in audit("erase", "bert", code=2)
     audit("withdraw", "bert", "--actor", "anna")

@@ -71,6 +71,39 @@ def test_limits_can_be_changed_and_an_audit_paused(ledger: str) -> None:
     live.verify()
 
 
+def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger: str) -> None:
+    live, waiting = create(ledger, audit="adaptive"), []
+    files = [{"A": [5, 4, 3], "B": [3, 5, 2]}, {"A": [6, 4, 8], "B": [9, 4, 12]}]
+    for at, (person, group, decision, outcome) in enumerate(people(160)):
+        if live.ask(person, group, decision).want is Want.LABEL:
+            waiting.append((person, outcome))
+        if len(waiting) > 6:
+            live.tell(*waiting.pop(at % 5))
+        if at == 50:
+            reply = live.set_random_accepts(files[0], why="the first quarter")
+            assert (reply.state, reply.repeated) == ("RANDOM_ACCEPTS", False)
+            assert live.set_random_accepts(files[0], why="again").repeated
+    for own in ([6, 4, 1], [4, 5, 3], [5, 3, 9]):
+        with pytest.raises(InvalidInput, match="'random_accepts' of 'A' must list everybody of"):
+            live.set_random_accepts({"A": own, "B": [3, 5, 2]}, why="somebody left")
+    with pytest.raises(InvalidInput, match="'random_accepts' of 'B' must be three counts"):
+        live.set_random_accepts({"A": [5, 4, 3], "B": [1.5, 0, 0]}, why="half a person")
+    with pytest.raises(UnknownName, match="unknown group in 'random_accepts' 'Z'"):
+        live.set_random_accepts({"Z": [1, 1, 1]}, why="typo")
+    live.set_random_accepts(files[1], {"B": 1}, why="the second quarter, one outcome corrected")
+    live.tell(*waiting[0])
+    assert live.replay().to_json() == live.status().to_json()
+    assert LiveAudit.open(ledger, "loans").status().to_json() == live.status().to_json()
+    assert live.trace()[-1].answers == sum(e["type"] == "revealed" for e in live.events())
+    live.verify()
+    told = live.status()
+    labels = sum(own.positive + own.negative for own in told.groups.values())
+    audit = live._driver.read(lambda state: state.log.audit)
+    assert audit.evidence.told.sum() == labels + 6 + 4 + 9 + 4
+    with pytest.raises(ProtocolError, match="a rs audit counts no labels of a test programme"):
+        create(ledger, "other").set_random_accepts(files[0], why="no use")
+
+
 def test_money_is_the_same_wherever_it_is_shown(ledger: str) -> None:
     live = create(ledger, currency="EUR", decimals=2)
     run(live, 600, share_told=0.8)

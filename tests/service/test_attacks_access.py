@@ -254,6 +254,7 @@ COMMANDS = {
     "erase": {"person": "p"}, "correct": {"person": "p", "outcome": 1, "why": "x"},
     "pause": {"why": "x"}, "resume": {"why": "x"}, "conclude": {"why": "x"},
     "set_budget": {"budget": 1, "why": "x"}, "set_limits": {"max_in_flight": 1, "why": "x"},
+    "set_random_accepts": {"random_accepts": {"A": [1, 1, 1]}, "why": "x"},
     "approve": {"proposal": 1}, "reject": {"proposal": 1, "why": "x"}, "upgrade": {"why": "x"},
 }  # fmt: skip
 MAY: dict[str, set[str]] = {

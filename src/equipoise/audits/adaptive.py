@@ -96,6 +96,9 @@ class AdaptiveAudit(Audit):
                 assist, [costs.of(group).feature for group in self._groups]
             )
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
+        self._accepts: Mapping[str, Sequence[float]] = {
+            group: own.random_accepts or (0, 0, 0) for group, own in history.cells.items()
+        }
         self._weighed: Evidence | None = None
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
@@ -273,10 +276,10 @@ class AdaptiveAudit(Audit):
 
     def set_random_accepts(
         self,
-        random_accepts: Mapping[str, tuple[int, int, int]],
+        random_accepts: Mapping[str, Sequence[int]],
         corrected: Mapping[str, int] | None = None,
     ) -> None:
-        """Take in a later file of the same test programme.
+        """Take in a later file of the test programme whose labels the past data told of.
 
         Null cells, stakes and bets stay those of the past data at the first look; the file brings
         labels only, as one block. It must list everybody whom the programme accepted since its
@@ -285,7 +288,7 @@ class AdaptiveAudit(Audit):
         Parameters
         ----------
         random_accepts
-            Good, bad and unknown outcomes per group.
+            Good, bad and unknown outcomes per group; a group that is left out has none.
         corrected
             Outcomes per group that were corrected since the last file: good or bad ones may be
             fewer by so many, people never.
@@ -295,26 +298,41 @@ class AdaptiveAudit(Audit):
         InvalidInput
             If somebody is missing who was in the last file.
         """
-        rows = {**dict.fromkeys(self._groups, (0, 0, 0)), **random_accepts}
-        for group in random_accepts:
-            if group not in self.cells:
-                raise UnknownName("group in 'random_accepts'", group, self.cells.groups)
-        if self._weighed is None:
-            return
-        before, now = self._weighed.random_accepts, _counts(rows[group] for group in self._groups)
-        for group, old, new in zip(self._groups, before, now, strict=True):
-            allowed = (corrected or {}).get(group, 0)
-            fewer = [old.sum() - new.sum(), *(old - new - allowed)[:2]]
-            if max(fewer) > 0.0:
+        self._accepts = self.checked_random_accepts(random_accepts, corrected)
+        if self._weighed is not None:
+            self._weighed.set_random_accepts(_counts(self._accepts[g] for g in self._groups))
+            self._finding = None
+            self._look()
+
+    def checked_random_accepts(
+        self,
+        random_accepts: Mapping[str, Sequence[int]],
+        corrected: Mapping[str, int] | None = None,
+    ) -> dict[str, list[int]]:
+        """Return what :meth:`set_random_accepts` would take in, all groups, or refuse it."""
+        fewer_by = corrected or {}
+        for name, given in (("random_accepts", random_accepts), ("corrected", fewer_by)):
+            for group in given:
+                if group not in self.cells:
+                    raise UnknownName(f"group in {name!r}", group, self.cells.groups)
+        now = {}
+        for group, (good, bad, unknown) in self._accepts.items():
+            own, changed = random_accepts.get(group, (0, 0, 0)), fewer_by.get(group, 0)
+            if len(own) != 3 or any(type(n) is not int or n < 0 for n in (*own, changed)):
+                raise InvalidInput(
+                    f"'random_accepts' of {group!r} must be three counts (good, bad, unknown), and "
+                    f"'corrected' one; got {own!r} and {changed!r}"
+                )
+            fewer = max(good - own[0], bad - own[1])
+            if fewer > changed or sum(own) < good + bad + unknown:
                 raise InvalidInput(
                     f"'random_accepts' of {group!r} must list everybody of the last file "
-                    f"({old[1]:g} good, {old[0]:g} bad, {old[2]:g} unknown); got {new[1]:g}, "
-                    f"{new[0]:g}, {new[2]:g}: keep people who left as unknown, and declare "
-                    "corrected outcomes in 'corrected'"
+                    f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {own[0]}, {own[1]}, "
+                    f"{own[2]}: keep people who left as unknown, and declare corrected outcomes in "
+                    "'corrected'"
                 )
-        self._weighed.set_random_accepts(now)
-        self._finding = None
-        self._look()
+            now[group] = list(own)
+        return now
 
     # -- many labels at once --------------------------------------------------------------------
 
@@ -512,14 +530,13 @@ class AdaptiveAudit(Audit):
 
     def _start(self) -> Evidence:
         per_group = [self.costs.of(group) for group in self._groups]
-        cells = [self.cells[group] for group in self._groups]
         return Evidence(
             wrong_answers(self.history, self.question, self._budget, self._groups),
             np.array([c.feature for c in per_group]),
             np.array([c.label for c in per_group]),
             np.array([self._standing.is_reachable(group) for group in self._groups]),
             sizer=self._sampler,
-            random_accepts=_counts(c.random_accepts or (0, 0, 0) for c in cells),
+            random_accepts=_counts(self._accepts[group] for group in self._groups),
         )
 
     def _evidence(self) -> Evidence:
@@ -589,7 +606,7 @@ def _past_counts(counts: GroupCells) -> tuple[float, ...]:
     )
 
 
-def _counts(random_accepts: Iterable[tuple[float, ...]]) -> Array:
+def _counts(random_accepts: Iterable[Sequence[float]]) -> Array:
     """Return labels that are 0, 1 and unknown from good, bad and unknown ones."""
     return np.array(list(random_accepts), dtype=np.float64)[:, [1, 0, 2]]
 

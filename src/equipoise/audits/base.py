@@ -253,6 +253,24 @@ class Audit(ABC):
             "and bring it the right answers"
         )
 
+    def checked_random_accepts(
+        self,
+        random_accepts: Mapping[str, Sequence[int]],
+        corrected: Mapping[str, int] | None = None,
+    ) -> dict[str, list[int]]:
+        """Return what :meth:`set_random_accepts` would take in, all groups, or refuse it."""
+        raise ProtocolError(
+            f"a {self.name} audit counts no labels of a test programme; the adaptive audit does"
+        )
+
+    def set_random_accepts(
+        self,
+        random_accepts: Mapping[str, Sequence[int]],
+        corrected: Mapping[str, int] | None = None,
+    ) -> None:
+        """Take in a later file of the test programme whose labels the past data told of."""
+        self.checked_random_accepts(random_accepts, corrected)
+
     def restore(self, log: Sequence[Step]) -> None:
         """Take in the log of another audit of this kind, to be where that one is.
 

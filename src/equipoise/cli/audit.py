@@ -270,6 +270,31 @@ def limits(
     show_reply(live.set_limits(max_in_flight, groups, why=why), json)
 
 
+@app.command("random-accepts")
+@with_options(live=acting_audit)
+def random_accepts(
+    live: LiveAudit,
+    why: Why,
+    counts: Annotated[
+        list[str],
+        typer.Option(
+            "--of",
+            metavar="GROUP=GOOD,BAD,UNKNOWN",
+            help="Everybody of a group whom the programme accepted since its first day.",
+        ),
+    ],
+    corrected: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP=N", help="Outcomes changed since the last file."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take in a later file of the test programme that the past data told of."""
+    given = {g: [int(n) for n in own.split(",")] for g, own in pairs("--of", counts)}
+    changed = {g: int(n) for g, n in pairs("--corrected", corrected)}
+    show_reply(live.set_random_accepts(given, changed, why=why), json)
+
+
 @app.command()
 @with_options(live=acting_audit)
 def pause(live: LiveAudit, why: Why, json: Json = False) -> None:

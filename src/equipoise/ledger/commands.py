@@ -55,6 +55,7 @@ __all__ = [
     "Scrubbed",
     "SetBudget",
     "SetLimits",
+    "SetRandomAccepts",
     "Tell",
     "Upgrade",
     "Verbs",
@@ -203,6 +204,16 @@ class SetLimits(Keyed):
     command: Literal["set_limits"] = field(default="set_limits", kw_only=True)
 
 
+@dataclass(frozen=True)
+class SetRandomAccepts(Keyed):
+    """A later file of the test programme: good, bad and unknown outcomes per group."""
+
+    random_accepts: Mapping[str, Sequence[int]]
+    corrected: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
+    command: Literal["set_random_accepts"] = field(default="set_random_accepts", kw_only=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Upgrade(ForReason):
     """Weigh what is recorded by this program's edition of the statistics from now on."""
@@ -241,6 +252,7 @@ Command = (
     | Resume
     | SetBudget
     | SetLimits
+    | SetRandomAccepts
     | Upgrade
     | Approve
     | Reject
@@ -297,6 +309,8 @@ CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "version": inputs.text,
     "why": inputs.reason,
     "max_in_flight_groups": inputs.mapping,
+    "random_accepts": inputs.mapping,
+    "corrected": inputs.mapping,
 }
 """Field of a command -> what returns its value in stored form, or refuses it."""
 MAY_BE_NONE = ("score", "price", "budget")
@@ -502,6 +516,25 @@ class Verbs(ABC):
     ) -> Reply:
         """Change how many requests may be without an outcome at once."""
         return self.do(SetLimits(max_in_flight, max_in_flight_groups or {}, why, key=key))
+
+    def set_random_accepts(
+        self,
+        random_accepts: Mapping[str, Sequence[int]],
+        corrected: Mapping[str, int] | None = None,
+        *,
+        why: str,
+        key: str = "",
+    ) -> Reply:
+        """Take in a later file of the test programme that the past data told of.
+
+        It brings good, bad and unknown outcomes per group (``History.read(...).cells`` counts
+        them) of everybody whom the programme accepted since its first day; a group that is left out
+        has none. Nobody may be missing who was in the last file: people who left stay as unknown,
+        and ``corrected`` says how many outcomes of a group were changed since. Null cells and bets
+        stay those of the past data.
+        """
+        command = SetRandomAccepts(random_accepts, corrected or {}, why, key=key)
+        return self.do(command)
 
     def upgrade(self, why: str, *, key: str = "") -> Reply:
         """Go on under this program's edition of the statistics; what is recorded stands."""

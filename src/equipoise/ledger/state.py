@@ -36,7 +36,7 @@ __all__ = [
     "to_score_event",
 ]
 
-SNAPSHOT_FORMAT = 4
+SNAPSHOT_FORMAT = 5
 KINDS: tuple[Literal["asked", "told", "withdrawn", "corrected"], ...] = (
     "asked",
     "told",
@@ -92,6 +92,8 @@ class AuditState:
             self.log.forget()
         elif kind == "upgraded":
             self.log.forget()
+        elif kind == "random_accepts":
+            self.log.enter_random_accepts(data["random_accepts"], data["corrected"])
         elif person is not None:
             self._heard(kind, person, data)
         return person
@@ -262,6 +264,7 @@ class AuditState:
             "books": self.books.to_data(),
             "drift": self.drift.to_data(),
             "log": self.log.to_data(),
+            "random_accepts": self.log.random_accepts,
         }
 
     def restore(self, data: Data, created: Event) -> None:
@@ -270,6 +273,7 @@ class AuditState:
         self.books.restore(data["books"])
         self.drift.restore(data["drift"])
         self.log.restore(data["log"])
+        self.log.random_accepts = data["random_accepts"]
         self.log.cap = self.books.head.cap
 
 
@@ -328,6 +332,8 @@ class RequestLog:
         self.settings = settings
         self.steps: list[Step] = []
         self.tickets: dict[int, Ticket] = {}  # request -> what was wanted
+        # later files of a test programme: after how many steps, counts, outcomes corrected
+        self.random_accepts: list[list[Any]] = []
         self.cap = settings.budget
         self._audit: Audit | None = None
 
@@ -342,15 +348,25 @@ class RequestLog:
         if self._audit is None:
             audit = build(self.settings, self.cap)
             try:
-                audit.restore(self.steps)
+                start = 0
+                for end, *accepts in self.random_accepts:
+                    audit.restore(self.steps[start:end])
+                    audit.set_random_accepts(*accepts)
+                    start = end
+                audit.restore(self.steps[start:])
             except ProtocolError as error:
                 raise LedgerError(f"the requests cannot be followed: {error}") from error
             self._audit = audit
         return self._audit
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
-        """Return how the evidence grew, at about so many moments."""
+        """Return how the evidence grew, at about so many moments.
+
+        Labels of a test programme count from the beginning, as in its last file.
+        """
         steps, audit = self.steps, build(self.settings, self.cap)
+        for _, accepts, corrected in self.random_accepts:
+            audit.set_random_accepts(accepts, corrected)
         if self.settings.assist is None:  # where scores decided, corrections come in order
             steps = as_corrected(steps)
         answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
@@ -369,6 +385,12 @@ class RequestLog:
             self.forget()
         else:
             self._audit.restore([step])
+
+    def enter_random_accepts(self, *accepts: Mapping[str, Any]) -> None:
+        """Enter a later file of a test programme, and how many of its outcomes were corrected."""
+        self.random_accepts.append([len(self.steps), *accepts])
+        if self._audit is not None:
+            self._audit.set_random_accepts(*accepts)
 
     def forget(self) -> None:
         """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""

@@ -372,6 +372,7 @@ class Books:
         self.requests = 0  # how often the audit was consulted
         self.max_in_flight: int | None = None
         self.max_in_flight_groups: dict[str, int] = {}
+        self.random_accepts: dict[str, list[int]] = {}  # good, bad and unknown, of the last file
         self.concluded: str | None = None
         self.paused: str | None = None
         self.edition = 0  # of the statistics, by which requests are weighed
@@ -535,6 +536,8 @@ class Books:
         self.groups = {group: GroupTally() for group in data["groups"]}
         self.max_in_flight = data["max_in_flight"]
         self.max_in_flight_groups = dict(data["max_in_flight_groups"])
+        cells = data["past"]["cells"]
+        self.random_accepts = {g: cells[g].get("random_accepts") or [0, 0, 0] for g in self.groups}
 
     def _asked(self, data: Data, event: Event) -> PersonRecord:
         group, decision, want = data["group"], data["decision"], data["want"]
@@ -695,6 +698,18 @@ class Books:
         self.max_in_flight = data["max_in_flight"]
         self.max_in_flight_groups = dict(data["max_in_flight_groups"])
 
+    def _change_random_accepts(self, data: Data, _: Event) -> None:
+        """Take in a later file of a test programme, in which nobody of the last one is missing."""
+        _require("groups", sorted(data["random_accepts"]), sorted(self.groups))
+        for group, now in data["random_accepts"].items():
+            before, changed = self.random_accepts[group], data["corrected"].get(group, 0)
+            if len(now) != 3 or any(type(n) is not int or n < 0 for n in (*now, changed)):
+                raise ValueError(f"random accepts {now!r} of {group!r}, {changed!r} corrected")
+            fewer = max(old - new for old, new in zip(before[:2], now[:2], strict=True))
+            if sum(now) < sum(before) or fewer > changed:
+                raise ValueError(f"of {before} random accepts of {group!r} some miss in {now}")
+        self.random_accepts, self.unsettled = dict(data["random_accepts"]), True
+
     def _upgraded(self, data: Data, _: Event) -> None:
         _require("before", data["before"], self.edition)
         if type(data["edition"]) is not int or data["edition"] == self.edition:
@@ -820,7 +835,7 @@ class Books:
 PLAIN = (
     *("arrived", "requests", "max_in_flight", "max_in_flight_groups", "concluded", "paused"),
     *("edition", "recorded", "verdict_seq", "unsettled", "conflicts", "late", "erased"),
-    *("scrubbed", "proposals", "decided", "acts"),
+    *("scrubbed", "proposals", "decided", "acts", "random_accepts"),
 )
 """Attributes of the books that a snapshot holds as they are."""
 
@@ -846,6 +861,7 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "resumed": (Books._resumed, "why proposal?"),
     "budget": (Books._budget, "budget before why proposal?"),
     "limits": (Books._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
+    "random_accepts": (Books._change_random_accepts, "random_accepts corrected why"),
     "upgraded": (Books._upgraded, "edition before software why proposal?"),
     "proposed": (Books._proposed, "command arguments"),
     "rejected": (Books._rejected, "proposal why"),

@@ -395,6 +395,19 @@ class TransactionWriter:
             return self._done("limits", repeated=True)
         return self._change("limits", {**own, "why": command.why})
 
+    def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
+        if not self.state.ready:
+            raise NotReady
+        names = self.state.settings.group_names
+        given = {names.get(group, group): own for group, own in command.random_accepts.items()}
+        corrected = {names.get(group, group): n for group, n in command.corrected.items()}
+        now = self.state.log.audit.checked_random_accepts(given, corrected)
+        if now == self.books.random_accepts:
+            return self._done("random_accepts", repeated=True)
+        return self._change(
+            "random_accepts", {"random_accepts": now, "corrected": corrected, "why": command.why}
+        )
+
     def _upgrade(self, command: do.Upgrade) -> Reply:
         if not self.state.foreign:
             return self._done("upgraded", repeated=True)
@@ -502,6 +515,7 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
     do.Resume: (W._switch, ("resumed",)),
     do.SetBudget: (W._set_budget, ("budget",)),
     do.SetLimits: (W._set_limits, ("limits",)),
+    do.SetRandomAccepts: (W._set_random_accepts, ("random_accepts",)),
     do.Upgrade: (W._upgrade, ("upgraded",)),
     do.Approve: (W._approve, APPROVABLE),
     do.Reject: (W._reject, ("rejected",)),

@@ -199,6 +199,7 @@ DEEDS = {
     "erased": "erased a person",
     "budget": "changed the budget",
     "limits": "changed the limits",
+    "random_accepts": "brought a later file of the test programme",
     "paused": "paused the audit",
     "resumed": "resumed the audit",
     "concluded": "concluded the audit",
