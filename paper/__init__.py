@@ -1,1 +1,1 @@
-"""The experiments of the paper, reproduced: ``python -m paper``."""
+"""The paper's experiments: ``python -m paper``."""

@@ -2,68 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable
+import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from joblib import Memory, Parallel, delayed
 
-from equipoise.cli.console import bar, console, fail, print_json, working
-from equipoise.cli.options import Json
-from equipoise.display import Progress, silent
-from equipoise.errors import EquipoiseError, UnknownName
-from paper import figure_1
-from paper.page import Edition, write_results
+import equipoise
+from equipoise.cli.console import bar, console, fail
+from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
+from paper.page import Found, Settings, write_page
 from paper.tables import LAW_SCHOOL, law_school
-from paper.work import Settings, do_parts, join
 
-__all__ = ["EXPERIMENTS", "main", "run_paper"]
+__all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = {
-    "blackbox": "paper.black_box",
-    "synthetic": "paper.synthetic",
-    "embedded": "paper.embedded",
-    "theorems": "paper.theorems",
-    "families": "paper.families",
-    "notes": "paper.notes",
-}
-"""Name -> the module with its ``parts`` and ``tell``, in the order of the page."""
-
-LONGEST_FIRST = ("embedded", "theorems", "synthetic", "blackbox", "notes", "families")
+EXPERIMENTS = ("blackbox", "synthetic", "embedded", "theorems", "families", "notes")
+"""The modules, each with ``run`` and ``tell``, in the order of the page."""
 
 app = typer.Typer(add_completion=False)
 
 
-def run_paper(
-    settings: Settings,
-    store: Path,
-    *,
-    only: Iterable[str] = (),
-    n_jobs: int | None = None,
-    progress: Progress = silent,
-) -> Edition:
-    """Run the experiments (all unless ``only`` names some) and return their chapters."""
-    names = list(only)
-    for name in names:
-        if name not in EXPERIMENTS:
-            raise UnknownName("experiment", name, EXPERIMENTS)
-    modules = {n: import_module(m) for n, m in EXPERIMENTS.items() if not names or n in names}
-    work = {name: modules[name].parts(settings) for name in LONGEST_FIRST if name in modules}
-    parts = [part for of_one in work.values() for part in of_one]
-    done = do_parts(parts, store, n_jobs=n_jobs, progress=progress)
-    found = {name: join(done[part.name].tables for part in work[name]) for name in modules}
-    whole = all(name in found for name in figure_1.NEEDS)
-    return Edition(
-        [module.tell(found[name], settings) for name, module in modules.items()],
-        partial(figure_1.draw, found) if whole else None,
-        {name: sum(done[part.name].seconds for part in work[name]) for name in modules},
-        kept=sum(one.kept for one in done.values()),
-        parts=len(done),
-        settings=settings,
-    )
+def run_one(name: str, settings: Settings, version: str) -> tuple[Found, float]:
+    """Run one experiment, and time it; ``version`` tells kept results of other code apart."""
+    del version
+    start = time.process_time()
+    found: Found = import_module(f"paper.{name}").run(settings)
+    return found, time.process_time() - start
+
+
+def version_of(settings: Settings) -> str:
+    """Return a hash of what results depend on: the package, this folder, the Law School file."""
+    digest = hashlib.sha256()
+    folders = (Path(equipoise.__file__).parent, Path(__file__).parent)
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    for path in [*paths, *([settings.law_school] if settings.law_school else [])]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @app.command()
@@ -85,13 +64,12 @@ def paper(
         typer.Option(
             "--law-school",
             metavar="FILE",
-            help="law_school_clean.csv; else what EQUIPOISE_LAW_SCHOOL names.",
+            help=f"law_school_clean.csv; else what {LAW_SCHOOL} names.",
         ),
     ] = None,
     docs: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also write the page and pictures there.")
     ] = None,
-    json: Json = False,
 ) -> None:
     """Reproduce the paper's experiments: CSV tables, SVG pictures and one page.
 
@@ -99,39 +77,42 @@ def paper(
 
     Example: python -m paper --only blackbox --quick
     """
+    for name in only or ():
+        if name not in EXPERIMENTS:
+            raise UnknownName("experiment", name, EXPERIMENTS)
+    require_n_jobs(n_jobs)
     named = law_path or os.environ.get(LAW_SCHOOL)
     if named:
         law_school(named)  # refuses what is not that table
     settings = Settings(quick, seed, Path(named) if named else None)
+    chosen = [name for name in EXPERIMENTS if not only or name in only]
+    work, version = Memory(out / "cache", verbose=0).cache(run_one), version_of(settings)
+    kept = [name for name in chosen if work.check_call_in_cache(name, settings, version)]
+    runs = Parallel(n_jobs, return_as="generator")(
+        delayed(work)(name, settings, version) for name in chosen
+    )
+    found, seconds = {}, 0.0
     with bar("experiments") as progress:
-        store = out / "cache"
-        edition = run_paper(settings, store, only=only or (), n_jobs=n_jobs, progress=progress)
-    with working("Drawing …"):
-        files = write_results(edition, out, docs=docs)
-    left_out = [line for chapter in edition.chapters for line in chapter.left_out]
-    claims = [claim for chapter in edition.chapters for claim in chapter.claims]
-    if json:
-        print_json(
-            {
-                "page": str(out / "paper.html"),
-                "files": [str(path) for path in files],
-                "claims": [vars(claim) for claim in claims],
-                "left_out": left_out,
-                "processor_seconds": edition.seconds,
-                "parts": edition.parts,
-                "kept_from_before": edition.kept,
-            }
-        )
-        return
+        for name, (tables, spent) in zip(chosen, runs, strict=True):
+            found[name], seconds = tables, seconds + spent
+            progress(len(found) / len(chosen))
+    chapters = {n: import_module(f"paper.{n}").tell(found[n], settings) for n in chosen}
+    figure = import_module("paper.figure_1")
+    drawn = partial(figure.draw, found) if set(figure.NEEDS) <= set(chosen) else None
+    command = "python -m paper" + " --quick" * quick + f" --seed {seed}" * bool(seed)
+    write_page(chapters, drawn, command, out=out, docs=docs)
+    claims = [claim for chapter in chapters.values() for claim in chapter.claims]
     to = console()
     for claim in claims:
-        to.print(f"{claim.where}: {claim.claim}", style="bold", markup=False)
-        to.print(f"  published {claim.published}; ours {claim.ours}: {claim.verdict}", markup=False)
-    for line in left_out:
-        to.print(line, style="yellow", markup=False)
+        to.print(f"{claim.where}: {claim.the_paper_says}", style="bold", markup=False)
+        to.print(
+            f"  published {claim.its_number}; ours {claim.ours}: {claim.verdict}", markup=False
+        )
+    for chapter in chapters.values():
+        to.print(chapter.left_out, style="yellow", markup=False, end="\n" * bool(chapter.left_out))
     to.print(
-        f"{edition.parts} parts, {edition.kept} kept from before; "
-        f"{sum(edition.seconds.values()):,.0f} s of processor time.\nPage: {out / 'paper.html'}",
+        f"{len(kept)} of {len(chosen)} experiments kept from before; {seconds:,.0f} s of processor "
+        f"time in all.\nPage: {out / 'paper.html'}",
         markup=False,
     )
 

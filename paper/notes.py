@@ -1,13 +1,12 @@
 """Where the paper's text, theorems or published numbers do not hold or can be read two ways.
 
-Each note has a check that measures what its words name in braces, or a command that shows it.
+``WORDS`` holds the notes; what they name in braces is measured by the functions above it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +14,14 @@ from pandas import DataFrame
 from scipy.special import ndtr
 
 from equipoise.audits.tau_audits import paper_epsilon, paper_tau
-from equipoise.bounds import baseline_expectation, family_bound, rs_expectation
+from equipoise.bounds import family_bound
 from equipoise.errors import MissingExtra
-from equipoise.mixture import (
-    Gaussian,
-    HalfSpace,
-    StructuralConstants,
-    fit_truncated,
-    trunc_est,
-    trunc_est_constants,
-)
+from equipoise.mixture import StructuralConstants, trunc_est_constants
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
-from equipoise.worlds.data import adult, adult_world
-from paper.mixture_runs import DELTA
-from paper.page import Chapter
+from equipoise.worlds.data import adult
+from paper.page import Chapter, Found, Settings
 from paper.synthetic import (
     NEEDED_FEATURES,
     PROOF_FEATURES,
@@ -38,264 +29,101 @@ from paper.synthetic import (
     Expected,
     break_even,
     distance,
-    find_world,
 )
 from paper.tables import classify, decide, read_people
-from paper.work import Part, Settings, Tables, Value
 
-__all__ = ["NOTES", "Note", "parts", "run_check", "tell"]
-
-NAME = "notes"
-
-Values = dict[str, Value]
-"""What a note's words name in braces."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """One place in the paper: what it says, what is the case, and how to see it.
-
-    ``check`` measures what ``measured`` names in braces; ``command`` is another way to see it.
-    """
-
-    topic: str
-    where: str
-    says: str
-    holds: str
-    check: Callable[[], Values] | None = None
-    measured: str = ""
-    command: str = f"python -m paper --only {NAME}"
-
-
-def parts(settings: Settings) -> list[Part]:
-    """Return one part per check."""
-    checks = [note.check.__name__ for note in NOTES if note.check is not None]
-    return [Part(f"{NAME}/{name}", run_check, {"name": name}) for name in checks]
-
-
-def run_check(name: str) -> Tables:
-    """Run one check."""
-    (check,) = (note.check for note in NOTES if note.check and note.check.__name__ == name)
-    return {name: [check()]}
-
-
-def tell(found: dict[str, DataFrame], settings: Settings) -> Chapter:
-    """Return the chapter."""
-    told = []
-    for note in NOTES:
-        measured = ""
-        if note.check is not None:
-            values = found[note.check.__name__].iloc[0].to_dict()
-            measured = note.measured.format(**{str(name): x for name, x in values.items()})
-        told.append((note, measured))
-    return Chapter(NAME, "Notes on the paper", WORDS, facts={"told": told})
-
-
-WORDS = """
-Places where the text, a theorem or a published number does not hold or can be read in two ways, and
-what Equipoise does there. None touches the paper's ideas; most are slips of the kind that any paper
-of its size has. "The code" is the authors' public repository,
-<https://github.com/nirjhar-das/fairness_audit_partial_feedback>.
-{% for note, measured in told %}
-
-### {{ loop.index }}. {{ note.topic }}
-
-*{{ note.where }}.* The paper: {{ note.says }}
-
-{{ note.holds }}
-{%- if measured %} Measured: {{ measured }}.{% endif %}
-
-
-`{{ note.command }}`
-{% endfor %}
-"""
-
-# -- checks ----------------------------------------------------------------------------------------
+__all__ = ["run", "tell"]
 
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.01)
+Values = dict[str, object]
 
 
-def threshold() -> Values:
+def run(settings: Settings) -> Found:
+    """Measure what the notes name."""
+    del settings
+    checks = (_threshold, _adult, _constants, _booking, _map_bias, _scaling, _delay)
+    return {"measured": DataFrame([{k: v for check in checks for k, v in check().items()}])}
+
+
+def _threshold() -> Values:
     """Try Algorithm 3's printed threshold on a fair decision-maker."""
     world = CellWorld.from_shares({"A": (0.3, 0.2, 0.5, 0.4), "B": (0.25, 0.25, 0.5, 0.5)})
     question = Question(gamma=0.2, epsilon=0.05, delta=0.01)
     sim = simulate("baseline", world, question, Costs(), repeats=1000)
-    return {
-        "delta": sim.gap,
-        "printed": float(np.mean(sim.estimate > question.epsilon / 2.0)),
-        "text": float(np.mean(sim.verdict == "UNFAIR")),
-    }
+    printed = np.mean(sim.estimate > question.epsilon / 2.0)
+    return {"gap": sim.gap, "printed": printed, "text": np.mean(sim.verdict == "UNFAIR")}
 
 
-def restart() -> Values:
-    """Compute how much of the Baseline's cost comes from restarting its stream."""
-    world = adult_world()
-    rs, rs_kept = (
-        rs_expectation(world, QUESTION, Costs(), tau=1000, reuse_labels=keep).cost
-        for keep in (False, True)
-    )
-    base, base_kept = (
-        baseline_expectation(world, QUESTION, Costs(), tau=1000, reuse_labels=keep).cost
-        for keep in (False, True)
-    )
-    return {
-        "printed": rs / base,
-        "kept": base_kept / base,
-        "rest": rs / base_kept,
-        "both": rs_kept / base_kept,
-    }
-
-
-def dry() -> Values:
-    """Run RS-Audit as printed where a group is never approved."""
+def _adult() -> Values:
+    """Run RS-Audit where a group is never approved; compare "fair" with all_LR."""
     people = read_people("adult")
-    world = classify(people, decide(people, "sense_attr")).as_cells
-    sim = simulate("rs", world, QUESTION, Costs(), repeats=100, tau=1000)
-    return {
-        "unfair": float(np.mean((sim.verdict == "UNFAIR") & (sim.cost == 0.0))),
-        "delta": world.gap("equalized_odds"),
-    }
+    worlds = {c: classify(people, decide(people, c)) for c in ("all_LR", "fair", "sense_attr")}
+    dry = worlds["sense_attr"].as_cells
+    sim = simulate("rs", dry, QUESTION, Costs(), repeats=100, tau=1000)
+    free = (sim.verdict == "UNFAIR") & (sim.cost == 0.0)
+    eods = {f"eod_{name}": world.gap("equalized_odds") for name, world in worlds.items()}
+    return {"dry_unfair": np.mean(free), **eods}
 
 
-def tau() -> Values:
-    """Find which epsilon tau = 1000 stands for."""
-    return {"epsilon": paper_epsilon(1000, QUESTION, 2), "tau": paper_tau(QUESTION, 2)}
-
-
-def twelve() -> Values:
-    """Add up the failures of R with log(12K/delta) instead of log(14K/delta).
-
-    R is larger than needed by PROOF_FEATURES / NEEDED_FEATURES, so each of the four Chernoff steps
-    fails with (delta/(12K)) to that power.
-    """
+def _constants() -> Values:
+    """Evaluate the paper's constants: tau, R, the separation, Theorem 3, TruncEst."""
+    # R is larger than needed, so each Chernoff step fails with delta/(12K) to that power.
     power = PROOF_FEATURES / NEEDED_FEATURES
-    return {"total": 10 / 14 + 4 * (QUESTION.delta / 24.0) ** power * 2.0 / QUESTION.delta}
-
-
-def features() -> Values:
-    """Compute the constant of R that the proof needs."""
-    return {"needed": NEEDED_FEATURES, "times": PROOF_FEATURES / NEEDED_FEATURES}
-
-
-def booking() -> Values:
-    """Compare the published bookkeeping with the right one."""
-    at = Expected.of("as run", replace(QUESTION, epsilon=0.1))
-    return {
-        "rs_booked": 0.5 * at.features_of_1 + at.rs_failures,
-        "exp_booked": 0.5 * at.coarse + at.coarse_failures,
-        "rs": 0.5 * at.rs + at.rs_failures,
-        "exp": 0.5 * (at.coarse + at.features) + at.coarse_failures,
-    }
-
-
-def cheaper() -> Values:
-    """Find when Exp-Audit is the cheaper audit."""
-    large, small = (
-        break_even("without caps", replace(QUESTION, epsilon=epsilon)) for epsilon in (0.1, 0.001)
-    )
-    return {
-        "large": large["above"],
-        "small": small["above"],
-        "large_needed": large["needed"],
-        "small_needed": small["needed"],
-    }
-
-
-def flat() -> Values:
-    """Follow Exp-Audit's features as epsilon shrinks."""
-    large, small = (
-        Expected.of("without caps", replace(QUESTION, epsilon=epsilon)).features
-        for epsilon in (0.1, 0.01)
-    )
-    return {"slope": math.log(small / large) / math.log(0.01 / 0.1)}
-
-
-def truth() -> Values:
-    """Give the two readings of the correctness table."""
-    eod = find_world()[0].gap("equalized_odds")
-    question = Question(gamma=0.0, epsilon=0.25, delta=DELTA)
-    return {
-        "eod": eod,
-        "table": "FAIR" if eod <= question.epsilon else "UNFAIR",
-        "definition": " or ".join(sorted(question.truth(eod))),
-    }
-
-
-def separation() -> Values:
-    """Compare the separation condition with the separation used."""
     # (48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) is above 6 for kappa <= 1 and L, beta >= 1;
     # the group with q = 0.4 needs less than the other.
-    large, small = (math.sqrt(6.0 * math.log(10.0 * 0.6 / (0.4 * e))) for e in (0.8, 0.001))
-    return {"used": distance() / VARIANCE, "large": large, "small": small}
-
-
-def bias() -> Values:
-    """Compute the bias of MAP counts where the outcomes overlap."""
-    here = distance() / math.sqrt(VARIANCE)
-    names = {"one": 1.0, "two": 2.0, "three": 3.0, "here": here}
-    return {**{name: _map_bias(0.3, d) for name, d in names.items()}, "sigmas": here}
-
-
-def _map_bias(q: float, d: float) -> float:
-    cut = d / 2.0 - math.log(q / (1.0 - q)) / d  # outcome 1 lies at d, outcome 0 at 0
-    return (q * float(ndtr(d - cut)) + (1.0 - q) * float(ndtr(-cut))) / q - 1.0
-
-
-def taylor() -> Values:
-    """Try the Taylor lemma on W(theta) = theta^2/2 at theta_1 = 2, theta_2 = 0."""
-    gap = (2.0**2 / 2.0 + 0.0) / 2.0 - 1.0**2 / 2.0
-    size = 2.0**2 * 2.0  # |theta_1 - theta_2|^2 in the sum of the two Hessians
-    return {"gap": gap, "lemma": size / 4.0, "proof": size / 8.0, "right": size / 16.0}
-
-
-def steps() -> Values:
-    """Compute TruncEst's step count for tame laws."""
-    tame = StructuralConstants(0.25, 4.0, 5.0, alpha=0.5)
-    return {"constants": str(trunc_est_constants(tame, epsilon=0.05, delta=0.01, dimension=5))}
-
-
-def trunc_est_run() -> Values:
-    """Fit the same truncated sample exactly, by TruncEst, and as if it were not truncated."""
-    rng = np.random.default_rng(0)
-    normal, family = rng.standard_normal(5), Gaussian(np.eye(5), longest=5.0)
-    cut = HalfSpace(normal / np.linalg.norm(normal))
-    people = rng.standard_normal((42_000, 5))
-    sample = people[cut(people)][:20_000]
-    constants = StructuralConstants(kappa=1.0, lam=1.0, lipschitz=5.0, alpha=0.5)
-    found = trunc_est(sample, cut, family, 0.1, 0.3, constants, n=2_000, m=900, eta=0.005)
-    theory = trunc_est_constants(constants, epsilon=0.1, delta=0.3, dimension=5)
+    asked = {e: math.sqrt(6.0 * math.log(10.0 * 0.6 / (0.4 * e))) for e in (0.8, 0.001)}
+    labels = [family_bound(0.05, delta, 0.2, 0.2).labels for delta in (0.01, 0.2, 0.3)]
+    constants = StructuralConstants(0.25, 4.0, 5.0, alpha=0.5)
+    tame = trunc_est_constants(constants, epsilon=0.05, delta=0.01, dimension=5)
+    far = 3.0 * math.sqrt(3.0)  # of ten candidates six are at sqrt(3), four here
+    near = sum(abs(far - c) <= 2.0 * math.sqrt(3.0) + 1e-12 for c in [far / 3.0] * 6 + [far] * 4)
     return {
-        "printed": float(np.linalg.norm(found.theta)),
-        "exact": float(np.linalg.norm(fit_truncated(sample, cut, family).theta)),
-        "vanilla": float(np.linalg.norm(sample.mean(axis=0))),
-        "eta": theory.log_eta / math.log(10.0),
+        "tau_epsilon": paper_epsilon(1000, QUESTION, 2),
+        "tau": paper_tau(QUESTION, 2),
+        "twelve": 10 / 14 + 4 * (QUESTION.delta / 24.0) ** power * 2.0 / QUESTION.delta,
+        "needed": NEEDED_FEATURES,
+        "times": power,
+        "used": distance() / VARIANCE,
+        "asked_large": asked[0.8],
+        "asked_small": asked[0.001],
+        **dict(zip(("labels_small", "labels_fifth", "labels_large"), labels, strict=True)),
+        "tame": str(tame),
+        "far": far,
+        "near": near,
     }
 
 
-def majority() -> Values:
-    """Take the majority rule of TruncEst at its worst, with theta* = 0 and epsilon = 1."""
-    good, far = math.sqrt(3.0), 3.0 * math.sqrt(3.0)
-    candidates = [good] * 6 + [far] * 4
-    near = sum(abs(far - c) <= 2.0 * math.sqrt(3.0) + 1e-12 for c in candidates)
-    return {"far": far, "near": near}
+def _booking() -> Values:
+    """Compare the published bookkeeping with the right one, and what Exp-Audit costs."""
+    at = Expected.of("as run", replace(QUESTION, epsilon=0.1))
+    rs_booked, exp_booked = at.booked((0.5, 1.0))
+    (large, _), (small, needed) = (break_even(replace(QUESTION, epsilon=e)) for e in (0.1, 0.001))
+    features = [
+        Expected.of("without caps", replace(QUESTION, epsilon=e)).features for e in (0.1, 0.01)
+    ]
+    return {
+        "rs_booked": rs_booked,
+        "exp_booked": exp_booked,
+        "rs": 0.5 * at.rs + at.rs_failures,
+        "exp": 0.5 * (at.coarse + at.features) + at.coarse_failures,
+        "above_large": large,
+        "above_small": small,
+        "above_needed": needed,
+        "slope": math.log(features[1] / features[0]) / math.log(0.01 / 0.1),
+    }
 
 
-def quarter() -> Values:
-    """Evaluate Theorem 3 for large delta."""
-    small, fifth, large = (family_bound(0.05, d, 0.2, 0.2).labels for d in (0.01, 0.2, 0.3))
-    return {"small": small, "fifth": fifth, "large": large}
+def _map_bias() -> Values:
+    """Compute the bias of MAP counts for q = 0.3 where outcomes overlap, laws and prior known."""
+    here, q = distance() / math.sqrt(VARIANCE), 0.3
+    found: Values = {"sigmas": here}
+    for name, d in {"one": 1.0, "two": 2.0, "three": 3.0, "here": here}.items():
+        cut = d / 2.0 - math.log(q / (1.0 - q)) / d  # outcome 1 lies at d, outcome 0 at 0
+        found[name] = (q * float(ndtr(d - cut)) + (1.0 - q) * float(ndtr(-cut))) / q - 1.0
+    return found
 
 
-def fair() -> Values:
-    """Compare the EOD of a classifier trained with and without the fairness constraint."""
-    people = read_people("adult")
-    plain, constrained = (
-        classify(people, decide(people, name)).gap("equalized_odds") for name in ("all_LR", "fair")
-    )
-    return {"plain": plain, "fair": constrained}
-
-
-def scaling() -> Values:
+def _scaling() -> Values:
     """Train on scaled and decide on unscaled features."""
     try:
         from sklearn.linear_model import LogisticRegression
@@ -312,11 +140,9 @@ def scaling() -> Values:
     model = LogisticRegression(max_iter=1000).fit(scaled[rows], outcome[rows])
     alike, mixed = model.predict(scaled), model.predict(raw)
     return {
-        "approved": float(alike.mean()),
-        "accuracy": float((alike == outcome).mean()),
-        "approved_raw": float(mixed.mean()),
-        "accuracy_raw": float((mixed == outcome).mean()),
-        "apart": float((alike != mixed).mean()),
+        "approved": alike.mean(),
+        "approved_raw": mixed.mean(),
+        "apart": (alike != mixed).mean(),
     }
 
 
@@ -327,405 +153,135 @@ def _numbers(column: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
-def delay() -> Values:
+def _delay() -> Values:
     """Stop at tau labels that have arrived, with outcomes that show at different times."""
     rng = np.random.default_rng(0)
-    record: Values = {}
+    found: Values = {}
     for name, limit in (("short", 50), ("long", 500)):
         outcome = rng.random((400, 4000)) < 0.5
         wait = rng.exponential(np.where(outcome, 400.0, 20.0))
         arrival = np.argsort(np.arange(outcome.shape[1]) + wait, axis=1)[:, :limit]
-        record[name] = float(np.take_along_axis(outcome, arrival, axis=1).mean())
-        record[f"{name}_asked"] = float(outcome[:, :limit].mean())
-    return record
+        found[name] = float(np.take_along_axis(outcome, arrival, axis=1).mean())
+        found[f"{name}_asked"] = float(outcome[:, :limit].mean())
+    return found
 
 
-NOTES = (
-    Note(
-        "Threshold of the Baseline",
-        "Algorithm 3, last line",
-        "UNFAIR if the estimate exceeds epsilon/2.",
-        (
-            "The proof, Algorithm 1 and the text use gamma + epsilon/2; with gamma > 0 the printed "
-            "line is wrong. We use gamma + epsilon/2."
-        ),
-        threshold,
-        (
-            "with gamma = 0.2 and a true Delta of {delta:.3f} (FAIR), the printed rule says UNFAIR "
-            "in {printed:.0%} of 1000 runs, the rule of the text in {text:.0%}"
-        ),
-    ),
-    Note(
-        "Where the saving comes from",
-        "Section 6; appendix, black box",
-        "RS-Audit costs about 50% less than the Baseline.",
-        (
-            "The ratio is right and does not depend on tau. Part of it comes from the printed "
-            "Baseline forgetting its labels at the start of each phase (y, a), which no auditor "
-            "has to do; on Law School that is nearly all of it (see the black-box chapter)."
-        ),
-        restart,
-        (
-            "Adult by sex, logistic regression on its training part, tau = 1000: RS/Baseline = "
-            "{printed:.3f} as printed; a Baseline that keeps its labels from phase to phase costs "
-            "{kept:.2f} of the printed one, and RS-Audit as printed {rest:.2f} of that; with both "
-            "keeping labels the ratio is {both:.3f}"
-        ),
-        command="python -m paper --only blackbox",
-    ),
-    Note(
-        "A group that is never approved",
-        "Algorithm 1, Past(D, tau, y, a)",
-        "Count past people until tau with f=1, Y=y.",
-        (
-            "Past does not end if nobody of the group was approved, as for the classifier f = A of "
-            "the experiments. The experiments use exact shares instead; our RS-Audit says that the "
-            "past runs dry, and gives the verdict of the free check where that decides."
-        ),
-        dry,
-        (
-            "f = A on Adult: RS-Audit says UNFAIR at no cost in {unfair:.0%} of 100 runs, since "
-            "the past alone shows a gap of {delta:g}"
-        ),
-    ),
-    Note(
-        "tau in the experiments",
-        "Section 6, appendix",
-        "tau in {5, …, 1000}; tau capped at 1000 and R at 20,000.",
-        (
-            "These values have no guarantee: 1000 is the tau of an epsilon above 1, the largest "
-            "possible difference. The code also uses smaller constants than the algorithms, 2 "
-            "log(24/delta)/epsilon² for tau and 500 log(8/delta)/(q_m epsilon²) for R."
-        ),
-        tau,
-        (
-            "tau = 1000 at delta = 0.01 belongs to epsilon = {epsilon:.2f}; epsilon = 0.05 asks "
-            "for tau = {tau:,}"
-        ),
-    ),
-    Note(
-        "Constant in R",
-        "Algorithm 2 against its proof",
-        "R has log(12K/delta) in the algorithm, log(14K/delta) in the proof.",
-        (
-            "With the constant 3430, nearly three times what the Chernoff step needs, both give "
-            "delta. ExpAudit.published has the printed one, the default the proof's."
-        ),
-        twelve,
-        "with 3430 and log(12K/delta) the union bound adds up to {total:.3f} delta",
-    ),
-    Note(
-        "Constant in R, again",
-        "Proof of Theorem 4",
-        "R = 3430 log(14K/delta)/(q_m epsilon²).",
-        (
-            "The Chernoff step of the proof needs about a third of it. (The proof bounds the "
-            "coarse weight by 1.1 q; from N within 1 ± 1/10 of its mean follows q/0.9, since 1/(1 "
-            "- x) <= 1 + x is false.) We keep the printed value for the reproduction and give the "
-            "consequence next to it."
-        ),
-        features,
-        (
-            "3 · 18.5² / 0.9 / (1 - 1/36) = {needed:.0f} in place of 3430, which is {times:.2f} "
-            "times as much"
-        ),
-    ),
-    Note(
-        "Feature cost of Exp-Audit",
-        (
-            "Figures 1 (middle, bottom), 4 and 5; the code, "
-            "experiments/partial_feedback_gaussian.py, main(), commit b189592"
-        ),
-        "Exp-Audit is cheaper than RS-Audit.",
-        (
-            "In the code `curr_sample_cost_2`, the feature cost of RS-Audit, is set to 0 at the "
-            "start of each group's MAP phase and then counts that phase; Exp-Audit's own counter "
-            "stops after the coarse phase. So RS-Audit is charged for the features of Exp-Audit's "
-            "second group, and not for its own. This concerns the runs with c_feat = 0.5; where "
-            "features are free nothing can be misbooked, and there Exp-Audit is cheaper, as "
-            "section 6 says. But the code's list of prices has no pair (0, 1), which the text "
-            "names."
-        ),
-        booking,
-        (
-            "our synthetic population, epsilon = 0.1, c_feat = 0.5, c_lab = 1, expected costs with "
-            "the code's constants and caps: as booked RS-Audit {rs_booked:,.0f} and Exp-Audit "
-            "{exp_booked:,.0f}; booked on the audit that asked, RS-Audit {rs:,.0f} and Exp-Audit "
-            "{exp:,.0f}"
-        ),
-        command="python -m paper --only synthetic",
-    ),
-    Note(
-        "The same in a published result file",
-        (
-            "The code, "
-            "results_gaussian/algorithm_two/adult_manolis/LR/full_data/20260126-174900.csv, commit "
-            "f8fd621"
-        ),
-        "sample_cost and label_cost of RS-Audit.",
-        (
-            "In 40 of the 50 rows with c_feat > 0 the failed overrides (label_cost/c_lab) "
-            "outnumber all requests (sample_cost/c_feat), which cannot be: each override is a "
-            "request. The other 10 are those with the smallest tau."
-        ),
-        command=(
-            "git clone https://github.com/nirjhar-das/fairness_audit_partial_feedback && cd "
-            "fairness_audit_partial_feedback && git show "
-            "f8fd621:results_gaussian/algorithm_two/adult_manolis/LR/full_data/20260126-174900.csv "
-            "| awk -F, 'NR > 1 && $3 > 0 {n++; bad += $11/$4 > $10/$3} END {print bad, \"of\", n}'"
-        ),
-    ),
-    Note(
-        "When Exp-Audit is cheaper",
-        "Section 6; remark after Theorem 4",
-        "Its cost is significantly lower.",
-        (
-            "At the printed constants it is lower where c_lab P[Y=0|f=0] exceeds about three times "
-            "c_feat, and higher elsewhere: for c_feat = 0.5 higher at c_lab = 0.25, 0.5 and 1, "
-            "lower at c_lab = 3."
-        ),
-        cheaper,
-        (
-            "Exp-Audit is cheaper if c_lab P[Y=0|f=0] exceeds {large:.2f} c_feat at epsilon = 0.1 "
-            "and {small:.2f} c_feat at epsilon = 0.001; with the R that the proof needs, "
-            "{large_needed:.2f} and {small_needed:.2f}"
-        ),
-        command="python -m paper --only synthetic",
-    ),
-    Note(
-        "A cost that does not depend on epsilon",
-        "Section 6; appendix, mixture model",
-        "The cost of Exp-Audit is nearly independent of epsilon.",
-        (
-            "The term with c_feat is of order 1/epsilon² by Theorem 4 itself; there the "
-            "experiment's cap on R makes the cost flat. At c_feat = 0, the price of Figure 1, the "
-            "cost is flat with and without the cap. The main text also says that RS-Audit's cost "
-            "increases with epsilon; it increases as epsilon decreases."
-        ),
-        flat,
-        "without the cap on R the feature requests grow like epsilon^{slope:.2f}",
-        command="python -m paper --only synthetic",
-    ),
-    Note(
-        "Truth in the correctness table",
-        "Appendix, Table 6",
-        "True hypothesis FAIR at epsilon = 0.8, 0.5, 0.25 with gamma = 0.",
-        (
-            "With gamma = 0 FAIR means Delta = 0. For 0 < Delta <= epsilon either answer is right; "
-            "the table (and the code) takes FAIR for Delta <= epsilon. Under the definition no run "
-            "of the table is wrong. (The text says so of epsilon = 0.25.)"
-        ),
-        truth,
-        (
-            "our synthetic population, true EOD {eod:.3f}, gamma = 0, epsilon = 0.25: right by the "
-            "table's rule {table}, by the definition {definition}"
-        ),
-        command="python -m paper --only synthetic",
-    ),
-    Note(
-        "Separation in the synthetic data",
-        "Section 6: “ensure the separation condition during construction”",
-        "The condition holds by construction.",
-        (
-            "The distance used, var sqrt(log(50/0.001)/2) in the code, is below the condition for "
-            "every epsilon of the experiment. (beta is any number with the ball inside Theta; a "
-            "larger one lowers what the condition asks for, at the price of TruncEst's precision "
-            "epsilon/(2 beta), so of more past data.)"
-        ),
-        separation,
-        (
-            "|theta_1 - theta_0| = {used:.2f}; whatever kappa <= 1 and L, beta >= 1 are, the "
-            "condition asks for more than {large:.2f} at epsilon = 0.8 and {small:.2f} at epsilon "
-            "= 0.001"
-        ),
-    ),
-    Note(
-        "MAP counts without separation",
-        "Algorithm 2",
-        "R_y/R estimates q_(y|a) within epsilon/12 under separation.",
-        "Without it the counts are biased, and more features do not help.",
-        bias,
-        (
-            "two normal laws, q = 0.3, known parameters and prior: R_1/R is off by {one:+.1%} at 1 "
-            "sigma, {two:+.1%} at 2 sigma, {three:+.1%} at 3 sigma, and {here:+.2%} at the "
-            "{sigmas:.2f} sigma of the synthetic experiment"
-        ),
-    ),
-    Note(
-        "Taylor expansion",
-        "Lemma in the appendix on (W(theta_1) + W(theta_2))/2",
-        "The second-order term has the factor 1/4 (lemma), 1/8 (where it is used).",
-        (
-            "It is 1/16: half of what the proof uses, so the exponent of the MAP error has kappa/8 "
-            "in place of kappa/4. Besides, the separation condition changes on its way through the "
-            "proof, in units of (16 max(L, beta) beta + lambda)/(kappa beta²) log(…): the "
-            "assumption has 3/8, the proof of Theorem 4 starts from 6/8, keeps 3/8 and calls the "
-            "lemma on the MAP oracle with 3/16; the proof of that lemma quotes 3/8 and puts 6/8 "
-            "into the exponent. Its last line needs these 6/8, and 12/8 with the right Taylor "
-            "factor: four times the square that the assumption grants. (Our Exp-Audit tests the "
-            "MAP error itself.)"
-        ),
-        taylor,
-        (
-            "W = theta²/2, theta_1 = 2, theta_2 = 0: the gap is {gap:g}; 1/4 gives {lemma:g}, 1/8 "
-            "gives {proof:g}, 1/16 gives {right:g}"
-        ),
-    ),
-    Note(
-        "Steps of TruncEst",
-        "Theorem on TruncEst",
-        "m >= G log(…) steps, polynomial.",
-        (
-            "For tame laws the number has hundreds of digits. It proves that the method is "
-            "polynomial and cannot set a default."
-        ),
-        steps,
-        "kappa = 1/4, lambda = 4, alpha = 1/2, d = 5, epsilon = 0.05: {constants}",
-    ),
-    Note(
-        "TruncEst as it can be run",
-        "Algorithms 4 and 5",
-        (
-            "Single-sample steps of the theorem's size, projected to a ball around theta_0, fresh "
-            "samples for each, 10 log(1/delta) repeats, one candidate returned."
-        ),
-        (
-            "Our trunc_est is this to the letter, and takes n, m and eta of one's own: a step of "
-            "the theorem's size (next to nothing) never leaves theta_0, and a fresh sample for "
-            "each of its steps is more than any past holds. The exact fit minimises the same "
-            "likelihood by Newton steps; the audits use it."
-        ),
-        trunc_est_run,
-        (
-            "Gaussian in 5 dimensions, covariance known, half approved, 20,000 samples, 20 repeats "
-            "of 900 steps of 0.005: the mean is off by {printed:.3f} standard deviations by "
-            "TruncEst, {exact:.3f} by the exact fit, {vanilla:.2f} by the ordinary estimate that "
-            "both start from; the theorem's step is 10^{eta:.0f}"
-        ),
-    ),
-    Note(
-        "Majority choice in TruncEst",
-        "Remark after the theorem on TruncEst",
-        "The chosen candidate is within sqrt(3) epsilon of theta*.",
-        (
-            "The rule (close to more than half of the candidates, within 2 sqrt(3) epsilon) only "
-            "gives 3 sqrt(3) epsilon. Algorithm 4 divides its epsilon by sqrt(3) first, so "
-            "Algorithm 2, whose proof takes epsilon, gets 3 epsilon."
-        ),
-        majority,
-        (
-            "ten candidates, six at distance 1.73 epsilon from theta* and four at {far:.2f} "
-            "epsilon on the same side: each of the four has {near} candidates within 2 sqrt(3) "
-            "epsilon, more than half, and may be returned"
-        ),
-    ),
-    Note(
-        "Continuous Poisson",
-        "Appendix, table of exponential families",
-        "W'(theta) = W''(theta) = e^theta, so that W(theta) is e^theta up to a constant.",
-        (
-            "That is the Poisson law on whole numbers; divided by Gamma(x+1) on the half-line, W' "
-            "and W'' are not e^theta."
-        ),
-        command="python -m paper --only families",
-    ),
-    Note(
-        "Weibull",
-        "Appendix, table of exponential families",
-        "Listed without a condition on k.",
-        "The density is log-concave for k >= 1 only.",
-        command="python -m paper --only families",
-    ),
-    Note(
-        "Theorem 3 at large delta",
-        "Theorem 3, delta in (0, 1)",
-        "A lower bound with log(1/(4 delta)).",
-        (
-            "It says something for delta < 1/4 only. The last line of the proof drops q from the "
-            "denominator, and the lemma on the divergence writes 1 + 4 epsilon where its proof has "
-            "1 + 8 epsilon."
-        ),
-        quarter,
-        (
-            "epsilon = 0.05, p = q = 0.2: {small:,.0f} labels at delta = 0.01, {fifth:,.0f} at "
-            "delta = 0.2, {large:,.0f} at delta = 0.3"
-        ),
-    ),
-    Note(
-        "Base rate of the synthetic data",
-        "Appendix, instance construction",
-        "“P[Y=1|A=1] = 0.4” and, later, “q_(1|1) = 0.7 and q_(1|0) = 0.4”.",
-        "The two sentences contradict each other; the code has the second, and so have we.",
-        command="python -m paper --only synthetic",
-    ),
-    Note(
-        "Other settings that differ from the text",
-        "The code, commit b189592",
-        "Seed 1092; seven values of tau; variance 4; 48,842 rows of Adult.",
-        (
-            "The code has seed 1029, twelve values of tau, a default variance of 3, and reads "
-            "adult.data alone (32,561 rows); the Law School classifiers are trained on "
-            "SMOTE-resampled rows with class weights 99:1. We follow the text."
-        ),
-        command=(
-            "git clone https://github.com/nirjhar-das/fairness_audit_partial_feedback && cd "
-            "fairness_audit_partial_feedback && git show b189592:experiments/run.sh "
-            "b189592:experiments/partial_feedback.py"
-        ),
-    ),
-    Note(
-        "“fair” is not trained to be fair",
-        "Appendix, classifiers; the code, get_f_0()",
-        "A fair LR classifier trained via exponentiated gradient.",
-        (
-            "For logistic regression the code calls the training without fair=True, on the same "
-            "rows: its “fair” is all_LR. Ours is trained under equalized odds."
-        ),
-        fair,
-        "true EOD on Adult, our training: all_LR {plain:.3f}, fair {fair:.3f}",
-        command="python -m paper --only blackbox",
-    ),
-    Note(
-        "Scaled for training, unscaled for deciding",
-        "The code, clf_pipeline() and get_f_0()",
-        "The classifier is trained and then evaluated on the whole dataset.",
-        (
-            "The code scales the training rows and not the rows that it decides on (and numbers "
-            "the words of the training rows anew). We encode once."
-        ),
-        scaling,
-        (
-            "Adult, logistic regression on 100 scaled rows: with everybody scaled alike it "
-            "approves {approved:.1%} (accuracy {accuracy:.3f}), on unscaled rows "
-            "{approved_raw:.1%} (accuracy {accuracy_raw:.3f}); the two disagree on {apart:.1%} of "
-            "the people"
-        ),
-    ),
-    Note(
-        "Number of samples",
-        "Figures 2 and 3, right; the code, main()",
-        "Average number of requested labels.",
-        (
-            "The code's counter starts anew for y = 1 and counts approved people too. We count "
-            "requests to denied people over all phases."
-        ),
-        command="python -m paper --only blackbox",
-    ),
-    Note(
-        "Outcomes that take time",
-        "Section 5: samples “being iid are unaffected by delay”",
-        "Waiting costs nothing.",
-        (
-            "True of the past. Online, where failures show early and repayments late, stopping at "
-            "the tau-th label to arrive is badly biased; labels have to count in the order in "
-            "which they were requested."
-        ),
-        delay,
-        (
-            "P[Y=1] = 0.5, one request per step, mean delay 400 steps for outcome 1 and 20 for "
-            "outcome 0: the first tau labels to arrive show {short:.2f} at tau = 50 and {long:.2f} "
-            "at tau = 500; in request order {short_asked:.2f} and {long_asked:.2f}"
-        ),
-    ),
-)
-"""Every note, in the order of the page."""
+def tell(found: Found, settings: Settings) -> Chapter:
+    """Return the chapter."""
+    del settings
+    measured = found["measured"].iloc[0].to_dict()
+    return Chapter("Notes on the paper", WORDS, facts={str(k): v for k, v in measured.items()})
+
+
+WORDS = """
+Places where the text, a theorem or a published number does not hold or can be read in two ways, and
+what Equipoise does there. None touches the paper's ideas; most are slips of the kind that any paper
+of its size has. “The code” is the authors' repository,
+<https://github.com/nirjhar-das/fairness_audit_partial_feedback>.
+
+1. **Threshold of the Baseline** (Algorithm 3, last line: UNFAIR above epsilon/2). The proof,
+   Algorithm 1 and the text have gamma + epsilon/2, and so have we. With gamma = 0.2 and a gap of
+   {{ gap | n(3) }} (FAIR) the printed rule says UNFAIR in {{ printed | pct }} of 1000 runs, the
+   rule of the text in {{ text | pct }}.
+2. **Where the saving comes from** (section 6: RS-Audit costs about 50% less). The ratio is right
+   and does not depend on tau. Part of it comes from the printed Baseline forgetting its labels at
+   the start of each phase, which no auditor has to do; on Law School that is nearly all of it (see
+   the black-box chapter).
+3. **A group that is never approved** (Algorithm 1, Past). Past does not end if nobody of the group
+   was approved, as for the classifier f = A of the experiments, which use exact shares instead. Our
+   RS-Audit gives the verdict of the free check where the past runs dry: UNFAIR at no cost in
+   {{ dry_unfair | pct }} of 100 runs for f = A on Adult.
+4. **tau in the experiments** (5 to 1000; R up to 20,000). These have no guarantee: tau = 1000 at
+   delta = 0.01 belongs to epsilon = {{ tau_epsilon | n(3) }}, and epsilon = 0.05 asks for tau =
+   {{ tau | int | n }}. The code has smaller constants than the algorithms, 2 log(24/delta)/epsilon²
+   for tau and 500 log(8/delta)/(q_m epsilon²) for R.
+5. **log(12K/delta) in Algorithm 2, log(14K/delta) in its proof.** With the constant 3430 both are
+   enough: the union bound adds up to {{ twelve | n(3) }} delta with log(12K/delta).
+   `ExpAudit.published` has the printed one, the default the proof's.
+6. **The constant in R** (3430). The Chernoff step needs 3 · 18.5² / 0.9 / (1 - 1/36) =
+   {{ needed | n }}; the printed one is {{ times | n(3) }} times as much. (The proof bounds the
+   coarse weight by 1.1 q; from N within 1 ± 1/10 of its mean follows q/0.9.)
+7. **Feature cost of Exp-Audit** (figures 1, 4, 5; experiments/partial_feedback_gaussian.py, main(),
+   commit b189592). `curr_sample_cost_2`, the feature cost of RS-Audit, is set to 0 at the start of
+   each group's MAP phase and then counts that phase; Exp-Audit's own counter stops after the coarse
+   phase. So RS-Audit pays for the features of Exp-Audit's second group, and not for its own. Our
+   synthetic population, epsilon = 0.1, c = (0.5, 1), expected costs as run: as booked RS-Audit
+   {{ rs_booked | n }} and Exp-Audit {{ exp_booked | n }}; booked on the audit that asked, RS-Audit
+   {{ rs | n }} and Exp-Audit {{ exp | n }}. Where features are free nothing can be misbooked, and
+   there Exp-Audit is cheaper, as section 6 says; but the code's list of prices for the synthetic
+   data has no pair (0, 1).
+8. **Published result files**, the sources marked (file) above. Adult:
+   `results_gaussian/algorithm_two` and `algorithm_exp`,
+   `adult_manolis/LR/full_data/20260126-174900.csv` (commit f8fd621; later than the preprint, whose
+   own file is not there). In 40 of the 50 rows of RS-Audit with c_feat > 0 the failed overrides
+   (label_cost/c_lab) outnumber all requests (sample_cost/c_feat), which cannot be: each override is
+   a request. In 2 of the 75 rows of Exp-Audit `pred_fair` is not `true_fair` (run 4, epsilon =
+   0.2), where the text says always right. Synthetic: the rows shown in experiments/plots.ipynb
+   (commit b189592), which have its epsilons and prices; run 5 at epsilon = 0.001, true EOD 0.171.
+9. **When Exp-Audit is cheaper** (“significantly lower”). At the printed constants where c_lab
+   P[Y=0|f=0] exceeds {{ above_large | n(3) }} c_feat at epsilon = 0.1 and {{ above_small | n(3) }}
+   c_feat at 0.001; with the R that the proof needs, {{ above_needed | n(2) }}.
+10. **A cost that does not depend on epsilon.** The term with c_feat is of order 1/epsilon² by
+    Theorem 4 itself (requests grow like epsilon^{{ slope | n(3) }}); there the cap on R makes the
+    cost flat. At c_feat = 0, the price of Figure 1, it is flat with and without the cap. Section 6
+    also says that RS-Audit's cost increases with epsilon; it increases as epsilon decreases.
+11. **Truth in Table 6** (FAIR at epsilon = 0.8, 0.5, 0.25 with gamma = 0). FAIR means a gap of 0;
+    for 0 < gap <= epsilon either answer is right. The table and the code take FAIR for gap <=
+    epsilon. Under the definition no run of the table is wrong. (The text says so of 0.25.)
+12. **Separation in the synthetic data** (“ensure the separation condition during construction”).
+    |theta_1 - theta_0| is {{ used | n(3) }}; whatever kappa <= 1 and L, beta >= 1 are, the
+    condition asks for more than {{ asked_large | n(3) }} at epsilon = 0.8 and
+    {{ asked_small | n(3) }} at 0.001. (beta is any number with balls of radius 1/beta inside Theta:
+    a larger one lowers what the condition asks for, at the price of TruncEst's precision
+    epsilon/(2 beta), so of more past. With beta = L it is 11 standard deviations at epsilon = 0.1.)
+13. **MAP counts without separation** are biased, and more features do not help. Two normal laws, q
+    = 0.3, laws and prior known: R_1/R is off by {{ one | pct(1) }} at 1 sigma, {{ two | pct(1) }}
+    at 2 sigma, {{ three | pct(1) }} at 3 sigma, and {{ here | pct(2) }} at the {{ sigmas | n(3) }}
+    sigma of the synthetic experiment.
+14. **Taylor expansion** (lemma on (W(theta_1) + W(theta_2))/2). The second-order term has 1/4 in
+    the lemma and 1/8 where it is used. It is 1/16: for W = theta²/2 at 2 and 0 the difference is
+    0.5, and 1/4 gives 2, 1/8 gives 1. So the exponent of the MAP error has kappa/8 in place of
+    kappa/4. The separation condition changes on its way, in units of (16 max(L, beta) beta +
+    lambda)/(kappa beta²) log(…): the assumption has 3/8, the proof of Theorem 4 starts from 6/8,
+    keeps 3/8 and calls the lemma on the MAP oracle with 3/16; that lemma's proof quotes 3/8 and
+    puts 6/8 into the exponent. Its last line needs these 6/8, and 12/8 with the right Taylor
+    factor: four times the square that the assumption grants. (Our Exp-Audit tests the MAP error
+    itself.)
+15. **Steps of TruncEst** (m >= G log(…), polynomial). For tame laws (kappa = 1/4, lambda = 4, alpha
+    = 1/2, d = 5, epsilon = 0.05) they are {{ tame }}. That proves that the method is polynomial and
+    cannot set a default: `mixture.trunc_est` takes n, m and eta of one's own, and
+    [the mixture page](understand/mixture.md) has its error over the steps.
+16. **Majority choice in TruncEst** (within sqrt(3) epsilon of theta*). The rule, close to more than
+    half of the candidates within 2 sqrt(3) epsilon, only gives 3 sqrt(3) epsilon: of ten
+    candidates, six at 1.73 epsilon and four at {{ far | n(3) }} epsilon on the same side, each of
+    the four has {{ near }} within reach and may be returned. Algorithm 4 divides its epsilon by
+    sqrt(3) first, so Algorithm 2, whose proof takes epsilon, gets 3 epsilon.
+17. **Continuous Poisson** (table of families: W' = W'' = e^theta). That is the Poisson law on whole
+    numbers; divided by Gamma(x+1) on the half-line they are not (see the families).
+18. **Weibull** is listed without a condition on k; the density is log-concave for k >= 1 only.
+19. **Theorem 3**. Its log(1/(4 delta)) says something for delta < 1/4 only: epsilon = 0.05, p = q =
+    0.2 gives {{ labels_small | n(2) }} labels at delta = 0.01, {{ labels_fifth | n(2) }} at 0.2,
+    {{ labels_large | n(2) }} at 0.3. The last line of the proof drops q from the denominator, and
+    the lemma on the divergence writes 1 + 4 epsilon where its proof has 1 + 8 epsilon. The sum over
+    a holds on the fair world, where each group has its own alternative; the sum over y up to a
+    factor of 3/2, since q < 1/3.
+20. **Base rate of the synthetic data**: “P[Y=1|A=1] = 0.4” and, later, “q_(1|1) = 0.7 and q_(1|0) =
+    0.4”. The code has the second, and so have we.
+21. **Other settings.** The code has seed 1029 (text 1092), twelve values of tau (seven), variance 3
+    (4), and adult.data alone, 32,561 rows (48,842); its Law School classifiers are trained on
+    SMOTE-resampled rows with class weights 99:1. We follow the text.
+22. **“fair” is not trained to be fair** (get_f_0()). For logistic regression the code calls the
+    training without fair=True: its “fair” is all_LR. Ours is trained under equalized odds; true EOD
+    on Adult {{ eod_fair | n(2) }}, all_LR {{ eod_all_LR | n(2) }}.
+23. **Scaled for training, unscaled for deciding** (clf_pipeline(), get_f_0()). The code scales the
+    training rows and not the rows that it decides on. Adult, 100 rows: scaled alike the classifier
+    approves {{ approved | pct(1) }}, on unscaled rows {{ approved_raw | pct(1) }}; the two disagree
+    on {{ apart | pct(1) }} of the people. We encode once.
+24. **Number of samples** (figures 2 and 3, “requested labels”). The code's counter starts anew for
+    y = 1 and counts approved people too. We count requests to denied people over all phases.
+25. **Outcomes that take time** (“being iid are unaffected by delay”). True of the past. Online,
+    where failures show early, stopping at the tau-th label to arrive is biased: P[Y=1] = 0.5, mean
+    delay 400 steps for outcome 1 and 20 for 0, the first tau labels show {{ short | n(2) }} at tau
+    = 50 and {{ long | n(2) }} at 500; in request order {{ short_asked | n(2) }} and
+    {{ long_asked | n(2) }}.
+"""

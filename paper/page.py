@@ -1,7 +1,8 @@
 """How results become a page: chapters of words, tables and pictures, as Markdown and as HTML.
 
 A chapter's words are a Jinja text in the file of its experiment. They name what was measured in
-double braces, and say where a table or a picture stands: ``{{ table("costs") }}``.
+double braces, and say where a table or a picture stands: ``{{ table("costs") }}``. Columns of a
+table are headed by their names.
 """
 
 from __future__ import annotations
@@ -10,46 +11,41 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from jinja2 import Environment, StrictUndefined
 from markdown_it import MarkdownIt
 from pandas import DataFrame
 
 from equipoise import __version__
-from paper.style import to_svg
-from paper.work import Settings
+from paper.pictures import to_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Chapter", "Claim", "Edition", "Table", "number", "span", "write_results"]
+__all__ = ["Chapter", "Claim", "Found", "Settings", "number", "span", "where", "write_page"]
+
+Found: TypeAlias = dict[str, DataFrame]
+"""What an experiment returns: tables by name."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows for people and for programs.
+class Settings:
+    """What the experiments of one run share.
 
-    ``columns`` are entry -> heading of what the page shows; the CSV file holds all entries.
+    Parameters
+    ----------
+    quick
+        Few repeats: to see that everything works.
+    seed
+        Where randomness starts.
+    law_school
+        The file ``law_school_clean.csv``, or None to leave Law School out.
     """
 
-    caption: str
-    rows: DataFrame
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-    def to_csv(self) -> str:
-        """Return every entry of every row."""
-        return self.rows.to_csv(index=False, lineterminator="\n")
-
-    def to_markdown(self) -> str:
-        """Return the shown columns as a Markdown table."""
-        shown = [[number(row[key]) for key in self.columns] for row in self.rows.to_dict("records")]
-        words = [
-            self.rows[key].map(lambda value: isinstance(value, str)).any() for key in self.columns
-        ]
-        rows = [list(self.columns.values()), ["---" if w else "---:" for w in words], *shown]
-        lines = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
-        return "\n".join(f"| {line} |" for line in lines)
+    quick: bool = False
+    seed: int = 0
+    law_school: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ class Claim:
     """One thing that the paper says, the number it gives, ours, and whether it holds."""
 
     where: str
-    claim: str
-    published: str
+    the_paper_says: str
+    its_number: str
     ours: str
     verdict: str
 
@@ -69,134 +65,112 @@ class Chapter:
 
     Parameters
     ----------
-    name, title
-        What the command line and the page call it.
-    words
-        A Jinja text; ``facts`` are what it names in braces.
+    words, facts
+        A Jinja text, and what it names in braces.
     tables, pictures
-        By the names that the words give them; a picture is its caption and how to draw it.
+        By the names that the words give them; tables that they do not name are written as CSV.
     claims
         What the paper says that this experiment can tell.
     left_out
         What could not be run, and what would help.
     """
 
-    name: str
     title: str
     words: str
     facts: Mapping[str, object]
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    pictures: Mapping[str, tuple[str, Callable[[], Figure]]] = field(default_factory=dict)
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    pictures: Mapping[str, Callable[[], Figure]] = field(default_factory=dict)
     claims: Sequence[Claim] = ()
-    left_out: Sequence[str] = ()
+    left_out: str = ""
 
 
-@dataclass(frozen=True)
-class Edition:
-    """All chapters, Figure 1 if all that it shows was run, and the processor seconds of each."""
-
-    chapters: Sequence[Chapter]
-    figure_1: Callable[[], Figure] | None
-    seconds: Mapping[str, float]
-    kept: int
-    parts: int
-    settings: Settings
-
-
-def write_results(edition: Edition, out: Path, *, docs: Path | None = None) -> list[Path]:
-    """Write tables, pictures and the page under ``out``; the page's Markdown under ``docs`` too."""
-    pictures = {
-        f"{chapter.name}-{name}.svg": to_svg(draw)
-        for chapter in edition.chapters
-        for name, (_, draw) in chapter.pictures.items()
+def write_page(
+    chapters: Mapping[str, Chapter],
+    figure_1: Callable[[], Figure] | None,
+    command: str,
+    *,
+    out: Path,
+    docs: Path | None = None,
+) -> None:
+    """Write tables, pictures and the page under ``out``; the page and pictures under ``docs``."""
+    draw = {
+        f"{name}-{picture}.svg": made
+        for name, chapter in chapters.items()
+        for picture, made in chapter.pictures.items()
     }
-    if edition.figure_1 is not None:
-        pictures[FIGURE_1] = to_svg(edition.figure_1)
-    tables = {
-        f"{chapter.name}-{name}.csv": table.to_csv()
-        for chapter in edition.chapters
-        for name, table in chapter.tables.items()
+    draw |= {"figure-1.svg": figure_1} if figure_1 else {}
+    page = to_markdown(chapters, command, with_figure_1=figure_1 is not None)
+    shown = {f"paper/{name}": to_svg(made) for name, made in draw.items()} | {"paper.md": page}
+    files = {
+        f"paper/{name}-{table}.csv": rows.to_csv(index=False, lineterminator="\n")
+        for name, chapter in chapters.items()
+        for table, rows in chapter.tables.items()
     }
-    page = to_markdown(edition)
-    html = to_html(to_markdown(edition, inline=True))
-    for name, svg in pictures.items():
-        html = html.replace(_place(name), svg)
-    written = _write({**tables, **pictures, "paper.md": page, "paper.html": html}, out)
+    _write({**files, **shown, "paper.html": to_html(page)}, out)
     if docs is not None:
-        shown = {f"paper/{name}": svg for name, svg in pictures.items()}
-        written += _write({**shown, "paper.md": to_markdown(edition, folder="paper/")}, docs)
-    return written
+        _write(shown, docs)
 
 
-def to_markdown(edition: Edition, *, folder: str = "", inline: bool = False) -> str:
-    """Return the page; pictures are links into ``folder``, or places to put them ``inline``."""
-    flags = " --quick" if edition.settings.quick else ""
-    flags += f" --seed {edition.settings.seed}" if edition.settings.seed else ""
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    claims = DataFrame([vars(claim) for chapter in edition.chapters for claim in chapter.claims])
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def to_markdown(
+    chapters: Mapping[str, Chapter], command: str, *, with_figure_1: bool = False
+) -> str:
+    """Return the page; ``command`` makes all of it."""
+    jinja = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    jinja.filters["pct"] = lambda share, digits=0: f"{share:.{digits}%}"
+    jinja.filters["n"], jinja.filters["span"] = number, span
     texts = []
+    for name, chapter in chapters.items():
 
-    def shown(caption: str, file: str) -> str:
-        link = _place(file) if inline else f"![{caption}]({folder}{file})"
-        return f"{link}\n\n*{caption}*\n"
+        def table(table: str, name: str = name, chapter: Chapter = chapter) -> str:
+            return f"{markdown_table(chapter.tables[table])}\n\n(`{name}-{table}.csv`)"
 
-    for chapter in edition.chapters:
-        command = f"`python -m paper --only {chapter.name}{flags}`"
+        def picture(picture: str, caption: str, name: str = name) -> str:
+            return f"![{caption}](paper/{name}-{picture}.svg)\n\n*{caption}*"
 
-        def table(name: str, chapter: Chapter = chapter) -> str:
-            made = chapter.tables[name]
-            file = f"`{chapter.name}-{name}.csv`"
-            return f"*{made.caption} ({file})*\n\n{made.to_markdown()}\n"
-
-        def picture(name: str, chapter: Chapter = chapter) -> str:
-            return shown(chapter.pictures[name][0], f"{chapter.name}-{name}.svg")
-
-        words = environment.from_string(chapter.words).render(
-            chapter.facts, table=table, picture=picture
-        )
-        head = f"## {chapter.title}\n\nMade by {command}."
-        texts.append("\n\n".join([head, *(f"**{line}**" for line in chapter.left_out), words]))
-    return environment.from_string(PAGE).render(
-        claims=Table("", claims, CLAIM_COLUMNS).to_markdown() if len(claims) else "",
-        figure_1="" if edition.figure_1 is None else shown(FIGURE_1_CAPTION, FIGURE_1),
-        chapters=[text.strip() for text in texts],
-        whole=f"python -m paper{flags}",
-        quick=edition.settings.quick,
+        words = jinja.from_string(chapter.words).render(chapter.facts, table=table, picture=picture)
+        made = f"Made by `{command} --only {name}`."
+        left_out = [f"**{chapter.left_out}**"] if chapter.left_out else []
+        texts.append("\n\n".join([f"## {chapter.title}", made, *left_out, words.strip()]))
+    claims = DataFrame([vars(claim) for chapter in chapters.values() for claim in chapter.claims])
+    return jinja.from_string(PAGE).render(
+        claims=markdown_table(claims) if len(claims) else "",
+        figure_1=with_figure_1,
+        chapters=texts,
+        command=command,
         version=__version__,
-        seconds=edition.seconds,
     )
 
 
-def _place(picture: str) -> str:
-    return f'<figure id="{picture}"></figure>'
+def markdown_table(rows: DataFrame) -> str:
+    """Return rows as a Markdown table, headed by the names of the columns."""
+    heads = [str(name).replace("_", " ") for name in rows.columns]
+    words = [rows[name].map(lambda value: isinstance(value, str)).any() for name in rows.columns]
+    cells = [[number(value) for value in row] for row in rows.astype(object).values.tolist()]
+    lines = [heads, ["---" if w else "---:" for w in words], *cells]
+    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in lines)
 
 
 def to_html(markdown: str) -> str:
-    """Return the page as one HTML file that needs nothing else."""
-    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
-    body = body.replace("<table>", '<div class="scroll"><table>').replace(
-        "</table>", "</table></div>"
-    )
+    """Return the page as HTML beside its pictures."""
+    body = MarkdownIt("commonmark").enable("table").render(markdown)
     return HTML.replace("BODY", body)
 
 
-def _write(files: Mapping[str, str], folder: Path) -> list[Path]:
-    written = []
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
-
-
-def number(value: object) -> str:
+def number(value: object, digits: int = 4) -> str:
     """Return a value as a person reads it.
 
     Examples
     --------
     >>> number(0.4351234), number(1234567.0), number(14430000000.0), number("FAIR"), number(None)
     ('0.4351', '1,234,567', '1.443e+10', 'FAIR', '–')
+    >>> number(0.4351234, 2)
+    '0.44'
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -205,15 +179,9 @@ def number(value: object) -> str:
     if not isinstance(value, (int, float)):
         return str(value)
     size = abs(value)
-    if isinstance(value, int) and size < 10_000_000:
-        return f"{value:,}"
-    if size < 1e-12:
-        return "0"
-    if size >= 10_000_000:
-        return f"{value:.4g}"
-    if size >= 1000:
+    if 1000 <= size < 1e7 or (isinstance(value, int) and size < 1e7):
         return f"{value:,.0f}"
-    return f"{value:.4g}" if size >= 0.01 else f"{value:.3g}"
+    return "0" if size < 1e-12 else f"{value:.{digits}g}"
 
 
 def span(numbers: Iterable[float]) -> str:
@@ -229,39 +197,33 @@ def span(numbers: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-FIGURE_1 = "figure-1.svg"
-FIGURE_1_CAPTION = (
-    "Figure 1 of the paper: estimated EOD (left) and cost (right). Top: Baseline and RS-Audit on "
-    "Adult. Middle and bottom: RS-Audit and Exp-Audit on embedded Adult and on synthetic people, "
-    "c_feat = 0, c_lab = 1, with the authors' constants and caps. The adaptive audit is ours."
-)
-CLAIM_COLUMNS = {
-    "where": "where",
-    "claim": "the paper says",
-    "published": "its number",
-    "ours": "ours",
-    "verdict": "verdict",
-}
+def where(rows: DataFrame, **values: object) -> DataFrame:
+    """Return the rows whose entries have these values."""
+    for name, value in values.items():
+        rows = rows[rows[name] == value]
+    return rows
+
 
 PAGE = """\
 # The paper, reproduced
 
 *Cost Efficient Fairness Audit Under Partial Feedback* (Das, Sharma, Nanavati, Shiragur, Deshpande),
-claim by claim. Everything on this page is made by `{{ whole }}` (Equipoise {{ version }}
-{%- if quick %}, a quick look with few repeats{% endif %}); the command under a heading makes that
-part alone.
+claim by claim. Everything on this page is made by `{{ command }}` (Equipoise {{ version }}); the
+command under a heading makes that part alone. (plot): the paper gives a picture only. (file): from
+a result file of the authors' repository, with its name in the notes.
 
 {{ claims }}
+{% if figure_1 %}
 
-{{ figure_1 }}
+![Figure 1 of the paper](paper/figure-1.svg)
+
+*Figure 1 of the paper: estimated EOD (left) and cost (right). Top: Baseline and RS-Audit on Adult.
+Middle and bottom: RS-Audit and Exp-Audit on embedded Adult and on synthetic people, c_feat = 0,
+c_lab = 1, with the authors' constants and caps. The adaptive audit is ours.*
+{% endif %}
 {% for text in chapters %}
 
 {{ text }}
-{% endfor %}
-
-## Processor seconds
-{% for name, spent in seconds.items() %}
-- {{ name }}: {{ "%.0f" | format(spent) }}
 {% endfor %}
 """
 
@@ -274,24 +236,15 @@ HTML = """\
 <title>The paper, reproduced</title>
 <link rel="icon" href="data:,">
 <style>
-body { margin: 0; background: #f5f6f8; color: #1f2933; font: 16px/1.55 system-ui, sans-serif; }
-main { max-width: 1060px; margin: 0 auto; padding: 32px 40px 72px; background: #ffffff; }
-h2 { margin: 48px 0 6px; padding-top: 20px; border-top: 1px solid #d5dbe1; }
-p, li { max-width: 88ch; overflow-wrap: anywhere; }
-svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
-.scroll { overflow-x: auto; margin: 16px 0; }
-table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
+body { max-width: 1060px; margin: 0 auto; padding: 24px; font: 16px/1.55 system-ui, sans-serif; }
+img { display: block; max-width: 100%; margin: 0 auto; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: 13.5px; }
 th, td { padding: 4px 9px; border-bottom: 1px solid #d5dbe1; vertical-align: top; }
-th { color: #5f6c7b; text-align: left; }
-code { font-size: 13.5px; overflow-wrap: anywhere; }
-@media (max-width: 760px) { main { padding: 20px 16px 40px; } }
-@media print { body { background: none; } main { padding: 0; max-width: none; } }
+th { text-align: left; }
 </style>
 </head>
 <body>
-<main>
 BODY
-</main>
 </body>
 </html>
 """

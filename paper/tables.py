@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.bounds import baseline_expectation, rs_expectation
 from equipoise.errors import InvalidInput, MissingExtra, UnknownName
-from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
 from equipoise.worlds.data import adult, encode
-from paper.work import Rows, Tables, Value
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -31,7 +28,6 @@ __all__ = [
     "LAW_SCHOOL",
     "People",
     "classify",
-    "compare_rows",
     "decide",
     "describe_columns",
     "law_school",
@@ -39,9 +35,9 @@ __all__ = [
 ]
 
 CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
-DATASETS = ("adult", "adult complete", "law")
+DATASETS = ("adult", "law")
 COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
-TRAINING_ROWS = {"adult": 100, "adult complete": 100, "law": 5000}
+TRAINING_ROWS = {"adult": 100, "law": 5000}
 CLASSIFIER_SEED = 1
 LAW_SCHOOL = "EQUIPOISE_LAW_SCHOOL"
 
@@ -66,14 +62,13 @@ class People:
         return len(self.outcome)
 
 
-@cache  # several parts of one process ask for the same table
-def read_people(dataset: str, law_path: str | None = None) -> People:
+@cache  # several chapters ask for the same table
+def read_people(dataset: str, law_path: Path | None = None) -> People:
     """Return one of the tables, numbers scaled and words turned into indicators."""
     man: object
     good: object
-    if dataset in ("adult", "adult complete"):
+    if dataset == "adult":
         table, group, outcome, man, good = adult(), "sex", "income", "Male", ">50K"
-        table = table if dataset == "adult" else table.filter(COMPLETE)
     elif dataset == "law":
         table, group, outcome, man, good = law_school(law_path), "male", "pass_bar", 1, 1
     else:
@@ -182,83 +177,30 @@ def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
 
 # -- Tables 4 and 5 --------------------------------------------------------------------------------
 
-ADULT = {
-    "age": "[17 - 90]",
-    "workclass": "7",
-    "fnlwgt": "[13,492 - 1,490,400]",
-    "education": "16",
-    "education_num": "1 - 16",
-    "marital_status": "7",
-    "occupation": "14",
-    "relationship": "6",
-    "race": "5",
-    "sex": "2",
-    "capital_gain": "[0 - 99,999]",
-    "capital_loss": "[0 - 4,356]",
-    "hours_per_week": "[1 - 99]",
-    "native_country": "41",
-    "income": "2",
-}
-LAW = {
-    "decile1b": "[1.0 - 10.0]",
-    "decile3": "[1.0 - 10.0]",
-    "lsat": "[11.0 - 48.0]",
-    "ugpa": "[1.5 - 4.0]",
-    "zfygpa": "[-3.35 - 3.48]",
-    "zgpa": "[-6.44 - 4.01]",
-    "fulltime": "2",
-    "fam_inc": "5",
-    "male": "2",
-    "tier": "6",
-    "race": "6",
-    "pass_bar": "2",
-}
-"""Column -> what the paper's table says: a range, or how many values."""
+ADULT = """
+age [17 - 90]; workclass 7; fnlwgt [13,492 - 1,490,400]; education 16; education_num [1 - 16];
+marital_status 7; occupation 14; relationship 6; race 5; sex 2; capital_gain [0 - 99,999];
+capital_loss [0 - 4,356]; hours_per_week [1 - 99]; native_country 41; income 2
+"""
+LAW = """
+decile1b [1.0 - 10.0]; decile3 [1.0 - 10.0]; lsat [11.0 - 48.0]; ugpa [1.5 - 4.0];
+zfygpa [-3.35 - 3.48]; zgpa [-6.44 - 4.01]; fulltime 2; fam_inc 5; male 2; tier 6; race 6;
+pass_bar 2
+"""
+"""What the paper's tables say of each column: a range, or how many values."""
 
 
-def describe_columns(dataset: str, law_path: str | None, law_digest: str | None) -> Tables:
-    """Describe every column; ``law_digest`` only says which file was read."""
+def describe_columns(dataset: str, law_path: Path | None) -> list[dict[str, str]]:
+    """Return what the paper says of every column, and what all rows and complete rows hold."""
     table, said = (adult(), ADULT) if dataset == "adult" else (law_school(law_path), LAW)
-    whole = table.filter(COMPLETE) if dataset == "adult" else None
-    rows: Rows = [
-        {
-            "dataset": dataset,
-            "column": column,
-            "paper": paper,
-            "all": _holds(table, column, " - " in paper),
-            "complete": None if whole is None else _holds(whole, column, " - " in paper),
-        }
-        for column, paper in said.items()
-    ]
-    return {"columns": rows}
-
-
-def compare_rows(classifiers: Sequence[str]) -> Tables:
-    """Compare all rows of Adult with the complete ones: EOD and exact cost ratio."""
-    rows: Rows = [
-        {
-            "classifier": c,
-            **_figures("all", "adult", c),
-            **_figures("complete", "adult complete", c),
-        }
-        for c in classifiers
-    ]
-    return {"complete": rows}
-
-
-def _figures(prefix: str, dataset: str, classifier: str) -> dict[str, Value]:
-    people = read_people(dataset)
-    world = classify(people, decide(people, classifier)).as_cells
-    question = Question(gamma=0.0, epsilon=0.05, delta=0.05)
-    rs, base = (
-        price(world, question, Costs(0.0, 1.0), tau=1000).cost
-        for price in (rs_expectation, baseline_expectation)
-    )
-    return {
-        f"{prefix}_rows": len(people),
-        f"{prefix}_eod": world.gap("equalized_odds"),
-        f"{prefix}_ratio": rs / base,
-    }
+    kinds = {"all rows": table}
+    if dataset == "adult":
+        kinds["complete rows"] = table.filter(COMPLETE)
+    rows = []
+    for column, _, paper in (entry.strip().partition(" ") for entry in said.split(";")):
+        holds = {name: _holds(kind, column, "-" in paper) for name, kind in kinds.items()}
+        rows.append({"column": column, "paper": paper, **holds})
+    return rows
 
 
 def _holds(table: DuckDBPyRelation, column: str, numeric: bool) -> str:

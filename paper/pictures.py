@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "styled", "to_svg"]
+__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "to_svg"]
 
 TRUTH = "#009E73"
 
@@ -27,7 +28,6 @@ AUDITS: dict[str, tuple[str, str, str, Dashes]] = {
     "baseline": ("Baseline", "#D55E00", "s", "-."),
     "rs": ("RS-Audit", "#000000", "o", "-"),
     "exp": ("Exp-Audit", "#0072B2", "^", "--"),
-    "exp auto": ("Exp-Audit, with tests", "#56B4E9", "v", ":"),
     "adaptive": ("adaptive audit", "#CC79A7", "D", (0, (4, 1, 1, 1, 1, 1))),
     "bound": ("lower bound C*", "#009E73", "", "-"),
 }
@@ -46,12 +46,16 @@ def new_figure(
 
 
 def to_svg(draw: Callable[[], Figure]) -> str:
-    """Draw a figure and return it as SVG text, the same for the same data."""
-    with styled():
+    """Draw a figure and return it as SVG text, the same for the same data, and small."""
+    import matplotlib
+
+    with styled(), matplotlib.rc_context({"svg.fonttype": "none"}):  # text, not outlines
         out = io.StringIO()
         draw().savefig(out, format="svg", metadata=NO_METADATA)
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    text = re.sub(r"<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"(\.\d\d)\d+", r"\1", " ".join(text.split()))  # a hundredth of a point
+    return text.replace("> <", "><").replace('<g id="', '\n<g id="') + "\n"
 
 
 def band(
@@ -73,9 +77,10 @@ def band(
 
 
 def legend_below(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
-    """Put one legend for all panels under them, where it covers nothing."""
+    """Put one legend for all panels under them, where it covers nothing; drop minor ticks."""
     found: dict[str, Artist] = {}
     for axes in panels:
+        axes.minorticks_off()
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
