@@ -31,13 +31,13 @@ def run(options: argparse.Namespace) -> Table:
     )
     world = MixtureWorld.synthetic(14.0)
     cells = CellWorld(world.cells, world.r)
-    for epsilon in (0.8, 0.5, 0.25, 0.1, 0.05):
+    for epsilon in (0.5, 0.1):
         for feature, label in PRICES:
             question = eq.Question(gamma=0.0, epsilon=epsilon, delta=0.01)
             costs = eq.Costs(feature, label)
             rs = rs_expectation(cells, question, costs).cost
             row = [f"{epsilon}, {feature}, {label}", f"{rs:,.0f}"]
-            for weights in ("map", "auto"):
+            for weights in ("published", "auto"):
                 sim = eq.simulate(
                     "exp", world, question, costs, repeats=options.runs, weights=weights
                 )

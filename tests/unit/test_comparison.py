@@ -69,7 +69,7 @@ def test_audits_without_a_proof_for_ratios_refuse_them() -> None:
     with pytest.raises(InvalidInput, match="Exp-Audit is proven for differences and not for"):
         eq.ExpAudit(features, RATIO, eq.Costs())
     with pytest.raises(InvalidInput, match="Exp-Audit is proven for differences"):
-        eq.bounds.exp_bound(WORLD, RATIO, eq.Costs())
+        eq.bounds.upper_bound("exp", WORLD, RATIO, eq.Costs())
     missed = eq.Question("false_negative_parity", compare="ratio")
     for audit in (eq.RSAudit, eq.BaselineAudit):
         assert audit(WORLD.past(), RATIO, eq.Costs()).finding is None

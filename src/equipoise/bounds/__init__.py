@@ -4,25 +4,21 @@ from equipoise.bounds.assisted import most_efficient
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.theorems import (
     Price,
-    baseline_bound,
     baseline_expectation,
-    exp_bound,
     exp_expectation,
     family_bound,
-    rs_bound,
     rs_expectation,
+    upper_bound,
 )
 
 __all__ = [
     "LowerBound",
     "Price",
-    "baseline_bound",
     "baseline_expectation",
-    "exp_bound",
     "exp_expectation",
     "family_bound",
     "lower_bound",
     "most_efficient",
-    "rs_bound",
     "rs_expectation",
+    "upper_bound",
 ]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.audits.tau_audits import outcomes_of, paper_tau
-from equipoise.errors import InvalidInput, require_in_open_unit
+from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, exp_level, tau_event_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question
@@ -27,14 +27,12 @@ from equipoise.worlds.world import CellWorld
 
 __all__ = [
     "Price",
-    "baseline_bound",
     "baseline_expectation",
-    "exp_bound",
     "exp_expectation",
     "family_bound",
-    "rs_bound",
     "rs_expectation",
     "shares_of_outcomes",
+    "upper_bound",
 ]
 
 Array = NDArray[np.float64]
@@ -95,21 +93,6 @@ def baseline_expectation(
     return _by_labels(world, question, costs, tau, within_group=False, together=reuse_labels)
 
 
-def baseline_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
-    """Return Theorem 1's upper bound.
-
-    ``sum over (y,a) of 624 log(8K/delta) / (epsilon^2 q_{y,a})`` arrivals, each of which costs
-    ``c_feat P[f=0] + c_lab P[f=0, Y=0]`` on average.
-
-    Examples
-    --------
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(baseline_bound(world, Question(epsilon=0.1), Costs()))
-    4.69949e+06 for 5.48273e+06 labels and 0 feature vectors
-    """
-    return _by_labels(world, question, costs, _tau_of_proof(world, question), within_group=False)
-
-
 def rs_expectation(
     world: CellWorld,
     question: Question,
@@ -133,21 +116,6 @@ def rs_expectation(
     return _by_labels(world, question, costs, tau, within_group=True, together=reuse_labels)
 
 
-def rs_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
-    """Return Theorem 2's upper bound.
-
-    As Theorem 1, within each group: ``624 log(8K/delta) / (epsilon^2 q_{y|a})`` people of group a,
-    each of whom costs ``c_feat P[f=0|a] + c_lab P[f=0, Y=0|a]`` on average.
-
-    Examples
-    --------
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(rs_bound(world, Question(epsilon=0.1), Costs()))
-    2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
-    """
-    return _by_labels(world, question, costs, _tau_of_proof(world, question), within_group=True)
-
-
 def exp_expectation(world: CellWorld, question: Question, costs: Costs) -> Price:
     """Return the expected price of Exp-Audit (Algorithm 2): coarse labels, then features.
 
@@ -165,24 +133,41 @@ def exp_expectation(world: CellWorld, question: Question, costs: Costs) -> Price
     return _by_features(world, costs, constants.coarse_tau, constants.map_features)
 
 
-def exp_bound(world: CellWorld, question: Question, costs: Costs) -> Price:
-    """Return Theorem 4's upper bound for Exp-Audit, whose assumptions the world must meet.
+def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) -> Price:
+    """Return what an audit spends at most, with probability 1 - delta: Theorems 1, 2 and 4.
 
-    Per group: a coarse look (epsilon' = 1/10) that labels at most
-    ``1.1 tau'/q_{y|a}`` people for each y, ``tau' = 400 log(14K/delta)``, and the features of
-    ``R <= 1.1 * 3430 log(14K/delta) / (q_m epsilon^2)`` people, ``q_m = min_y q_{y|a}``.
+    The sums are those of the expectations, with the longest waits that the proofs allow.
+
+    - "baseline", Theorem 1: ``sum over (y,a) of 624 log(8K/delta) / (epsilon^2 q_{y,a})`` arrivals,
+      each of which costs ``c_feat P[f=0] + c_lab P[f=0, Y=0]`` on average.
+    - "rs", Theorem 2: the same within each group, ``624 log(8K/delta) / (epsilon^2 q_{y|a})``
+      people of group a, each of whom costs ``c_feat P[f=0|a] + c_lab P[f=0, Y=0|a]``.
+    - "exp", Theorem 4, where the world meets its assumptions. Per group: a coarse look (epsilon' =
+      1/10) that labels at most ``1.1 tau'/q_{y|a}`` people for each y, ``tau' = 400
+      log(14K/delta)``, and the features of ``R <= 1.1 * 3430 log(14K/delta) / (q_m epsilon^2)``
+      people, ``q_m = min_y q_{y|a}``.
 
     Examples
     --------
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(exp_bound(world, Question(epsilon=0.1), Costs()))
+    >>> for audit in ("baseline", "rs", "exp"):
+    ...     print(upper_bound(audit, world, Question(epsilon=0.1), Costs()))
+    4.69949e+06 for 5.48273e+06 labels and 0 feature vectors
+    2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    outcomes_of(question, by_features=True)
-    log_term = -math.log(exp_event_level(question.strictest, len(world.cells)))
-    return _by_features(
-        world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * question.epsilon**2)
-    )
+    outcomes_of(question, by_features=audit == "exp")
+    groups, square = len(world.cells), question.epsilon**2
+    if audit == "exp":
+        log_term = -math.log(exp_event_level(question.strictest, groups))
+        return _by_features(
+            world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * square)
+        )
+    if audit not in ("baseline", "rs"):
+        raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
+    # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
+    longest = -624.0 * math.log(tau_event_level(question, groups)) / square
+    return _by_labels(world, question, costs, longest, within_group=audit == "rs")
 
 
 def family_bound(
@@ -291,12 +276,6 @@ def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
         own = costs.of(group)
         prices.append(Price(labels=good + bad, cost=own.feature * (good + bad) + own.label * bad))
     return prices
-
-
-def _tau_of_proof(world: CellWorld, question: Question) -> float:
-    """Return 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q."""
-    log_term = -math.log(tau_event_level(question, len(world.cells)))
-    return 624.0 * log_term / question.epsilon**2
 
 
 def _arrivals(shares: Array, tau: float, together: bool = False) -> float:

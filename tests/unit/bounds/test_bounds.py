@@ -10,16 +10,14 @@ from paper.theorems import lower_bound_pair
 from equipoise.audits.tau_audits import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (
     Price,
-    baseline_bound,
     baseline_expectation,
-    exp_bound,
     exp_expectation,
     family_bound,
     lower_bound,
-    rs_bound,
     rs_expectation,
+    upper_bound,
 )
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, MixtureWorld
@@ -57,15 +55,16 @@ def test_reuse_is_between_the_longest_phase_and_all_of_them() -> None:
 
 def test_bounds_are_thirteen_twelfths_of_the_expectation() -> None:
     """624/576 = 13/12: the proofs bound 1 + epsilon/12 by it."""
-    for bound, expectation in ((rs_bound, rs_expectation), (baseline_bound, baseline_expectation)):
-        upper, mean = bound(WORLD, QUESTION, COSTS), expectation(WORLD, QUESTION, COSTS)
+    for audit, expectation in (("rs", rs_expectation), ("baseline", baseline_expectation)):
+        upper = upper_bound(audit, WORLD, QUESTION, COSTS)
+        mean = expectation(WORLD, QUESTION, COSTS)
         assert upper.cost / mean.cost == pytest.approx(13 / 12, rel=1e-5)
         assert upper.labels / mean.labels == pytest.approx(13 / 12, rel=1e-5)
 
 
 def test_exp_bound_spends_labels_that_do_not_depend_on_epsilon() -> None:
-    wide = exp_bound(WORLD, Question(epsilon=0.2), COSTS)
-    narrow = exp_bound(WORLD, Question(epsilon=0.1), COSTS)
+    wide = upper_bound("exp", WORLD, Question(epsilon=0.2), COSTS)
+    narrow = upper_bound("exp", WORLD, Question(epsilon=0.1), COSTS)
     assert narrow.labels == wide.labels
     assert narrow.features == pytest.approx(4 * wide.features)
     log_term = math.log(14 * 2 / 0.05)
@@ -81,7 +80,9 @@ def test_only_the_metrics_own_outcomes_are_paid_for() -> None:
     assert parts[0] + parts[1] == pytest.approx(parts[2])
     assert rs_expectation(WORLD, Question("demographic_parity"), COSTS) == Price()
     with pytest.raises(InvalidInput, match="cannot answer 'metric' 'accuracy_parity'"):
-        rs_bound(WORLD, Question("accuracy_parity"), COSTS)
+        upper_bound("rs", WORLD, Question("accuracy_parity"), COSTS)
+    with pytest.raises(UnknownName, match="unknown audit 'adaptive'"):
+        upper_bound("adaptive", WORLD, QUESTION, COSTS)
 
 
 def test_an_outcome_that_never_comes_has_no_price() -> None:
@@ -101,7 +102,7 @@ def test_family_bound_is_below_what_rs_pays_there() -> None:
     for fair, world in zip((True, False), worlds, strict=True):
         lower = family_bound(epsilon, delta, 0.2, 0.2, fair=fair)
         assert 0 < lower.labels < rs_expectation(world, question, Costs()).labels
-        assert lower.cost < rs_bound(world, question, Costs()).cost
+        assert lower.cost < upper_bound("rs", world, question, Costs()).cost
         assert lower.cost < float(lower_bound(world, question, Costs()))  # C* is the sharper one
 
 
@@ -136,7 +137,7 @@ def test_theorem_4_by_hand() -> None:
     Coarse: 1.1 * 400 log 560 = 2784.29 people per 1/q; features: 1.1 * 343,000 log 560 per 1/q_m.
     """
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    bound = exp_bound(world, Question(epsilon=0.1, delta=0.05), Costs(0.5, 3.0))
+    bound = upper_bound("exp", world, Question(epsilon=0.1, delta=0.05), Costs(0.5, 3.0))
     people = 2784.29 * (1 / 0.42 + 1 / 0.58), 2784.29 * (1 / 0.18 + 1 / 0.82)
     labels = 0.6 * people[0] + 0.8 * people[1]
     failures = 0.48 * people[0] + 0.72 * people[1]
@@ -153,7 +154,9 @@ def test_exp_audit_is_cheaper_where_labels_are_expensive(label: float, cheaper: 
     cells = CellWorld(world.cells, world.r)
     exp = exp_expectation(cells, question, costs).cost
     assert ("exp" if exp < rs_expectation(cells, question, costs).cost else "rs") == cheaper
-    assert exp < exp_bound(cells, replace(question, delta=question.delta / 2.0), costs).cost
+    assert (
+        exp < upper_bound("exp", cells, replace(question, delta=question.delta / 2.0), costs).cost
+    )
 
 
 def test_exp_audit_s_expectation_is_what_it_costs() -> None:
