@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from equipoise.audits.exp import ExpAudit as ExpAudit
     from equipoise.audits.tau_audits import BaselineAudit as BaselineAudit, RSAudit as RSAudit
     from equipoise.bounds import lower_bound as lower_bound
+    from equipoise.comparison import Compare as Compare
     from equipoise.errors import EquipoiseError as EquipoiseError
     from equipoise.free_check import check as check
     from equipoise.history import History as History
@@ -40,6 +41,7 @@ _NAMES = {
     "assist": "Assist",
     "assume": "Assume",
     "bounds": "lower_bound",
+    "comparison": "Compare",
     "errors": "EquipoiseError",
     "free_check": "check",
     "history": "History",

@@ -1,10 +1,23 @@
-"""How groups' rates are compared: by their difference or ratio; which unknowns a rate allows."""
+"""Who is compared with whom, and how: all pairs of groups or each against one, within strata.
+
+A comparison is a set of pairs (higher group, lower group), the same for every rate of a metric. Its
+gap is the largest over rates and pairs of how far the lower group's rate is below the higher one's,
+0 if none is. Pairs come in blocks, one per stratum, that share no group; and of a block no gap
+exceeds c exactly when there is a level around which every group's rate lies in a range of its own:
+so a block is all that the free check, the evidence and C* need to know.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property, lru_cache
+from itertools import permutations
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from equipoise._json import JsonValue
+from equipoise.errors import InvalidInput, UnknownName, require_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +27,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["GapScale", "box_between"]
+__all__ = ["WITHIN", "Block", "Compare", "Compared", "GapScale", "box_between", "compared"]
+
+WITHIN = " | "
+"""Between the stratum and the group in the name of a group that is compared within strata."""
 
 Number = TypeVar("Number", float, "Array")
 
@@ -62,6 +78,18 @@ class GapScale(StrEnum):
         """Return the largest rate that is ``gap`` below a rate."""
         return rate - gap if self is GapScale.DIFFERENCE else rate * (1.0 - gap)
 
+    def halved(self, gap: Array) -> Array:
+        """Return the least gap that two rates so far apart can both have to a third one."""
+        import numpy as np
+
+        if self is GapScale.DIFFERENCE:
+            return np.asarray(gap / 2.0)
+        return np.asarray(1.0 - np.sqrt(1.0 - gap))
+
+    def opposite(self, gap: float) -> float:
+        """Return the gap that leads back: ``below(x, c) = above(x, opposite(c))``."""
+        return -gap if self is GapScale.DIFFERENCE else -gap / (1.0 - gap)
+
     def unit(self, rate: Array) -> Array:
         """Return how far a rate moves when its gap to another moves by 1, about."""
         import numpy as np
@@ -73,6 +101,257 @@ class GapScale(StrEnum):
         import numpy as np
 
         return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _LEAST))
+
+
+@dataclass(frozen=True)
+class Compare(JsonValue):
+    """Who is compared with whom, where it is not every group with every other.
+
+    Parameters
+    ----------
+    by
+        ``"difference"`` or ``"ratio"``.
+    against
+        Each group is compared with this one only; with every other if None.
+    direction
+        With ``against``: ``"below"`` counts only how far a group's rate is below that of the one
+        it is compared with, ``"above"`` only how far it is above.
+    within
+        Groups are compared inside each stratum only. ``History.read(..., within="product")`` reads
+        strata; elsewhere a group is called ``"stratum | group"``.
+    leave_out
+        Groups that are counted and not compared.
+
+    Examples
+    --------
+    >>> from equipoise import Question
+    >>> print(Question("equal_opportunity", compare=Compare(against="White", direction="below")))
+    equal opportunity: FAIR if the gap (the largest difference between groups, each against White,
+    where it is below) <= 0.05, UNFAIR if the gap > 0.1, wrong with probability <= 0.05
+    """
+
+    by: Literal["difference", "ratio"] = "difference"
+    against: str | None = None
+    direction: Literal["both", "below", "above"] = "both"
+    within: bool = False
+    leave_out: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.by not in list(GapScale):
+            raise UnknownName("way to 'compare'", self.by, GapScale)
+        if self.direction not in _DIRECTIONS:
+            raise UnknownName("'direction'", self.direction, _DIRECTIONS)
+        if self.against is not None:
+            require_kind("against", self.against, str, "the name of a group")
+        elif self.direction != "both":
+            raise InvalidInput(
+                f"'direction' {self.direction!r} needs 'against', the group that others are "
+                "compared with"
+            )
+        require_kind("within", self.within, bool, "true or false")
+        names = (self.leave_out,) if isinstance(self.leave_out, str) else tuple(self.leave_out)
+        for name in names:
+            require_kind("leave_out", name, str, "the name of a group, or several")
+        if self.against in names:
+            raise InvalidInput(f"'against' {self.against!r} is left out by 'leave_out'")
+        object.__setattr__(self, "leave_out", names)
+
+    @property
+    def scale(self) -> GapScale:
+        """How two rates are compared."""
+        return GapScale(self.by)
+
+    @property
+    def words(self) -> str:
+        """Who is compared, as the end of a sentence; empty for every group with every other."""
+        parts = [
+            f"each against {self.against}" if self.against is not None else "",
+            f"where it is {self.direction}" if self.direction != "both" else "",
+            "within each stratum" if self.within else "",
+            f"{' and '.join(self.leave_out)} left out" if self.leave_out else "",
+        ]
+        return "".join(f", {part}" for part in parts if part)
+
+
+_DIRECTIONS = ("both", "below", "above")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Groups of one stratum, by position: all pairs of them, or each against the reference."""
+
+    stratum: str
+    groups: tuple[int, ...]
+    reference: int | None = None
+    direction: str = "both"
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The higher and the lower group of every gap that counts."""
+        return tuple(
+            (high, low)
+            for high, low in permutations(self.groups, 2)
+            if self.reference is None
+            or (high == self.reference and self.direction != "above")
+            or (low == self.reference and self.direction != "below")
+        )
+
+    def ranges(
+        self, scale: GapScale, low: ArrayLike, high: ArrayLike, gap: float
+    ) -> tuple[Array, Array]:
+        """Return where each group's rate lies if a level is in [low, high], no gap above ``gap``.
+
+        The level is the lowest rate, or the reference's. The last axis of both results is the group
+        of the block; ends are infinite where the rate may be anything.
+        """
+        import numpy as np
+
+        low, high = (
+            np.asarray(low, dtype=float)[..., None],
+            np.asarray(high, dtype=float)[..., None],
+        )
+        shape = (*np.broadcast(low, high).shape[:-1], len(self.groups))
+        least, most = np.full(shape, -np.inf), np.full(shape, np.inf)
+        if self.reference is None:
+            least[...], most[...] = low, scale.above(high, gap)
+            return least, most
+        if self.direction != "above":
+            least[...] = scale.below(low, gap)
+        if self.direction != "below":
+            most[...] = scale.above(high, gap)
+        at = self.groups.index(self.reference)
+        least[..., at], most[..., at] = low[..., 0], high[..., 0]
+        return least, most
+
+    def least(self, scale: GapScale, low: Array, high: Array) -> Array:
+        """Return the least gap of rates that lie in these ranges; the last axis is the group.
+
+        Not positive where there need be none. Against a reference, groups whose ranges are apart
+        cannot both be near it.
+        """
+        import numpy as np
+
+        if self.reference is None:
+            return scale.gap(high.min(axis=-1), low.max(axis=-1))
+        at = self.groups.index(self.reference)
+        lowest = np.delete(high, at, axis=-1).min(axis=-1)
+        highest = np.delete(low, at, axis=-1).max(axis=-1)
+        gaps = []
+        if self.direction != "above":
+            gaps.append(scale.gap(lowest, low[..., at]))
+        if self.direction != "below":
+            gaps.append(scale.gap(high[..., at], highest))
+        if self.direction == "both":
+            gaps.append(scale.halved(scale.gap(lowest, highest)))
+        return np.asarray(np.max(gaps, axis=0))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of so many groups, by position: its blocks, and who is in none of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> below = compared(Compare(against="A", direction="below"), ["A", "B", "C"])
+    >>> below.pairs, float(below.gap(np.array([0.5, 0.4, 0.9])).round(3))
+    (((0, 1), (0, 2)), 0.1)
+    """
+
+    scale: GapScale
+    blocks: tuple[Block, ...]
+    left_out: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The higher and the lower group of every gap that counts."""
+        return tuple(pair for block in self.blocks for pair in block.pairs)
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """The groups that are compared."""
+        return tuple(sorted(group for block in self.blocks for group in block.groups))
+
+    def gap(self, rates: Array) -> Array:
+        """Return the largest gap, 0 if there is none; the last axis is the group."""
+        return self.most(rates, rates)
+
+    def most(self, low: Array, high: Array) -> Array:
+        """Return the largest gap of rates that lie in these ranges."""
+        import numpy as np
+
+        higher, lower = np.array(self.pairs).T
+        gaps = self.scale.gap(low[..., lower], high[..., higher])
+        return np.asarray(np.maximum(gaps.max(axis=-1), 0.0))
+
+    def least(self, low: Array, high: Array) -> Array:
+        """Return the least gap of rates that lie in these ranges."""
+        import numpy as np
+
+        gaps = [
+            block.least(self.scale, low[..., block.groups], high[..., block.groups])
+            for block in self.blocks
+        ]
+        return np.asarray(np.maximum(np.max(gaps, axis=0), 0.0))
+
+
+def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
+    """Return who is compared among these groups.
+
+    Whoever is to be left out need not be among them. Strata without two groups, or without the
+    group that others are compared with, are left out.
+
+    Examples
+    --------
+    >>> names = ["car | A", "car | B", "home | A", "home | B", "boat | A"]
+    >>> found = compared(Compare(within=True), names)
+    >>> found.pairs, found.left_out
+    (((0, 1), (1, 0), (2, 3), (3, 2)), ('boat | A',))
+    """
+    asked = compare if isinstance(compare, Compare) else Compare(GapScale(compare).value)
+    return _compared(asked, tuple(groups))
+
+
+@lru_cache(maxsize=64)
+def _compared(compare: Compare, names: tuple[str, ...]) -> Compared:
+    strata: dict[str, dict[str, int]] = {}
+    for at, name in enumerate(names):
+        stratum, mark, group = name.partition(WITHIN) if compare.within else ("", WITHIN, name)
+        if not mark:
+            raise InvalidInput(
+                f"'within' compares groups inside each stratum, and the group {name!r} has none: "
+                f"read the past with within=..., or call groups 'stratum{WITHIN}group'"
+            )
+        strata.setdefault(stratum, {})[group] = at
+    if not compare.within and names and all(WITHIN in name for name in names):
+        raise InvalidInput(
+            f"groups such as {names[0]!r} were read within strata: ask with "
+            "compare=Compare(within=True) (--within on the command line), or read all of the "
+            "columns as 'group' to compare their intersections"
+        )
+    known = list(dict.fromkeys(group for own in strata.values() for group in own))
+    if compare.against is not None and compare.against not in known:
+        raise UnknownName("group in 'against'", compare.against, known)
+    blocks = []
+    for stratum, own in strata.items():
+        inside = {
+            group: at for group, at in own.items() if not {group, names[at]} & {*compare.leave_out}
+        }
+        if len(inside) >= 2 and (compare.against is None or compare.against in inside):
+            reference = None if compare.against is None else inside[compare.against]
+            blocks.append(Block(stratum, (*inside.values(),), reference, compare.direction))
+    if not blocks:
+        whom = "" if compare.against is None else f", {compare.against!r} among them"
+        raise InvalidInput(
+            f"nobody can be compared{compare.words}: that takes two groups{whom}; the groups are "
+            f"{', '.join(map(repr, names))}"
+        )
+    within = {at for block in blocks for at in block.groups}
+    return Compared(
+        compare.scale,
+        tuple(blocks),
+        tuple(name for at, name in enumerate(names) if at not in within),
+    )
 
 
 def box_between(bands: Sequence[Band], low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:

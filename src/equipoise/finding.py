@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
-from equipoise.comparison import GapScale
+from equipoise.comparison import Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
 
@@ -54,8 +53,10 @@ class Separation(JsonValue):
         return f"the {self.rate.replace('_', ' ')} of {self.higher} is above that of {self.lower}"
 
 
-def separation(rates: Mapping[str, Mapping[str, Interval]]) -> Separation | None:
-    """Return the groups and the rate whose intervals are furthest apart; None if all of them meet.
+def separation(
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare = GapScale.DIFFERENCE
+) -> Separation | None:
+    """Return the compared groups and the rate whose intervals are furthest apart; None if all meet.
 
     Examples
     --------
@@ -66,11 +67,18 @@ def separation(rates: Mapping[str, Mapping[str, Interval]]) -> Separation | None
     apart = [
         (of_high.lower - of_low.upper, Separation(rate, high, low))
         for rate, by_group in rates.items()
-        for high, of_high in by_group.items()
-        for low, of_low in by_group.items()
+        for (high, of_high), (low, of_low) in _pairs(by_group, compare)
         if of_high.lower > of_low.upper
     ]
     return max(apart, key=lambda found: found[0])[1] if apart else None
+
+
+def _pairs(
+    by_group: Mapping[str, Interval], compare: str | Compare
+) -> list[tuple[tuple[str, Interval], tuple[str, Interval]]]:
+    """Return the higher and the lower group of every gap that counts, with their intervals."""
+    own = list(by_group.items())
+    return [(own[high], own[low]) for high, low in compared(compare, by_group).pairs]
 
 
 @dataclass(frozen=True)
@@ -185,14 +193,18 @@ class Finding(JsonValue, Shown):
 
     def _furthest_apart(self) -> tuple[Separation, float, float] | None:
         """Return the two groups with the largest gap by the best guess, and their rates."""
+        pairs = [
+            (rate, *high, *low)
+            for rate, by_group in self.rates.items()
+            for high, low in _pairs(by_group, self.question.compare)
+        ]
         found = [
             (float(self.question.gap_scale.gap(low.estimate, high.estimate)),
              Separation(rate, one, other), low.estimate, high.estimate)
-            for rate, by_group in self.rates.items()
-            for (one, high), (other, low) in permutations(by_group.items(), 2)
+            for rate, one, high, other, low in pairs
             if low.estimate is not None and high.estimate is not None
         ]  # fmt: skip
-        if not found or any(i.estimate is None for by in self.rates.values() for i in by.values()):
+        if not found or len(found) < len(pairs):
             return None
         return max(found, key=lambda one: one[0])[1:]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from equipoise.assume import Assume, Box, narrowed
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import GapScale
+from equipoise.comparison import Block, Compare, Compared, GapScale, compared
 from equipoise.display import Row
-from equipoise.errors import BadData, few_of, require_kind
+from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
@@ -189,13 +189,13 @@ def check(
     history, question = as_past(history, reading), as_question(question)
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
-    cells, scale = history.cells, question.gap_scale
+    cells, compare = history.cells, question.comparison
     labels = _has_labels(cells)
     precisions = assume is not None and assume.denied_no_better
     budget = ErrorBudget.of_check(question, len(cells), labels=labels, precisions=precisions)
     metric, exact = question.metric, history.exact
     known = _known(cells, metric, exact, budget.past_intervals, labels, assume)
-    lower, upper = gap_bounds(known.bands, known.boxes, compare=scale)
+    lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
     unlimited = _known(cells, metric, True, 0.0, False, assume)
     verdict = Verdict.INCONCLUSIVE
     if not known.against:
@@ -208,7 +208,7 @@ def check(
         upper=upper,
         reason=known.against or _reason(verdict, lower, upper, question, assume, labels),
         rates=rates,
-        decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
+        decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
         missing=() if verdict is not Verdict.INCONCLUSIVE else _missing(cells, question, known),
         assumptions=(
             *assumptions_of(history),
@@ -216,7 +216,7 @@ def check(
         ),
         warnings=(known.against,) if known.against else (),
         unlimited=Interval(
-            *gap_bounds(unlimited.bands, unlimited.boxes, compare=scale, tolerance=1e-4)
+            *gap_bounds(unlimited.bands, unlimited.boxes, compare=compare, tolerance=1e-4)
         ),
         approved_only=_naive(
             {
@@ -272,18 +272,18 @@ def _free_verdict(
     labels: bool,
     assume: Assume | None,
 ) -> Verdict:
-    scale = question.gap_scale
+    compare = question.compared(cells)
     behind_fair, behind_unfair = (
         _known(cells, question.metric, exact, alpha, labels, assume)
         for alpha in (budget.past_fair, budget.past_unfair)
     )
     if behind_fair.against or behind_unfair.against:
         return Verdict.INCONCLUSIVE
-    _, upper = _one_by_one(behind_fair.bands, behind_fair.boxes, scale)
+    _, upper = _one_by_one(behind_fair.bands, behind_fair.boxes, compare)
     bands, boxes = behind_unfair.bands, behind_unfair.boxes
-    fair, unfair = upper <= question.threshold, _exceeds(bands, boxes, question.gamma, scale)
+    fair, unfair = upper <= question.threshold, _exceeds(bands, boxes, question.gamma, compare)
     if fair and unfair:  # both are right; name the nearer one
-        lower, _ = gap_bounds(bands, boxes, compare=scale)
+        lower, _ = gap_bounds(bands, boxes, compare=question.comparison)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
@@ -354,7 +354,7 @@ def gap_bounds(
     bands: Bands,
     boxes: Box | None = None,
     *,
-    compare: GapScale = GapScale.DIFFERENCE,
+    compare: str | Compare = GapScale.DIFFERENCE,
     tolerance: float = 1e-6,
 ) -> tuple[float, float]:
     """Return certified bounds of the gap as every r ranges over its box ([0, 1] by default).
@@ -362,36 +362,39 @@ def gap_bounds(
     The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
     of it.
     """
-    ends = dict.fromkeys(next(iter(bands.values())), (0.0, 1.0)) if boxes is None else boxes
-    floor, ceiling = _one_by_one(bands, ends, compare)
-    for pair in _pairs_of_rates(bands, ends, compare):
+    groups = next(iter(bands.values()))
+    ends = dict.fromkeys(groups, (0.0, 1.0)) if boxes is None else boxes
+    asked = compared(compare, groups)
+    floor, ceiling = _one_by_one(bands, ends, asked)
+    for pair in _pairs_of_rates(bands, ends, asked):
         floor = max(floor, pair.least(floor, ceiling, tolerance))
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
-def _exceeds(bands: Bands, boxes: Box, gap: float, compare: GapScale) -> bool:
+def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compared) -> bool:
     """Say whether the gap is certainly larger than ``gap``, which takes less than its bounds."""
     floor, _ = _one_by_one(bands, boxes, compare)
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
 
-def _pairs_of_rates(bands: Bands, boxes: Box, compare: GapScale) -> Iterator[_TwoRates]:
-    start, end = np.array([boxes[group] for group in next(iter(bands.values()))]).T
-    stacked = {rate: Band.stack([*by_group.values()]) for rate, by_group in bands.items()}
-    for one, other in combinations(bands, 2):
-        yield _TwoRates(RATES[one].falls, stacked[one], stacked[other], start, end, compare)
+def _pairs_of_rates(bands: Bands, boxes: Box, compare: Compared) -> Iterator[_TwoRates]:
+    names = [*next(iter(bands.values()))]
+    for block, (one, other) in product(compare.blocks, combinations(bands, 2)):
+        groups = [names[at] for at in block.groups]
+        start, end = np.array([boxes[group] for group in groups]).T
+        first, second = (
+            Band.stack([bands[rate][group] for group in groups]) for rate in (one, other)
+        )
+        yield _TwoRates(RATES[one].falls, first, second, start, end, block, compare.scale)
 
 
-def _one_by_one(bands: Bands, boxes: Box, compare: GapScale) -> tuple[float, float]:
+def _one_by_one(bands: Bands, boxes: Box, compare: Compared) -> tuple[float, float]:
     """Return bounds of the gap from each rate alone; the upper one is exact."""
-    floor, ceiling = 0.0, 0.0
-    for by_group in bands.values():
-        ranges = [band.over(*boxes[group]) for group, band in by_group.items()]
-        lowest, highest = min(high for _, high in ranges), max(low for low, _ in ranges)
-        floor = max(floor, float(compare.gap(lowest, highest)))
-        gaps = (float(compare.gap(low, high)) for (_, high), (low, _) in permutations(ranges, 2))
-        ceiling = max([ceiling, *gaps])
-    return floor, ceiling
+    ranges = np.array(
+        [[band.over(*boxes[g]) for g, band in by_group.items()] for by_group in bands.values()]
+    )
+    low, high = ranges[..., 0], ranges[..., 1]
+    return float(compare.least(low, high).max()), float(compare.most(low, high).max())
 
 
 def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str, Interval]]:
@@ -407,12 +410,12 @@ def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str
 
 @dataclass(frozen=True)
 class _TwoRates:
-    """Two rates, each of all groups (bands of arrays), as every r ranges over a box.
+    """Two rates, each of all groups of a block (bands of arrays), as every r ranges over a box.
 
     Each group's r ties its rates together. A gap d of the first rate is possible where, for some
-    level t, every group's rate fits between t and d above it. For t in a cell the two constraints
-    are relaxed by the cell's two ends; what is impossible then is impossible for every t of the
-    cell, others are halved.
+    level t, every group's rate fits between t and d above it (against a reference, t is its rate).
+    For t in a cell the constraints are relaxed by the cell's two ends; what is impossible then is
+    impossible for every t of the cell, others are halved.
     """
 
     falling: bool  # the first one
@@ -420,7 +423,8 @@ class _TwoRates:
     second: Band
     start: Array
     end: Array
-    compare: GapScale
+    block: Block
+    scale: GapScale
 
     def exceeds(self, gap: float) -> bool:
         """Say whether one of the gaps is certainly larger than ``gap``, whatever r in the boxes."""
@@ -454,12 +458,12 @@ class _TwoRates:
         return least
 
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
-        top = self.compare.above(t_high, d)
-        since, until = self.first.between(t_low[:, None], top[:, None], falling=self.falling)
+        ranges = self.block.ranges(self.scale, t_low, t_high, d)
+        since, until = self.first.between(*ranges, falling=self.falling)
         since, until = np.maximum(self.start, since), np.minimum(self.end, until)
         at = np.clip(np.stack([since, until]), 0.0, 1.0)
         lowest, highest = self.second.low.value(at), self.second.high.value(at)
-        gap = self.compare.gap(highest.max(axis=0).min(axis=-1), lowest.min(axis=0).max(axis=-1))
+        gap = self.block.least(self.scale, lowest.min(axis=0), highest.max(axis=0))
         return np.asarray((since <= until).all(axis=-1) & (gap <= d))
 
 
@@ -472,7 +476,7 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
     try:
         nobody = dict.fromkeys(cells, 0.0)
         return gap(Cells(cells), nobody, question.metric, question.compare)
-    except BadData:
+    except InvalidInput:  # an empty denominator, or nobody is left to be compared
         return None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
 from equipoise._json import JsonValue
-from equipoise.comparison import GapScale
+from equipoise.comparison import WITHIN, Compare, Compared, GapScale, compared
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -69,7 +69,8 @@ class Question(JsonValue):
 
     The gap is the largest over the metric's rates, of ``highest - lowest`` over the groups
     (``compare="difference"``) or of ``1 - lowest/highest`` (``compare="ratio"``: gamma = 0.2 is
-    the four-fifths rule; 0/0 counts as 0, 0/x as 1). FAIR is right when the gap is at most
+    the four-fifths rule; 0/0 counts as 0, 0/x as 1); a :class:`Compare` says which groups are
+    compared, where it is not every one with every other. FAIR is right when the gap is at most
     gamma, UNFAIR when it is above gamma + epsilon; in between both are. A verdict is wrong with
     probability at most ``delta``.
 
@@ -87,9 +88,10 @@ class Question(JsonValue):
         Separate levels for calling an unfair decision-maker FAIR and a fair one UNFAIR;
         ``delta`` where left out.
     compare
-        ``"difference"`` or ``"ratio"``; ``gamma + epsilon`` must be below 1 for a ratio. Where a
-        rate is 0 in every group, the ratio is FAIR, but no number of labels tells it from one
-        that is 0 in one group only: FAIR is out of reach, and C* infinite.
+        ``"difference"``, ``"ratio"``, or a :class:`Compare` that also says who is compared with
+        whom. ``gamma + epsilon`` must be below 1 for a ratio. Where a rate is 0 in every group,
+        the ratio is FAIR, but no number of labels tells it from one that is 0 in one group only:
+        FAIR is out of reach, and C* infinite.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class Question(JsonValue):
     delta: float = 0.05
     delta_wrong_fair: float | None = None
     delta_wrong_unfair: float | None = None
-    compare: Literal["difference", "ratio"] = "difference"
+    compare: Literal["difference", "ratio"] | Compare = "difference"
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, str) or self.metric not in METRICS:
@@ -122,8 +124,11 @@ class Question(JsonValue):
                         f"{name!r} must be at least {LEAST_LEVEL:g}, the least that arithmetic "
                         f"keeps; got {level!r}"
                     )
-        if self.compare not in list(GapScale):
-            raise UnknownName("way to 'compare'", self.compare, GapScale)
+        asked = self.compare
+        if not isinstance(asked, Compare):
+            asked = Compare.from_dict(asked) if isinstance(asked, Mapping) else Compare(asked)
+        plain = Compare(asked.by)  # one question is written in one way
+        object.__setattr__(self, "compare", asked.by if asked == plain else asked)
         if self.gap_scale is GapScale.RATIO and self.gamma + self.epsilon >= 1.0:
             raise InvalidInput(
                 f"'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
@@ -136,9 +141,23 @@ class Question(JsonValue):
             )
 
     @property
+    def comparison(self) -> Compare:
+        """Who is compared with whom, and how."""
+        return self.compare if isinstance(self.compare, Compare) else Compare(self.compare)
+
+    @property
     def gap_scale(self) -> GapScale:
         """How two groups' rates are compared."""
-        return GapScale(self.compare)
+        return self.comparison.scale
+
+    def compared(self, groups: Iterable[str]) -> Compared:
+        """Return who is compared among all of the groups, by position."""
+        names = tuple(groups)
+        parts = {name.rpartition(WITHIN)[2] for name in names} if self.comparison.within else set()
+        for name in self.comparison.leave_out:
+            if name not in (known := sorted({*names, *parts})):
+                raise UnknownName("group in 'leave_out'", name, known)
+        return compared(self.comparison, names)
 
     @property
     def level_wrong_fair(self) -> float:
@@ -179,6 +198,7 @@ class Question(JsonValue):
             if ratio
             else ("", "the largest difference between groups")
         )
+        gap += self.comparison.words
         return (
             f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if the gap ({gap}) <= "
             f"{self.gamma:g}, UNFAIR if the gap > {self.threshold:.10g}, {risk}"

@@ -18,7 +18,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import GapScale
+from equipoise.comparison import Compare, GapScale, compared
 from equipoise.errors import BadData, InvalidInput
 
 if TYPE_CHECKING:  # a question is asked without numpy; curves are drawn when it is answered
@@ -575,9 +575,9 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
 
 
 def gap(
-    cells: Cells, r: Mapping[str, float], metric: str, compare: str = GapScale.DIFFERENCE
+    cells: Cells, r: Mapping[str, float], metric: str, compare: str | Compare = GapScale.DIFFERENCE
 ) -> float:
-    """Return the gap, the largest one between two groups over the metric's rates.
+    """Return the gap, the largest one over the metric's rates and the groups that are compared.
 
     Examples
     --------
@@ -587,9 +587,13 @@ def gap(
     >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    between = GapScale(compare).gap
-    by_rate = rates(cells, r, metric).values()
-    return max(float(between(min(by.values()), max(by.values()))) for by in by_rate)
+    import numpy as np
+
+    asked = compared(compare, cells)
+    inside = [cells.groups[at] for at in asked.groups]
+    by_rate = rates(Cells({group: cells[group] for group in inside}), r, metric)
+    values = [[by_group.get(group, np.nan) for group in cells] for by_group in by_rate.values()]
+    return float(asked.gap(np.array(values)).max())
 
 
 for _rate in (

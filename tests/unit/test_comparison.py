@@ -66,7 +66,9 @@ def test_complements_differ_in_ratios_alone(metric: str) -> None:
 
 def test_audits_without_a_proof_for_ratios_refuse_them() -> None:
     features = MixtureWorld.synthetic(14.0, approval={"1": 0.5, "0": 0.5}).past()
-    with pytest.raises(InvalidInput, match="Exp-Audit is proven for differences and not for"):
+    with pytest.raises(
+        InvalidInput, match="Exp-Audit is proven for differences between all groups, not for"
+    ):
         eq.ExpAudit(features, RATIO, eq.Costs())
     with pytest.raises(InvalidInput, match="Exp-Audit is proven for differences"):
         eq.bounds.upper_bound("exp", WORLD, RATIO, eq.Costs())

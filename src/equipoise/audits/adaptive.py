@@ -15,6 +15,7 @@ from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step
 from equipoise.audits.standing import Standing
 from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.null_cells import WrongAnswers
@@ -578,6 +579,11 @@ def wrong_answers(
     history: Past, question: Question, budget: ErrorBudget, groups: Sequence[str]
 ) -> WrongAnswers:
     """Return the wrong answers that an audit on this past has to refute, groups in this order."""
+    if question.compare not in list(GapScale):
+        raise InvalidInput(
+            "the adaptive audit compares every group with every other; 'check', 'rs' and "
+            "'baseline' take other comparisons"
+        )
     against_unfair, against_fair = (
         tuple(
             tuple(by_group[group] for group in groups)

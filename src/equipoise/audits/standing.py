@@ -57,7 +57,7 @@ class Standing:
         """Return the finding."""
         boxes = self.boxes()
         lower, upper = gap_bounds(
-            self.bands, boxes, compare=self.question.gap_scale, tolerance=1e-4
+            self.bands, boxes, compare=self.question.comparison, tolerance=1e-4
         )
         if verdict is Verdict.FAIR:
             upper = min(upper, self.question.threshold)
@@ -76,7 +76,9 @@ class Standing:
             cost=cost,
             labels=labels,
             score_only=score_only,
-            decided_by=separation(rates) if verdict is Verdict.UNFAIR else None,
+            decided_by=separation(rates, self.question.compare)
+            if verdict is Verdict.UNFAIR
+            else None,
             missing=missing,
             assumptions=self._assumptions(),
         )
@@ -114,14 +116,12 @@ class Standing:
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        guesses = [
-            [interval.estimate for interval in by_group.values()] for by_group in out.values()
-        ]
-        if any(guess is None for values in guesses for guess in values):
-            return out, None
-        known = [[guess for guess in values if guess is not None] for values in guesses]
-        gap = self.question.gap_scale.gap
-        return out, max(float(gap(min(values), max(values))) for values in known)
+        compare = self.question.compared(self.cells)
+        guesses = np.array(
+            [[out[rate][group].estimate for group in self.cells] for rate in out], dtype=float
+        )
+        known = not np.isnan(guesses[:, compare.groups]).any()
+        return out, float(compare.gap(guesses).max()) if known else None
 
     def _plug_in(self, curve: Curve, group: str) -> float | None:
         if curve.trend == 0:

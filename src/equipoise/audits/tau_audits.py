@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
-from equipoise.comparison import GapScale
+from equipoise.comparison import Compared
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import check
@@ -98,11 +98,13 @@ class TauAudit(Audit):
         self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
         require_kind("reuse_labels", reuse_labels, bool, "true or false")
         self.reuse_labels = reuse_labels
-        self._goals = [(y, a) for y in self._outcomes for a in self.cells]
+        compared = {self.cells.groups[at] for at in question.compared(self.cells).groups}
+        self._goals = [(y, a) for y in self._outcomes for a in self.cells if a in compared]
         # Past people read until the tau-th; a goal for which they run dry is not there.
-        self._rows = history.rows_until(
+        rows = history.rows_until(
             self.tau, question, outcomes=self._outcomes, within_group=self.within_group
         )
+        self._rows = {goal: rows[goal] for goal in self._goals if goal in rows}
         # RS-Audit's groups have a stream each, in the Baseline everybody is of one.
         blocks = [[a] for a in self.cells] if self.within_group else [list(self.cells)]
         self._streams: dict[str, Online] = {}
@@ -146,9 +148,10 @@ class TauAudit(Audit):
 
     def _decide(self) -> Finding:
         lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
-        ratios = np.array(
-            [[lengths[y, a] / self._rows[y, a] for a in self.cells] for y in self._outcomes]
-        )
+        ratios = np.full((len(self._outcomes), len(self.cells)), np.nan)  # of those left out
+        for y, a in self._goals:
+            at = self._outcomes.index(y), self.cells.groups.index(a)
+            ratios[at] = lengths[y, a] / self._rows[y, a]
         impossible = impossible_rate(ratios, self.tau)
         if impossible.any():
             i, j = np.argwhere(impossible)[0]
@@ -395,7 +398,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     metric = METRICS[question.metric]
     if metric.is_free:
         return True
-    if by_features and question.gap_scale is GapScale.RATIO:
+    if by_features and question.compare != "difference":
         return False
     return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
 
@@ -407,8 +410,8 @@ def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, 
     """
     if can_answer(question) and not can_answer(question, by_features=by_features):
         raise InvalidInput(
-            "Exp-Audit is proven for differences and not for ratios; ask with "
-            "compare='difference', or use another audit"
+            "Exp-Audit is proven for differences between all groups, not for ratios nor against "
+            "one group or within strata; ask with compare='difference', or use another audit"
         )
     if not can_answer(question):
         raise InvalidInput(
@@ -504,10 +507,11 @@ def finding_from_rates(
 ) -> Finding:
     """Return the paper's verdict: UNFAIR if the estimate is above ``gamma + epsilon/2``.
 
-    ``ratios`` and their bounds have shape (outcomes of the metric, groups).
+    ``ratios`` and their bounds have shape (outcomes of the metric, groups); NaN of groups that are
+    not compared.
     """
     estimate, lower, upper = (
-        float(x) for x in compare_rates(ratios, low, high, question.gap_scale)
+        float(x) for x in compare_rates(ratios, low, high, question.compared(groups))
     )
     limit = question.gamma + question.epsilon / 2.0
     verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
@@ -522,6 +526,8 @@ def finding_from_rates(
         rates={
             RATE_OF_OUTCOME[y]: {
                 group: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
+                if ratios[i, j] >= 0.0
+                else Interval(0.0, 1.0)
                 for j, group in enumerate(groups)
             }
             for i, y in enumerate(outcomes_of(question))
@@ -571,18 +577,17 @@ def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
 
 
 def compare_rates(
-    ratios: Array, low: Array, high: Array, compare: GapScale = GapScale.DIFFERENCE
+    ratios: Array, low: Array, high: Array, compare: Compared
 ) -> tuple[Array, Array, Array]:
     """Return the gap's estimate and bounds from rates of shape (..., outcomes, groups).
 
     Examples
     --------
+    >>> from equipoise.comparison import compared
     >>> rates = np.array([[0.5, 0.8]])
-    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1)]
+    >>> all_pairs = compared("difference", ["A", "B"])
+    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1, all_pairs)]
     [0.3, 0.1, 0.5]
     """
-    estimate = compare.gap(ratios.min(axis=-1), ratios.max(axis=-1)).max(axis=-1)
-    lower = np.maximum(compare.gap(high.min(axis=-1), low.max(axis=-1)).max(axis=-1), 0.0)
-    gaps = compare.gap(low[..., None, :], high[..., :, None])
-    gaps[..., np.arange(ratios.shape[-1]), np.arange(ratios.shape[-1])] = 0.0  # nobody vs itself
-    return estimate, lower, gaps.max(axis=(-3, -2, -1))
+    estimate, lower, upper = compare.gap(ratios), compare.least(low, high), compare.most(low, high)
+    return estimate.max(axis=-1), lower.max(axis=-1), upper.max(axis=-1)

@@ -5,7 +5,8 @@ possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. Both wrong answer
 boxes that slide along one or two levels:
 
 - UNFAIR: for some rate, groups a, b and level t, ``rate_b <= t`` and ``rate_a`` is ``gap`` above t;
-- FAIR: for some levels, one per rate, every group's rate lies between level and ``gap`` above it.
+- FAIR: for some levels, one per rate, every group's rate lies between level and ``gap`` above it
+  (against a reference, whose rate is the level, within ``gap`` of it).
 
 When a level ranges over a cell, the box with its ends moved outwards holds all boxes of the cell,
 so what is cheapest in it bounds the cell from below; at a single level the box is exact.
@@ -25,12 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.comparison import GapScale
+from equipoise.comparison import Block, Compared, GapScale
 from equipoise.errors import EquipoiseError
 from equipoise.rates import Band, Curve
 
@@ -186,20 +187,29 @@ class Alternatives:
         return start, end
 
 
-def unfair_set(rates: Sequence[RateOfGroups], gap: float, scale: GapScale) -> Alternatives:
-    """Return all unknowns for which some rate of two groups is at least ``gap`` (> 0) apart."""
-    pairs = list(permutations(range(rates[0].groups), 2))
+def unfair_set(rates: Sequence[RateOfGroups], gap: float, compare: Compared) -> Alternatives:
+    """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
+    pairs = compare.pairs
     least, most = np.full((2, len(pairs) * len(rates), len(rates), rates[0].groups), np.nan)
     for piece, ((above, below), i) in enumerate(product(pairs, range(len(rates)))):
         least[piece, i, above], most[piece, i, below] = gap, 0.0
-    return Alternatives(rates, scale, least, most, levels=1, top=1.0 - gap, steps=16)
+    return Alternatives(rates, compare.scale, least, most, levels=1, top=1.0 - gap, steps=16)
 
 
-def fair_set(rates: Sequence[RateOfGroups], gap: float, scale: GapScale) -> Alternatives:
-    """Return all unknowns for which no rate of two groups is more than ``gap`` (>= 0) apart."""
-    least = np.zeros((1, len(rates), rates[0].groups))
+def fair_set(
+    rates: Sequence[RateOfGroups], gap: float, block: Block, scale: GapScale
+) -> Alternatives:
+    """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
+    least, most = np.full((2, 1, len(rates), rates[0].groups), np.nan)
+    inside = list(block.groups)
+    if block.direction != "above":
+        least[..., inside] = 0.0 if block.reference is None else scale.opposite(gap)
+    if block.direction != "below":
+        most[..., inside] = gap
+    if block.reference is not None:
+        least[..., block.reference] = most[..., block.reference] = 0.0
     steps = 32 if len(rates) == 1 else 16
-    return Alternatives(rates, scale, least, least + gap, levels=len(rates), top=1.0, steps=steps)
+    return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)
 
 
 class _Search:

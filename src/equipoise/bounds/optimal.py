@@ -143,13 +143,19 @@ def lower_bound(
     if looks is not None:
         prices = np.array([one.price for one in looks])
     rates = _rates(world.cells, question.metric)
+    compare = question.compared(world.cells)
     bounds = []
     for verdict in sorted(right):
         if verdict is Verdict.FAIR:
-            wrong = unfair_set(rates, question.threshold, question.gap_scale)
-        else:
-            wrong = fair_set(rates, question.gamma, question.gap_scale)
-        best = maximin(wrong, r, prices)
+            best = maximin(unfair_set(rates, question.threshold, compare), r, prices)
+        else:  # blocks share no group: information adds up, and goes furthest in one of them
+            best = max(
+                (
+                    maximin(fair_set(rates, question.gamma, block, compare.scale), r, prices)
+                    for block in compare.blocks
+                ),
+                key=lambda found: found.upper,
+            )
         need = _information_needed(question, verdict)
         bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)
         bounds.append(bound)
@@ -163,9 +169,9 @@ def lower_bound(
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
     rates = []
     for rate in METRICS[metric].rates:
-        curves = [rate.curve(*counts.shares) for counts in cells.values()]
-        defined = [curve for curve in curves if curve is not None]
-        rates.append(RateOfGroups(Curve.stack(defined), rate.falls, len(defined)))
+        nothing = Curve.constant(0.0)  # for a group that is not compared
+        curves = [rate.curve(*counts.shares) or nothing for counts in cells.values()]
+        rates.append(RateOfGroups(Curve.stack(curves), rate.falls, len(curves)))
     return rates
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._json import plain
 from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Question
@@ -126,7 +127,8 @@ def _random(
     NumPy promises that the streams of ``RandomState`` never change: an audit that is kept for years
     is replayed to the same answer.
     """
-    asked = [question.metric, question.compare, question.gamma, question.epsilon, question.delta]
+    names = ("metric", "compare", "gamma", "epsilon", "delta")
+    asked = [plain(getattr(question, name)) for name in names]
     counts = [[name, *map(float, own)] for name, own in kinds.items()]
     digest = hashlib.sha256(json.dumps([counts, asked, seed]).encode()).digest()
     return np.random.RandomState(np.frombuffer(digest, dtype="<u4"))

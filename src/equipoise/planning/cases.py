@@ -139,17 +139,22 @@ class _Unknowns:
 
     def __init__(self, cells: Cells, question: Question, fixed: frozenset[str]) -> None:
         self._question = question
-        self._free = [g for g, c in cells.items() if g not in fixed and c.denied > 0]
-        CellWorld(cells, dict.fromkeys(cells, 0.0)).rates(question.metric)  # or says what is wrong
+        self._compared = question.compared(cells)
+        names = [cells.groups[at] for at in self._compared.groups]
+        self._free = [g for g in names if g not in fixed and cells[g].denied > 0]
+        nobody = dict.fromkeys(cells, 0.0)
+        CellWorld(cells, nobody).gap(question.metric, question.compare)  # or says what is wrong
         self._curves = [
-            [(g, curve) for g, c in cells.items() if (curve := rate.curve(*c.shares)) is not None]
+            [(g, rate.curve(*c.shares)) for g, c in cells.items()]
             for rate in METRICS[question.metric].rates
         ]
 
     def gap(self, r: Mapping[str, float]) -> float:
-        values = [[curve.at(r[group]) for group, curve in rate] for rate in self._curves]
-        gap = self._question.gap_scale.gap
-        return max(float(gap(min(rate), max(rate))) for rate in values)
+        values = [
+            [np.nan if curve is None else curve.at(r[group]) for group, curve in rate]
+            for rate in self._curves
+        ]
+        return float(self._compared.gap(np.array(values)).max())
 
     def scenario(self, name: str, r: Mapping[str, float]) -> Scenario:
         gap = self.gap(r)

@@ -329,7 +329,8 @@ def _ratio(part: float, whole: float) -> float:
 
 def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Comparison]:
     metric = METRICS[settings.question.metric]
-    if metric.is_free or not can_answer(settings.question):
+    left_out = settings.question.compared(settings.past.cells).left_out
+    if metric.is_free or left_out or not can_answer(settings.question):
         return []
     r = {g: 0.5 if one.estimate is None else one.estimate for g, one in shares.items()}
     cells = settings.past.cells
@@ -355,7 +356,7 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
     metric, question = settings.question.metric, settings.question
     bands = bands_from_past(settings.past, metric, None)
-    lower, upper = gap_bounds(bands, boxes, compare=question.gap_scale)
+    lower, upper = gap_bounds(bands, boxes, compare=question.comparison)
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:

@@ -38,7 +38,9 @@ Ints = NDArray[np.int64]
 def draw(setting: Setting) -> Draws | None:
     """Draw every repeat of Baseline or RS-Audit; None if answers are late, short or not needed."""
     outcomes = outcomes_of(setting.question)
+    compare = setting.question.compared(setting.world.cells)
     simple = setting.delay is None and setting.people is None and bool(outcomes)
+    simple = simple and not compare.left_out
     if not simple or not set(setting.options) <= {"tau", "reuse_labels"}:
         return None
     assert issubclass(setting.audit, TauAudit)
@@ -130,7 +132,8 @@ def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -
             cost += prices.feature * block_labels[:, place] + prices.label * failures[:, place]
     ratios = lengths / rows[ready]
     low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
-    estimate, lower, upper = compare_rates(ratios, low, high, setting.question.gap_scale)
+    compare = setting.question.compared(case.world.cells)
+    estimate, lower, upper = compare_rates(ratios, low, high, compare)
     limit = setting.question.gamma + setting.question.epsilon / 2.0
     verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
     impossible = impossible_rate(ratios, case.tau).any(axis=(1, 2))

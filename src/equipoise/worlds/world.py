@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise import rates
 from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import Compare
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind, require_whole
 from equipoise.history.past import Past
 
@@ -127,7 +128,7 @@ class World(Protocol):
         """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
         ...
 
-    def gap(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
         ...
 
@@ -297,7 +298,7 @@ class CellWorld:
         """Return the true rates, rate -> group -> value."""
         return rates.rates(self.cells, self.r, metric)
 
-    def gap(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
         return rates.gap(self.cells, self.r, metric, compare)
 
@@ -364,7 +365,7 @@ class ByCells:
         """Return the true rates, rate -> group -> value."""
         return self.as_cells.rates(metric)
 
-    def gap(self, metric: str, compare: str = "difference") -> float:
+    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
         return self.as_cells.gap(metric, compare)
 
