@@ -357,14 +357,15 @@ def _compared(compare: Compare, names: tuple[str, ...]) -> Compared:
 def box_between(bands: Sequence[Band], low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
     """Return the unknowns at which each group's rate may lie in [low, high]: their least and most.
 
-    The last axis of both results is the group; ends may lie beyond [0, 1] (infinite), and nothing
-    is allowed where the least exceeds the most.
+    The last axis is the group, of both arguments as well (or 1, for all groups alike). Ends of the
+    results may lie beyond [0, 1] (infinite); nothing is allowed where the least exceeds the most.
     """
     import numpy as np
 
-    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    lows, highs = (np.asarray(x, dtype=float) for x in (low, high))
     sides = []
-    for band in bands:
+    for g, band in enumerate(bands):
+        low, high = (x[..., min(g, x.shape[-1] - 1)] for x in (lows, highs))
         if band.depends_on_r:
             falls = band.low.trend < 0 or band.high.trend < 0
             least, most = band.between(low, high, falling=falls)

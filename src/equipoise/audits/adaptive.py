@@ -15,7 +15,6 @@ from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Answer, Audit, Step
 from equipoise.audits.standing import Standing
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.null_cells import WrongAnswers
@@ -579,11 +578,6 @@ def wrong_answers(
     history: Past, question: Question, budget: ErrorBudget, groups: Sequence[str]
 ) -> WrongAnswers:
     """Return the wrong answers that an audit on this past has to refute, groups in this order."""
-    if question.compare not in list(GapScale):
-        raise InvalidInput(
-            "the adaptive audit compares every group with every other; 'check', 'rs' and "
-            "'baseline' take other comparisons"
-        )
     against_unfair, against_fair = (
         tuple(
             tuple(by_group[group] for group in groups)
@@ -600,6 +594,7 @@ def wrong_answers(
         level_fair=budget.evidence_fair,
         level_unfair=budget.evidence_unfair,
         compare=question.gap_scale,
+        blocks=question.compared(groups).blocks,
         precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
     )
 

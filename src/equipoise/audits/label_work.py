@@ -56,9 +56,11 @@ class LabelWork:
         budget = ErrorBudget.of_audit(question, len(cells), exact=past.exact)
         self._wrong = wrong_answers(past, question, budget, self.groups)
         self._covers: dict[Verdict, tuple[NullCells, ...]] = {}
+        left_out = question.compared(cells).left_out
         self.reach = np.array(
             [
                 cells[group].denied > 0
+                and group not in left_out
                 and any(rate[i].depends_on_r for rate in self._wrong.against_fair)
                 for i, group in enumerate(self.groups)
             ]

@@ -101,7 +101,9 @@ class Standing:
     def is_reachable(self, group: str) -> bool:
         """Say whether a group has denied people to label, and their labels matter."""
         depends = any(by_group[group].depends_on_r for by_group in self.bands.values())
-        return depends and self.cells[group].denied > 0  # else nobody would come to be labelled
+        left_out = group in self.question.compared(self.cells).left_out
+        # … else nobody would come to be labelled
+        return depends and not left_out and self.cells[group].denied > 0
 
     def _with_estimates(
         self, intervals: Mapping[str, Mapping[str, Interval]]

@@ -1,11 +1,12 @@
 """Both wrong answers as sets of what the groups' unknowns may be: cut into cells, bet against.
 
 Write ``lam_a`` for a possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. FAIR is wrong
-in the UNFAIR set, a union of pieces ``lam_a <= u(lam_b)``, one per ordered pair of groups. UNFAIR
-is wrong in the FAIR set: for two groups a corridor ``L(lam_b) <= lam_a <= U(lam_b)``, for more the
-unknowns at which a rate of every group lies within gamma above some level, for each rate. u, L and
-U do not fall, so what lies above an interval of ``lam_b``, or belongs to an interval of levels, is
-inside a box that is read off the interval's ends: a null cell.
+in the UNFAIR set, a union of pieces ``lam_a <= u(lam_b)``, one per ordered pair of groups that are
+compared. UNFAIR is wrong in the FAIR set: for two groups a corridor ``L(lam_b) <= lam_a <=
+U(lam_b)``, for more the unknowns at which a rate of every group lies within gamma above some level
+(or within gamma of the reference's), for each rate; and so in every stratum. u, L and U do not
+fall, so what lies above an interval of ``lam_b``, or belongs to an interval of levels, is inside a
+box that is read off the interval's ends: a null cell.
 
 A cover is a set of null cells that holds a whole wrong answer. Cells and bets follow from the past
 data and the question alone; no label ever changes them. So the evidence against a cell is a
@@ -15,7 +16,7 @@ a label, of a file of labels, of outcomes that are unknown and of a correction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
@@ -25,7 +26,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.comparison import GapScale, box_between
+from equipoise.comparison import Block, GapScale, box_between
 from equipoise.evidence.bets import (
     Corners,
     alternatives,
@@ -47,6 +48,8 @@ Cells = Ints | slice
 
 Rates = tuple[tuple[Band, ...], ...]
 """Per rate, the band of every group."""
+Pairs = frozenset[tuple[int, int]]
+"""The higher and the lower group of gaps that count."""
 
 FINENESS = 0.04  # width of a cell: how far a rate moves over it, in epsilons
 _FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
@@ -197,8 +200,8 @@ class WrongAnswers:
     ----------
     against_unfair, against_fair
         The bands that each set rests on: where the past is finite their levels differ.
-    gamma, epsilon, compare
-        The question.
+    gamma, epsilon, compare, blocks
+        The question; every group is compared with every other if there are no blocks.
     level_fair, level_unfair
         The error probability that evidence may use for a wrong FAIR, and for a wrong UNFAIR.
     precision
@@ -217,6 +220,16 @@ class WrongAnswers:
     compare: GapScale = GapScale.DIFFERENCE
     precision: tuple[float, ...] = ()
     fineness: float = FINENESS
+    blocks: tuple[Block, ...] = ()
+
+    def __post_init__(self) -> None:
+        everybody = tuple(range(len(self.against_fair[0])))
+        object.__setattr__(self, "blocks", self.blocks or (Block("", everybody),))
+
+    @property
+    def pairs(self) -> Pairs:
+        """The higher and the lower group of every gap that counts."""
+        return frozenset(pair for block in self.blocks for pair in block.pairs)
 
     @property
     def step(self) -> float:
@@ -224,31 +237,31 @@ class WrongAnswers:
         return max(self.fineness * self.epsilon, _FINEST)
 
     def unfair_covers(self) -> tuple[NullCells, ...]:
-        """Return the cover of the UNFAIR set: the cells of all ordered pairs of groups."""
+        """Return the cover of the UNFAIR set: the cells of all pairs of groups."""
         return _unfair_covers(self)
 
     def fair_covers(self) -> tuple[NullCells, ...]:
-        """Return covers of the FAIR set: one for two groups, one per rate for more.
+        """Return covers of the FAIR set: of each block, one for two groups, one per rate for more.
 
-        The corridor of two groups is cut along one of them. Where the past tells them apart, their
-        order follows from it; where it does not, there is a cover for either order.
+        Who is FAIR is so in every block. The corridor of two groups is cut along one of them. Where
+        the past tells them apart, their order follows from it; where it does not, there is a cover
+        for either order.
         """
         return _fair_covers(self)
 
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both; a cell reaches beyond its set by a step."""
-        groups = range(len(low))
-        gap, compare = self.gamma + self.epsilon - self.step, self.compare
+        gap, compare, pairs = self.gamma + self.epsilon - self.step, self.compare, self.pairs
         if not any(
-            _reach(self.against_unfair, a, b, low[[b]], gap, compare)[0][0] >= high[a]
-            for a, b in permutations(groups, 2)
+            _reach(rates, a, b, low[[b]], gap, compare)[0][0] >= high[a]
+            for a, b, rates in _pieces(self.against_unfair, pairs)
         ):
             return False
-        gap = self.gamma + self.step
+        rates, gap = self.against_fair, self.gamma + self.step
         return all(
-            _corridor(self.against_fair, a, b, high[[b]], gap, compare)[0].max() <= low[a]
-            and _corridor(self.against_fair, a, b, low[[b]], gap, compare)[1].min() >= high[a]
-            for a, b in combinations(groups, 2)
+            _corridor(rates, pairs, a, b, high[[b]], gap, compare)[0].max() <= low[a]
+            and _corridor(rates, pairs, a, b, low[[b]], gap, compare)[1].min() >= high[a]
+            for a, b in combinations(range(len(low)), 2)
         )
 
 
@@ -256,10 +269,9 @@ class WrongAnswers:
 def _unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     gap = wrong.gamma + wrong.epsilon
     sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
-    groups = range(len(wrong.against_unfair[0]))
     parts = [
-        _unfair_cells(wrong.against_unfair, a, b, gap, wrong.step, wrong.compare, sizes)
-        for a, b in permutations(groups, 2)
+        _unfair_cells(rates, a, b, gap, wrong.step, wrong.compare, sizes)
+        for a, b, rates in _pieces(wrong.against_unfair, wrong.pairs)
     ]
     return (
         NullCells(
@@ -280,10 +292,27 @@ def _unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
 def _fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     rates, epsilon = wrong.against_fair, wrong.epsilon
     sizes = epsilon * np.asarray(unfair_sizes(epsilon))
-    if len(rates[0]) > 2:
-        return tuple(_level_cells(wrong, bands, sizes) for bands in rates)
-    alike = all(bands[0] == bands[1] for bands in rates)
-    return tuple(_corridor_cells(wrong, a, b, sizes) for a, b in [(0, 1), (1, 0)][: 1 + alike])
+    covers = []
+    for block in wrong.blocks:
+        if len(block.groups) > 2:
+            covers += [_level_cells(wrong, block, bands, sizes) for bands in rates]
+        else:
+            a, b = block.groups
+            alike = all(bands[a] == bands[b] for bands in rates)
+            orders = [(a, b), (b, a)][: 1 + alike]
+            covers += [_corridor_cells(wrong, a, b, sizes) for a, b in orders]
+    return tuple(covers)
+
+
+def _pieces(rates: Rates, pairs: Pairs) -> Iterator[tuple[int, int, Rates]]:
+    """Yield groups a and b, and the rates whose gap counts where a's unknown is too low beside b's.
+
+    Then a falling rate of a is above b's, and a rising one of b above a's.
+    """
+    for a, b in permutations(range(len(rates[0])), 2):
+        own = [bands for bands in rates if ((a, b) if _falls(bands) else (b, a)) in pairs]
+        if own:
+            yield a, b, tuple(own)
 
 
 # -- two groups -----------------------------------------------------------------------------------
@@ -302,23 +331,22 @@ def _reach(
             ends = compare.above(bands[b].low.value(lam_b), gap), np.array(inf)
         else:
             ends = np.array(-inf), compare.below(bands[b].high.value(lam_b), gap)
-        bounds.append(box_between([bands[a]], *ends)[1][..., 0])
+        bounds.append(box_between([bands[a]], *(end[..., None] for end in ends))[1][..., 0])
     stacked = np.stack(bounds)
     return stacked.max(axis=0), stacked.argmax(axis=0)
 
 
 def _corridor(
-    rates: Rates, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
+    rates: Rates, pairs: Pairs, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
 ) -> tuple[Array, Array]:
     """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n)."""
-    ends = [
-        box_between(
-            [bands[a]],
-            compare.below(bands[b].low.value(lam_b), gap),
-            compare.above(bands[b].high.value(lam_b), gap),
-        )
-        for bands in rates
-    ]
+    ends = []
+    for bands in rates:
+        low = compare.below(bands[b].low.value(lam_b), gap)
+        high = compare.above(bands[b].high.value(lam_b), gap)
+        low = low if (b, a) in pairs else np.full_like(low, -inf)  # a may be as low as it likes
+        high = high if (a, b) in pairs else np.full_like(high, inf)
+        ends.append(box_between([bands[a]], low[..., None], high[..., None]))
     return np.stack([low[..., 0] for low, _ in ends]), np.stack([high[..., 0] for _, high in ends])
 
 
@@ -353,11 +381,12 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     is. The lower half mirrors it. Where the corridor narrows to nothing both sides are as near.
     """
     rates, gamma, compare, step = wrong.against_fair, wrong.gamma, wrong.compare, wrong.step
+    pairs = wrong.pairs
     ends = np.tile(_grid([bands[b] for bands in rates], step, compare), (2, 1))
     start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     upper = np.repeat([False, True], ends.shape[1] - 1)
-    from_start, to_start = _corridor(rates, a, b, start, gamma, compare)
-    from_end, to_end = _corridor(rates, a, b, end, gamma, compare)
+    from_start, to_start = _corridor(rates, pairs, a, b, start, gamma, compare)
+    from_end, to_end = _corridor(rates, pairs, a, b, end, gamma, compare)
     low, high = from_start.max(axis=0), to_end.min(axis=0)
     full = (low <= high) & (low <= 1.0) & (high >= 0.0)
     start, end, upper = start[full], end[full], upper[full]
@@ -382,7 +411,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
         unit=unit,
         extra=extra,
     )
-    box_low, box_high = np.empty((len(start), 2)), np.empty((len(start), 2))
+    box_low, box_high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
     box_low[:, a], box_high[:, a], box_low[:, b], box_high[:, b] = down_a, up_a, start, end
     return NullCells.made(box_low, box_high, _pair(a, b, len(start)), corners, sizes)
 
@@ -419,45 +448,58 @@ def _grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
 # -- three groups and more ------------------------------------------------------------------------
 
 
-def _level_cells(wrong: WrongAnswers, bands: tuple[Band, ...], sizes: Array) -> NullCells:
-    """Return the cells where one rate of all groups lies within gamma, by the lowest of them.
+def _level_cells(
+    wrong: WrongAnswers, block: Block, bands: tuple[Band, ...], sizes: Array
+) -> NullCells:
+    """Return the cells where one rate of all groups of a block lies within gamma.
 
     If the rates are at most gamma apart, the lowest is a level such that each lies in
     [level, level + gamma] (ratios: [level, level/(1-gamma)]); for a level in [start, end] each lies
-    between start and what is gamma above end. The other rates cut the boxes further. Bets are on
-    every ordered pair of groups: a leaves its side of the box upwards, b downwards.
+    between start and what is gamma above end. Against a reference its rate is the level. The other
+    rates cut the boxes further. Bets are on the ordered pairs of groups by which some rate may
+    leave the FAIR set: a leaves its side of the box upwards, b downwards.
     """
-    compare = wrong.compare
-    ends = _level_grid(bands, wrong.step, compare)
-    low, high = box_between(bands, ends[:-1], compare.above(ends[1:], wrong.gamma))
-    low, high = _tightened(wrong, low, high)
-    pairs = list(permutations(range(len(bands)), 2))
+    compare, inside = wrong.compare, list(block.groups)
+    levels = inside if block.reference is None else [block.reference]
+    ends = _level_grid([bands[g] for g in levels], wrong.step, compare)
+    ranges = block.ranges(compare, ends[:-1], ends[1:], wrong.gamma)
+    low, high = _tightened(wrong, block, *box_between([bands[g] for g in inside], *ranges))
+    too_high = {(b, a) for a, b, _ in _pieces(wrong.against_fair, wrong.pairs)}
+    pairs = [pair for pair in permutations(inside, 2) if pair in too_high]
     a, b = np.array(pairs, dtype=np.intp).T
+    box_low, box_high = np.zeros((len(low), len(bands))), np.ones((len(low), len(bands)))
+    box_low[:, inside], box_high[:, inside] = low, high
     shape = (len(low), len(pairs))
-    at = np.stack([high[:, a], low[:, b]])
+    at = np.stack([box_high[:, a], box_low[:, b]])
     table = _table([band.low for band in bands])
     aim_a, aim_b = (Curve(*np.broadcast_to(table[:, None, own], (4, *shape))) for own in (a, b))
     one = np.ones(shape)
-    weight = np.broadcast_to(_pair_weights(wrong, bands), shape)
+    weight = np.broadcast_to(_pair_weights(wrong, bands, pairs), shape)
     unit = _unit(compare, (aim_a, aim_b), at)
     corners = Corners(at, (aim_a, aim_b), one, weight, unit, 0.0 * one)
-    return NullCells.made(low, high, (a[None], b[None]), corners, sizes)
+    return NullCells.made(box_low, box_high, (a[None], b[None]), corners, sizes)
 
 
-def _tightened(wrong: WrongAnswers, low: Array, high: Array) -> tuple[Array, Array]:
-    """Cut boxes by "all rates of all groups are within gamma"; those that become empty go.
+def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tuple[Array, Array]:
+    """Cut boxes by "no gap of a rate exceeds gamma"; those that become empty go.
 
-    In a box no group's rate can be gamma above the largest value that another's can have, nor
-    gamma below the least.
+    In a box no group's rate can be gamma above the largest value that another's can have with which
+    it is compared, nor gamma below the least.
     """
-    compare, gamma = wrong.compare, wrong.gamma
+    compare, gamma, inside = wrong.compare, wrong.gamma, block.groups
     full = ((low <= high) & (low <= 1.0) & (high >= 0.0)).all(axis=1)
     low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
+    counts = np.array([[a == b or (a, b) in block.pairs for b in inside] for a in inside])
     for bands in wrong.against_fair * _ROUNDS:
-        most = np.min([_extreme(b, low[:, g], high[:, g], 1) for g, b in enumerate(bands)], axis=0)
-        least = np.max([_extreme(b, low[:, g], high[:, g], 0) for g, b in enumerate(bands)], axis=0)
+        own = [bands[g] for g in inside]
+        most = np.stack([_extreme(b, low[:, g], high[:, g], 1) for g, b in enumerate(own)], axis=-1)
+        least = np.stack(
+            [_extreme(b, low[:, g], high[:, g], 0) for g, b in enumerate(own)], axis=-1
+        )
+        most = np.where(counts, most[:, None, :], inf).min(axis=-1)
+        least = np.where(counts.T, least[:, None, :], -inf).max(axis=-1)
         cut_low, cut_high = box_between(
-            bands, compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
+            own, compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
         )
         low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
         full = (low <= high).all(axis=1)
@@ -471,15 +513,16 @@ def _extreme(band: Band, low: Array, high: Array, top: int) -> Array:
     return np.asarray((np.maximum if top else np.minimum)(curve.value(low), curve.value(high)))
 
 
-def _pair_weights(wrong: WrongAnswers, bands: tuple[Band, ...]) -> Array:
+def _pair_weights(
+    wrong: WrongAnswers, bands: tuple[Band, ...], pairs: Sequence[tuple[int, int]]
+) -> Array:
     """Return how the stake is divided among ordered pairs, from past data alone.
 
-    Part of it is spread evenly. The rest follows how often group a's unknown would be the highest
-    by its rate and b's the lowest if the denied succeeded a common multiple of the approved's rate,
-    jittered. Groups that the past does not tell apart are treated alike.
+    Part of it is spread evenly. The rest follows how often a pair would be the furthest apart, a's
+    unknown the higher by its rate, if the denied succeeded a common multiple of the approved's
+    rate, jittered. Groups that the past does not tell apart are treated alike.
     """
-    k = len(bands)
-    often = np.zeros((k, k))
+    k, often = len(bands), np.zeros(len(pairs))
     if wrong.precision:
         rng = np.random.default_rng(1)
         mean = np.clip(rng.uniform(0.1, 1.0, (_DRAWS, 1)) * np.array(wrong.precision), 0.01, 0.99)
@@ -487,14 +530,13 @@ def _pair_weights(wrong: WrongAnswers, bands: tuple[Band, ...]) -> Array:
         r = 1.0 / (1.0 + np.exp(-odds))
         rate = np.stack([band.low.value(r[:, g]) for g, band in enumerate(bands)], axis=1)
         rate = -rate if _falls(bands) else rate
-        np.add.at(often, (rate.argmax(axis=1), rate.argmin(axis=1)), 1.0 / _DRAWS)
+        a, b = np.array(pairs).T
+        apart = rate[:, a] - rate[:, b]
+        np.add.at(often, apart.argmax(axis=1)[apart.max(axis=1) > 0.0], 1.0 / _DRAWS)
     pasts = [(wrong.precision[g : g + 1], *(b[g] for b in wrong.against_fair)) for g in range(k)]
-    kind = np.array([pasts.index(past) for past in pasts])
-    pairs = list(permutations(range(k), 2))
-    alike = [
-        (kind == kind[a])[:, None] & (kind == kind[b]) & ~np.eye(k, dtype=bool) for a, b in pairs
-    ]
-    share = np.array([often[same].mean() for same in alike])
+    kind = [pasts.index(past) for past in pasts]
+    kinds = [(kind[a], kind[b]) for a, b in pairs]
+    share = np.array([often[[own == other for other in kinds]].mean() for own in kinds])
     share = share / share.sum() if share.sum() else np.full(len(pairs), 1.0 / len(pairs))
     return np.asarray(UNIFORM / len(pairs) + (1.0 - UNIFORM) * share)
 

@@ -1,0 +1,114 @@
+"""Null cells of comparisons other than all pairs: they cover both wrong answers, bets are legal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from equipoise.audits.adaptive import groups_in_order, wrong_answers
+from equipoise.comparison import Compare
+from equipoise.evidence import NullCells, WrongAnswers
+from equipoise.levels import ErrorBudget
+from equipoise.question import Question
+from equipoise.rates import RATES
+from equipoise.worlds import CellWorld
+from tests.profiles import quick
+from tests.unit.test_compare import KINDS, gap_of, random_world, rates_at
+
+Array = NDArray[np.float64]
+
+POINTS = 60_000
+
+
+def setting(
+    kind: str, metric: str, seed: int, size: int | None = None
+) -> tuple[CellWorld, Question, tuple[str, ...], WrongAnswers]:
+    compare, groups = KINDS[kind]
+    world = random_world(groups, np.random.default_rng(seed), 0.25)
+    gamma = 0.4 if compare.by == "ratio" else 0.2  # few points are FAIR by two ratios
+    question = Question(metric, gamma, 0.1, compare=compare)
+    past = world.past(size, seed)
+    order = groups_in_order(past.cells)
+    budget = ErrorBudget.of_audit(question, len(order), exact=past.exact)
+    return world, question, order, wrong_answers(past, question, budget, order)
+
+
+def cells_with(cover: NullCells, points: Array) -> NDArray[np.bool_]:
+    """Which cells hold which points, shape (points, cells)."""
+    inside = (cover.low <= points[:, None] + 1e-12) & (points[:, None] <= cover.high + 1e-12)
+    return np.asarray(inside.all(axis=-1))
+
+
+def largest_mean(cover: NullCells, points: Array, inside: NDArray[np.bool_]) -> float:
+    """The largest mean factor of a label at a point over the bets of its cells."""
+    worst = 0.0
+    for point, own in zip(points, inside, strict=True):
+        for (zero, one), group in zip(cover.log_factor, cover.groups, strict=True):
+            lam = point[np.broadcast_to(group, zero.shape)[own]]
+            mean = lam * np.exp(one[own]) + (1.0 - lam) * np.exp(zero[own])
+            worst = max(worst, float(mean.max(initial=0.0)))
+    return worst
+
+
+@pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
+@pytest.mark.parametrize("size", [None, 20_000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_cover_both_wrong_answers_and_no_bet_gains_in_its_own(
+    kind: str, size: int | None, metric: str
+) -> None:
+    for seed in range(quick(1, full=5)):
+        world, question, order, wrong = setting(kind, metric, seed, size)
+        compare, groups = KINDS[kind]
+        rng = np.random.default_rng(seed)
+        by_name = np.clip(
+            rng.uniform(0, 1, (POINTS, 1)) + rng.normal(0, 0.2, (POINTS, len(groups))), 0, 1
+        )
+        gaps = np.max(
+            [gap_of(compare, groups, r) for r in rates_at(world, metric, by_name)], axis=0
+        )
+        points = by_name[:, [groups.index(group) for group in order]]
+        fair, unfair = points[gaps <= question.gamma][:40], points[gaps >= question.threshold][:40]
+        assert min(len(fair), len(unfair)) >= 10
+        for wanted, covers in ((fair, wrong.fair_covers()), (unfair, wrong.unfair_covers())):
+            for cover in covers:
+                inside = cells_with(cover, wanted)
+                assert inside.any(axis=1).all()
+                assert largest_mean(cover, wanted, inside) <= 1.0 + 1e-9
+                assert np.exp(cover.log_stake).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_a_set_is_no_larger_than_the_question_asks() -> None:
+    # Below the reference: groups far above it, and far from each other, are FAIR.
+    world = CellWorld.from_shares(
+        {"A": (0.3, 0.2, 0.5, 0.45), "B": (0.4, 0.1, 0.5, 0.2), "C": (0.45, 0.05, 0.5, 0.1)}
+    )
+    point = np.array([[world.r[group] for group in groups_in_order(world.cells)]])
+    held = {}
+    for name, compare in {
+        "all": Compare(),
+        "below": Compare(against="A", direction="below"),
+        "above": Compare(against="A", direction="above"),
+    }.items():
+        question = Question("equal_opportunity", 0.05, 0.05, compare=compare)
+        budget = ErrorBudget.of_audit(question, 3, exact=True)
+        wrong = wrong_answers(world.past(), question, budget, groups_in_order(world.cells))
+        (unfair,) = wrong.unfair_covers()
+        held[name] = bool(cells_with(unfair, point).any())
+        assert all(cells_with(cover, point).any() for cover in wrong.fair_covers()) != held[name]
+    assert held == {"all": True, "below": False, "above": True}
+    assert RATES["true_positive_rate"].falls
+
+
+def test_a_reference_and_one_other_are_compared_as_a_pair() -> None:
+    world = random_world(("A", "B"), np.random.default_rng(1), 0.5)
+    order = groups_in_order(world.cells)
+    covers = []
+    for compare in (Compare(), Compare(against="B")):
+        question = Question("equalized_odds", compare=compare)
+        budget = ErrorBudget.of_audit(question, 2, exact=True)
+        wrong = wrong_answers(world.past(), question, budget, order)
+        covers.append((*wrong.unfair_covers(), *wrong.fair_covers()))
+    for one, other in zip(*covers, strict=True):
+        assert np.array_equal(one.low, other.low)
+        assert np.array_equal(one.log_factor, other.log_factor)
