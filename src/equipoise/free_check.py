@@ -51,6 +51,7 @@ __all__ = [
     "gap_bounds",
     "label_box",
     "rate_intervals",
+    "short_strata",
 ]
 
 Array = NDArray[np.float64]
@@ -209,9 +210,14 @@ def check(
         reason=known.against or _reason(verdict, lower, upper, question, assume, labels),
         rates=rates,
         decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
-        missing=() if verdict is not Verdict.INCONCLUSIVE else _missing(cells, question, known),
+        missing=()
+        if verdict is not Verdict.INCONCLUSIVE
+        else (
+            *_missing(cells, question, known),
+            *short_strata(history, question, budget, dict.fromkeys(cells, 0.5)),
+        ),
         assumptions=(
-            *assumptions_of(history),
+            *assumptions_of(history, question),
             *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
         ),
         warnings=(known.against,) if known.against else (),
@@ -234,10 +240,12 @@ def _has_labels(cells: Cells) -> bool:
     return any(counts.random_accepts for counts in cells.values())
 
 
-def assumptions_of(history: Past) -> tuple[str, ...]:
-    """Return what is assumed of past data."""
+def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
+    """Return what is assumed of past data, and who is not compared."""
     cells = history.cells.values()
+    left_out = question.compared(history.cells).left_out
     return (
+        *([f"not compared: {few_of(left_out)}"] if left_out else []),
         ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
         *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
         *([ASSUMES_RANDOM_ACCEPTS] if _has_labels(history.cells) else []),
@@ -470,6 +478,36 @@ class _TwoRates:
 # -- words -----------------------------------------------------------------------------------------
 
 
+def short_strata(
+    history: Past, question: Question, budget: ErrorBudget, r: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Name the strata whose past keeps FAIR out of reach of any number of labels at this r.
+
+    So wide are the bands there that two groups that are alike could be UNFAIR.
+    """
+    if history.exact or not question.comparison.within:
+        return ()
+    names, scale, lines = history.cells.groups, question.gap_scale, []
+    bands = bands_from_past(history, question.metric, budget.past_fair).values()
+    for block in question.compared(names).blocks:
+        wide = [
+            {
+                g: float(scale.gap(*by_group[names[g]].over(*(r[names[g]],) * 2)))
+                for g in block.groups
+            }
+            for by_group in bands
+        ]
+        worst = max((own[a] + own[b]) / 2.0 for own in wide for a, b in block.pairs)
+        if worst >= question.threshold:
+            rows = sum(history.cells[names[g]].total for g in block.groups)
+            more = rows * ((worst / (question.epsilon / 4.0)) ** 2 - 1.0)
+            lines.append(
+                f"about {more:,.0f} more past rows of the stratum {block.stratum!r}: with its "
+                f"{rows:,g} no number of labels brings FAIR"
+            )
+    return tuple(lines)
+
+
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
     if not cells:
         return None
@@ -500,8 +538,9 @@ def _reason(
 
 
 def _missing(cells: Cells, question: Question, known: _Known) -> tuple[str, ...]:
+    names = [cells.groups[at] for at in question.compared(cells).groups]
     needs_labels = [
-        g for g in cells if any(by_group[g].depends_on_r for by_group in known.bands.values())
+        g for g in names if any(by_group[g].depends_on_r for by_group in known.bands.values())
     ]
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     if needs_labels:

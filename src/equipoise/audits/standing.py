@@ -12,7 +12,7 @@ from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.evidence import Evidence, GroupSample
 from equipoise.finding import Finding, Interval, separation
-from equipoise.free_check import assumptions_of, gap_bounds, rate_intervals
+from equipoise.free_check import assumptions_of, gap_bounds, rate_intervals, short_strata
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
@@ -102,8 +102,7 @@ class Standing:
         """Say whether a group has denied people to label, and their labels matter."""
         depends = any(by_group[group].depends_on_r for by_group in self.bands.values())
         left_out = group in self.question.compared(self.cells).left_out
-        # … else nobody would come to be labelled
-        return depends and not left_out and self.cells[group].denied > 0
+        return depends and not left_out and self.cells[group].denied > 0  # else nobody would come
 
     def _with_estimates(
         self, intervals: Mapping[str, Mapping[str, Interval]]
@@ -166,6 +165,8 @@ class Standing:
             )
         else:
             lines.append("a larger epsilon: at the present estimates both answers stay possible")
+        r = {g: 0.5 if own.mean is None else own.mean for g, own in self._samples.items()}
+        lines += short_strata(self.history, self.question, self.budget, r)
         if pending:
             lines.append(f"{pending:,} outcomes that are still pending")
         return tuple(lines)
@@ -183,4 +184,4 @@ class Standing:
         return self.cells.total * shrink**2
 
     def _assumptions(self) -> tuple[str, ...]:
-        return (*assumptions_of(self.history), ASSUMES_STREAM)
+        return (*assumptions_of(self.history, self.question), ASSUMES_STREAM)

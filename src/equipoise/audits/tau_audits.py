@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.base import Answer, Audit
 from equipoise.comparison import Compared
-from equipoise.errors import InvalidInput, require_kind
+from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import check
 from equipoise.history.past import Goal, Past
@@ -211,7 +211,9 @@ class TauAudit(Audit):
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
         asked = self.question.epsilon
         seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
+        left_out = self.question.compared(self.cells).left_out
         lines = [
+            *([f"not compared: {few_of(left_out)}"] if left_out else []),
             "everybody comes from one population, past and present, independently",
             f"past people are read in an order drawn from their counts{seed}: if the population "
             "changed meanwhile, that averages over the period (date, since and until choose one)",

@@ -97,8 +97,8 @@ def show_checks(to: Console, history: History, findings: Sequence[Check]) -> Non
     asked = findings[0].question
     say(
         to,
-        f"gap: the largest {asked.gap_scale.noun} between groups. FAIR if it is at most "
-        f"{asked.gamma:g}, UNFAIR if it is above {asked.threshold:.10g}; each answer "
+        f"gap: the largest {asked.gap_scale.noun} between groups{asked.comparison.words}. FAIR if "
+        f"it is at most {asked.gamma:g}, UNFAIR if it is above {asked.threshold:.10g}; each answer "
         f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
         "separate in one rate, the higher one first.",
     )

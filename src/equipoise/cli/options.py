@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("LEDGER", "Actor", "Json", "Ledger", "Name", "acting_audit", "failing", "live_audit"),
-    *("option", "pairs", "prices", "question_asked", "questions_asked", "with_options"),
+    *("Within", "option", "pairs", "prices", "question_asked", "questions_asked", "with_options"),
 ]
 
 Command = Callable[..., None]
@@ -70,7 +71,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_def
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
     """Put the options of functions in the place of a command's arguments.
 
-    An argument of the command that is named here is what the function returns for its options.
+    An argument of the command that is named here is what the function returns for its options; an
+    option that several of them take is given to each.
     """
 
     def decorate(command: Command) -> Command:
@@ -79,11 +81,12 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 
         @wraps(command)
         def run(**values: Any) -> None:
-            given = {n: {option: values.pop(option) for option in options[n]} for n in groups}
-            command(**values, **{name: groups[name](**given[name]) for name in groups})
+            given = {n: {option: values[option] for option in options[n]} for n in groups}
+            rest = {name: values[name] for name in own if name not in groups}
+            command(**rest, **{name: groups[name](**given[name]) for name in groups})
 
-        every = [p for name in own for p in options.get(name, {name: own[name]}).values()]
-        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        every = {n: p for name in own for n, p in options.get(name, {name: own[name]}).items()}
+        run.__signature__ = inspect.Signature([*every.values()])  # type: ignore[attr-defined]
         run.__annotations__ = {}
         return run
 
@@ -132,6 +135,30 @@ Comparing = Annotated[
         default=True,
     ),
 ]
+Against = Annotated[
+    str | None,
+    option(what="Compare each group with this one only.", panel=QUESTION, metavar="GROUP"),
+]
+Direction = Annotated[
+    Literal["both", "below", "above"],
+    option(
+        what="With --against: count only rates below, or above, that group's.",
+        panel=QUESTION,
+        default=True,
+    ),
+]
+Within = Annotated[
+    list[str] | None,
+    option(
+        what="Column of strata, such as the product: groups are compared inside each only.",
+        panel=QUESTION,
+        metavar="COLUMN",
+    ),
+]
+LeaveOut = Annotated[
+    list[str] | None,
+    option(what="Group that is counted and not compared.", panel=QUESTION, metavar="GROUP"),
+]
 
 
 def question_asked(
@@ -140,6 +167,10 @@ def question_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
+    against: Against = None,
+    direction: Direction = "both",
+    within: Within = None,
+    leave_out: LeaveOut = None,
 ) -> Question:
     """Return the question that is asked."""
     if metric == "all":
@@ -147,7 +178,8 @@ def question_asked(
             "'--metric all' is for check, which is free; give the one metric to be decided: "
             f"{', '.join(METRICS)}"
         )
-    return Question(metric, gamma, epsilon, delta, compare=compare)
+    asked = Compare(compare, against, direction, bool(within), leave_out or ())
+    return Question(metric, gamma, epsilon, delta, compare=asked)
 
 
 def questions_asked(
@@ -156,10 +188,15 @@ def questions_asked(
     epsilon: Epsilon = 0.05,
     delta: Delta = 0.05,
     compare: Comparing = "difference",
+    against: Against = None,
+    direction: Direction = "both",
+    within: Within = None,
+    leave_out: LeaveOut = None,
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
-    return tuple(question_asked(name, gamma, epsilon, delta, compare) for name in names)
+    compared = compare, against, direction, within, leave_out
+    return tuple(question_asked(name, gamma, epsilon, delta, *compared) for name in names)
 
 
 def prices(

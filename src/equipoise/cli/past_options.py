@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from equipoise.cli.console import working
-from equipoise.cli.options import option
+from equipoise.cli.options import Within, option
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
+    within: Within = None,
     decision: Annotated[
         str | None,
         option(

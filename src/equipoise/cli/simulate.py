@@ -10,7 +10,7 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import bar, console, print_json, say, show_rows, working
-from equipoise.cli.options import Json, option, prices, question_asked, with_options
+from equipoise.cli.options import Json, Within, option, prices, question_asked, with_options
 from equipoise.cli.past_options import Positive, read_meaning
 from equipoise.cli.plan import DeniedRate, denied_rates
 from equipoise.display import written
@@ -68,6 +68,7 @@ def simulate(
     ] = None,
     positive: Positive = None,
     denied_rate: DeniedRate = None,
+    within: Within = None,
     *,
     question: Question,
     costs: Costs,
@@ -104,7 +105,7 @@ def simulate(
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
     with working("Making the world …"):
-        place = find_world(world, group, decision, outcome, positive, denied_rate)
+        place = find_world(world, group, decision, outcome, positive, denied_rate, within)
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
@@ -146,6 +147,7 @@ def find_world(
     outcome: str | None,
     positive: Sequence[str] | None,
     denied_rate: Sequence[str] | None = None,
+    within: Sequence[str] | None = None,
 ) -> World:
     """Return a world by its name, or read it from files: of past decisions with stated guesses."""
     if len(world) == 1 and world[0] in WORLDS:
@@ -161,6 +163,7 @@ def find_world(
 
     said: dict[str, Any] = {
         "group": group or (),
+        "within": within or (),
         "decision": decision or "",
         "outcome": outcome or "",
         "positive": read_meaning("--positive", positive, decision or "", outcome or ""),

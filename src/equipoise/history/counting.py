@@ -332,7 +332,7 @@ def _fold(
     if not small:
         return grouping
     for kind in kinds:
-        kind.group = OTHER if kind.group in small else kind.group
+        kind.group = grouping.other(kind.group) if kind.group in small else kind.group
     notes.append(
         f"{len(small)} groups of fewer than {least} people are counted together as {OTHER!r}: "
         f"{shown(small)}."

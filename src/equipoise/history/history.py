@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import WITHIN
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
-from equipoise.history.options import ReadOptions, saved_reading
+from equipoise.history.options import ReadOptions, listed, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, is_missing, with_counts
 
@@ -68,12 +70,13 @@ class ReadSummary(JsonValue):
         ends = (("since", options.since), ("before", options.until))
         words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
         roles = ("decision", "outcome", "random_accepts", "cohort", "id")
-        named = {role: getattr(options, role) for role in roles}
+        named = {"within": " & ".join(listed(options.within))}
+        named |= {role: getattr(options, role) for role in roles}
         return cls(
             counted.table.name,
             counted.table.engine,
             sum(kind.count for kind in kinds),
-            {"group": " & ".join(options.groups)} | {r: c for r, c in named.items() if c},
+            {"group": " & ".join(listed(options.group))} | {r: c for r, c in named.items() if c},
             {
                 "1": texts(kinds, "decision", lambda kind: kind.approved),
                 "0": texts(kinds, "decision", lambda kind: not kind.approved),
@@ -165,6 +168,10 @@ class History(Past, Shown):
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
+        within
+            The column or columns of strata, such as the product: groups are read within each,
+            called for example ``mortgage | Black``, and ``Compare(within=True)`` compares them
+            inside each only.
         decision, outcome
             The columns of decisions and outcomes: 0/1 or true/false, or else see ``positive``. An
             outcome must be there for every approved person (or see ``unknown``), for nobody else.
@@ -237,6 +244,7 @@ class History(Past, Shown):
         counted = count_table(source, options)
         cells = counted.cells
         notes = [*_remarks(cells), *counted.table.notes, *counted.notes]
+        notes += _lonely(cells) if listed(options.within) else []
         if options.random_accepts is not None:
             notes.append(require_random(counted))
         return cls(
@@ -426,6 +434,15 @@ def _remarks(cells: Cells) -> list[str]:
     )
     found = [(words, [repr(g) for g, c in cells.items() if holds(c)]) for words, holds in kinds]
     return [words.format(few_of(groups, "group ")) for words, groups in found if groups]
+
+
+def _lonely(cells: Cells) -> list[str]:
+    """Name the strata that have one group only: nobody is compared there."""
+    strata = Counter(name.partition(WITHIN)[0] for name in cells)
+    lonely = [repr(stratum) for stratum, groups in strata.items() if groups == 1]
+    if not lonely:
+        return []
+    return [f"One group only, so that nobody is compared, is in {few_of(lonely, 'stratum ')}."]
 
 
 def _lacks(counts: GroupCells, kind: float) -> bool:

@@ -58,6 +58,7 @@ class ReadOptions:
     """The arguments of :meth:`equipoise.History.read` but the source, which explains them."""
 
     group: str | Sequence[str] = ()
+    within: str | Sequence[str] = ()
     decision: str = ""
     outcome: str = ""
     positive: Meaning = None
@@ -90,7 +91,9 @@ class ReadOptions:
                     f"{role!r} (--{role}) must name a column; got none. Or give, as 'source', a "
                     "file ending in .toml that says so: equipoise check --save writes it"
                 )
-        require_kind("group", self.group, (str, Sequence), "a column, or several in a list")
+        for role in ("group", "within"):
+            columns = getattr(self, role) or ()
+            require_kind(role, columns, (str, Sequence), "a column, or several in a list")
         for column in (*self.groups, self.decision, self.outcome):
             if not isinstance(column, str):
                 raise InvalidInput(f"a column's name must be a text; got {column!r}")
@@ -111,7 +114,7 @@ class ReadOptions:
         for column in main:
             if main.count(column) > 1:
                 raise InvalidInput(
-                    "'group', 'decision' and 'outcome' must be different columns; "
+                    "'group', 'within', 'decision' and 'outcome' must be different columns; "
                     f"{column!r} is named twice"
                 )
         if self.cohort is not None and self.unknown != "like_known":
@@ -146,8 +149,8 @@ class ReadOptions:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The group columns."""
-        return listed(self.group)
+        """The columns of strata, if there are any, and the group columns."""
+        return (*listed(self.within), *listed(self.group))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -186,7 +189,11 @@ class ReadOptions:
         fix: dict[str, Any] = {
             f.name: new for f in fields(self) if f.name != "group" and getattr(self, f.name) == old
         }
-        for name, columns in (("group", self.groups), ("random_accepts_against", self.against)):
+        for name, columns in (
+            ("group", listed(self.group)),
+            ("within", listed(self.within)),
+            ("random_accepts_against", self.against),
+        ):
             if old in columns:
                 fix[name] = short([new if column == old else column for column in columns])
         return fix

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
+from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed, short
 
@@ -172,11 +173,14 @@ class Grouping(JsonValue):
         What a person without a value is called, None if there must be one.
     folded
         Names of the small groups that are counted as :data:`OTHER`.
+    strata
+        How many of the columns, the first ones, name the stratum within which groups are compared.
     """
 
     labels: tuple[Mapping[str, str], ...]
     missing: str | None = None
     folded: tuple[str, ...] = ()
+    strata: int = 0
 
     def name(self, values: Iterable[object]) -> str:
         """Return the name of the group with these values, one per column."""
@@ -188,8 +192,13 @@ class Grouping(JsonValue):
             if label is None:
                 raise UnknownName("group", text_of(value), labels.values())
             parts.append(label)
-        name = name_of(parts)
-        return OTHER if name in self.folded else name
+        within, group = name_of(parts[: self.strata]), name_of(parts[self.strata :])
+        name = f"{within}{WITHIN}{group}" if self.strata else group
+        return self.other(name) if name in self.folded else name
+
+    def other(self, name: str) -> str:
+        """Return what a small group is called, of its stratum."""
+        return f"{name.partition(WITHIN)[0]}{WITHIN}{OTHER}" if self.strata else OTHER
 
 
 @dataclass(frozen=True)
@@ -321,7 +330,13 @@ def read_groups(
             notes.append(_name_missing(column, missing, own_labels, options.missing_group))
         labels.append(own_labels)
     named = None if options.missing_group == "refuse" else options.missing_group
-    grouping = Grouping(tuple(labels), named)
+    grouping = Grouping(tuple(labels), named, strata=len(listed(options.within)))
+    for value in (value for own in labels for value in own.values() if grouping.strata):
+        if WITHIN in value:
+            raise Problem(
+                f"columns {shown(options.groups)}: rename the value {value!r}, which holds "
+                f"{WITHIN!r}: it stands between stratum and group"
+            )
     behind: dict[str, tuple[str, ...]] = {}
     for values_of, _ in found:
         keys = tuple("" if is_missing(value) else key_of(value) for value in values_of)

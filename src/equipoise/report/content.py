@@ -278,7 +278,7 @@ def _groups(
                 spent=own.spent,
                 reserved=own.reserved,
                 selection_rate=selection[group],
-                impact_ratio=_impact_ratio(selection, group),
+                impact_ratio=_impact_ratio(selection, group, settings.question),
                 before={
                     r: widened(free.rates[r][group], finding.rates.get(r, {}).get(group))
                     for r in rates
@@ -308,17 +308,19 @@ def _check_approvals(settings: Settings) -> Finding:
         "demographic_parity",
         gamma=1.0 - FOUR_FIFTHS,
         delta=settings.question.delta,
-        compare="ratio",
+        compare=replace(settings.question.comparison, by="ratio"),
     )
     return check(settings.past, question)
 
 
-def _impact_ratio(selection: Mapping[str, Interval], group: str) -> Interval:
-    own, others = selection[group], [s for g, s in selection.items() if g != group]
-    guess = max(s.estimate or 0.0 for s in others)
+def _impact_ratio(selection: Mapping[str, Interval], group: str, question: Question) -> Interval:
+    own, names = selection[group], [*selection]
+    pairs = question.compared(names).pairs
+    others = [selection[names[high]] for high, low in pairs if names[low] == group]
+    guess = max((s.estimate or 0.0 for s in others), default=0.0)
     return Interval(
-        _ratio(own.lower, max(s.upper for s in others)),
-        _ratio(own.upper, max(s.lower for s in others)),
+        _ratio(own.lower, max((s.upper for s in others), default=0.0)),
+        _ratio(own.upper, max((s.lower for s in others), default=0.0)),
         _ratio(own.estimate or 0.0, guess),
     )
 

@@ -37,8 +37,9 @@ __all__ = [
 
 
 def in_words(question: Question) -> str:
-    """Return the question as somebody would ask it."""
-    return METRICS[question.metric].asks
+    """Return the question as somebody would ask it, and who is compared if it is not everybody."""
+    words = question.comparison.words.removeprefix(", ")
+    return METRICS[question.metric].asks + (f" Groups are compared {words}." if words else "")
 
 
 def guarantee(report: Report) -> str:
@@ -62,9 +63,10 @@ def guarantee(report: Report) -> str:
 def formula(question: Question) -> str:
     """Return the gap as a formula, in plain text."""
     listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
+    who = question.comparison.words
     if question.gap_scale is GapScale.RATIO:
-        return f"gap = 1 - lowest / highest over groups, the largest of {listed}"
-    return f"gap = largest difference over groups a, b of {listed}"
+        return f"gap = 1 - lowest / highest over groups, the largest of {listed}{who}"
+    return f"gap = largest difference over groups a, b of {listed}{who}"
 
 
 def headline(report: Report) -> str:

@@ -144,6 +144,7 @@ def read_world(
     source: object,
     *,
     group: str | Sequence[str] = (),
+    within: str | Sequence[str] = (),
     decision: str = "",
     outcome: str = "",
     positive: Meaning = None,
@@ -161,7 +162,7 @@ def read_world(
     >>> read_world(table, group="sex", decision="hired", outcome="good").r
     {'f': 0.5, 'm': 1.0}
     """
-    said = {"group": group, "decision": decision, "outcome": outcome}
+    said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
     meanings = {"positive": positive, "negative": negative}
     source, options = saved_reading(source, {**said, **meanings})
     counted = count_table(source, options, everybody=True)
