@@ -8,6 +8,7 @@ with late outcomes.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,7 @@ def run(options: argparse.Namespace) -> Table:
 def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) -> Table:
     """Run the rows; write a page after each, for long runs may be cut short."""
     question = rows[0].boundary.question
+    question = replace(question, compare=question.comparison.by)
     out = table(f"wrong verdicts at the boundaries, {question}", *COLUMNS)
     shown: list[list[str]] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:

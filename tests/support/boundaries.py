@@ -30,11 +30,29 @@ LINES = {
         "C": (0.38, 0.12, 0.50, 0.36),
         "D": (0.37, 0.11, 0.52, 0.34),
     },
+    "one approved less": {
+        "A": (0.40, 0.10, 0.50, 0.35),
+        "B": (0.36, 0.12, 0.52, 0.32),
+        "C": (0.38, 0.12, 0.50, 0.36),
+        "D": (0.20, 0.16, 0.64, 0.14),
+    },
+    "two strata": {
+        "x | A": (0.40, 0.10, 0.50, 0.35),
+        "x | B": (0.36, 0.12, 0.52, 0.32),
+        "y | A": (0.20, 0.08, 0.72, 0.25),
+        "y | B": (0.18, 0.08, 0.74, 0.22),
+    },
     "eight groups": {
         f"g{i}": (0.38 + 0.005 * (i % 3), 0.11, 0.51 - 0.005 * (i % 3), 0.33 + 0.005 * (i % 4))
         for i in range(8)
     },
 }
+COMPARISONS = {
+    "against A": ("four groups", eq.Compare(against="A")),
+    "below A": ("one approved less", eq.Compare(against="A", direction="below")),
+    "within two strata": ("two strata", eq.Compare(within=True)),
+}
+"""Comparisons other than all pairs, and a line of worlds for each."""
 
 
 @dataclass(frozen=True)
