@@ -149,6 +149,7 @@ class Compare(JsonValue):
                 "compared with"
             )
         require_kind("within", self.within, bool, "true or false")
+        require_kind("leave_out", self.leave_out, Sequence, "a list of groups")
         names = (self.leave_out,) if isinstance(self.leave_out, str) else tuple(self.leave_out)
         for name in names:
             require_kind("leave_out", name, str, "the name of a group, or several")
