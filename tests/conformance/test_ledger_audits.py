@@ -55,7 +55,7 @@ def test_an_audit_survives_delays_and_restarts(
     assert live.replay().to_json() == live.status().to_json()
     checkpoint = live.export(tmp_path / "export.jsonl")
     proof = verify_export(tmp_path / "export.jsonl", head=checkpoint.hash)
-    assert proof.events == checkpoint.seq
+    assert proof.seq == checkpoint.seq
     assert proof.statistics == "repeated, every decision made anew"
 
 

@@ -44,7 +44,7 @@ def test_a_ledger_of_every_edition_is_read_verified_and_continued(
     assert (before.people, before.edition) == (40, int(kept.stem.partition("-")[2]))
     assert "anna" in before.actors
     shown = audit.verify()
-    assert (shown.events, shown.edition) == (before.events, before.edition)
+    assert (shown.seq, shown.edition) == (before.events, before.edition)
     if before.edition != EDITION:
         assert shown.statistics.startswith("not repeated")
         audit.upgrade("a new release")
@@ -80,7 +80,7 @@ def test_another_edition_is_named_read_and_not_continued(
     assert f"EDITION     {EDITION} of the statistics; this program has {NEXT}" in str(status)
     shown = [again.verify(), verify_export(tmp_path / "a.jsonl", head=head.hash)]
     for one in shown:
-        assert (one.edition, one.events, one.spent) == (EDITION, before.events, before.spent)
+        assert (one.edition, one.seq, one.spent) == (EDITION, before.events, before.spent)
         assert one.statistics.startswith(f"not repeated: this program has edition {NEXT}")
         assert f"chain, books and money; statistics (edition {EDITION}) not repeated" in str(one)
 

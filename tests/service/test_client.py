@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from equipoise.assist import Assist
+from equipoise.cells import Cells
 from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
+from equipoise.history import Past
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from tests.profiles import quick
@@ -27,6 +29,25 @@ def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
     made = RemoteAudit(served.url, name, token=served.tokens[f"{role} of all"], patience=5.0)
     served.clients.append(made)
     return made
+
+
+def test_question_and_past_arrive_whole(served: Served) -> None:
+    """Whatever a question or a past holds travels as it is stored: nothing is named on the way."""
+    served.as_("auditor")
+    question = Question("equal_opportunity", 0.1, 0.2, 0.1, 0.05, 0.02)
+    cells = {
+        "A": {"approved_positive": 50, "approved_negative": 20, "approved_unknown": 30,
+              "cohorts": [[50, 20, 30]], "denied": 100},
+        "B": {"approved_positive": 40, "approved_negative": 20, "denied": 90,
+              "random_accepts": [5, 4, 1]},
+    }  # fmt: skip
+    past = Past(Cells.from_dict(cells))
+    token = served.tokens["auditor of all"]
+    RemoteAudit.create(served.url, "whole", past, question, Costs(2, 100), token=token).close()
+    live = LiveAudit.open(served.settings.ledger, "whole")
+    assert live.settings.question == question
+    assert live.settings.past.cells.to_dict() == cells
+    live.close_ledger()
 
 
 def test_an_audit_from_beginning_to_end(served: Served) -> None:

@@ -177,7 +177,7 @@ def _compare(ledger: str, diaries: Path, kills: int) -> KillResult:
         lost=lost,
         requested_twice=len(requests) - len(set(requests)),
         cap_exceeded=int(summary.spent + summary.reserved > BUDGET),
-        events=summary.events,
+        events=summary.seq,
     )
 
 

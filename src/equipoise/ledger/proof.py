@@ -91,7 +91,7 @@ def verify_ledger(
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
         _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), keys)
     proof = _with_statistics(proof, state)
-    if (held := peek(proof.events)) is not None:
+    if (held := peek(proof.seq)) is not None:
         _same_state("the state in memory", json.loads(json.dumps(held.to_data())), state)
     return proof
 

@@ -181,32 +181,25 @@ class Head:
     overrun: int = 0  # money beyond the cap, possible only through corrections
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What a verification has shown."""
+@dataclass
+class Proof(Head):
+    """What a verification has shown: where the chain ends, and what it says."""
 
-    audit: str
-    name: str
-    events: int
-    head: str
-    time: str
-    cap: int | None
-    spent: int
-    reserved: int
-    overrun: int
-    currency: str
-    decimals: int
-    states: Mapping[str, int]
-    erased: int
-    verdict: str | None
-    edition: int
+    audit: str = ""
+    name: str = ""
+    currency: str = ""
+    decimals: int = 0
+    states: Mapping[str, int] = field(default_factory=dict)
+    erased: int = 0
+    verdict: str | None = None
+    edition: int = 0
     statistics: str = "not repeated: only 'equipoise audit verify' does"
 
     def __str__(self) -> str:
         cap = "no cap" if self.cap is None else f"cap {self._money(self.cap)}"
         states = ", ".join(f"{n} {s.lower()}" for s, n in sorted(self.states.items()) if n)
         return (
-            f"OK: audit {self.name!r} ({self.audit}), {self.events} events, head {self.head}\n"
+            f"OK: audit {self.name!r} ({self.audit}), {self.seq} events, head {self.hash}\n"
             f"    people: {states or 'none'}; {self.erased} of them erased\n"
             f"    money: {self._money(self.spent)} spent + {self._money(self.reserved)} reserved, "
             f"{cap}, {self._money(self.overrun)} beyond it after corrections\n"
@@ -469,12 +462,10 @@ class Books:
 
     def proof(self) -> Proof:
         """Return what these books say."""
-        head, settings, states = self.head, self.settings, people_by_state(self.groups.values())
-        return Proof(
-            *(self.uid, settings["name"], head.seq, head.hash, head.time, head.cap),
-            *(head.spent, head.reserved, head.overrun, settings["currency"], settings["decimals"]),
-            *(states, self.erased, self.verdict, self.edition),
-        )
+        told = {name: self.settings[name] for name in ("name", "currency", "decimals")}
+        states = people_by_state(self.groups.values())
+        known: dict[str, Any] = {n: getattr(self, n) for n in ("erased", "verdict", "edition")}
+        return Proof(**vars(self.head), **told, **known, audit=self.uid, states=states)
 
     def require_seed(self, seed: str) -> None:
         """Raise unless this is the seed whose hash the first event holds."""

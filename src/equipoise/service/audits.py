@@ -382,7 +382,7 @@ def _verify(ledger: str, uid: str, number: str, store: TokenStore) -> None:
             known = [(mark.seq, mark.hash) for mark in store.marks(uid, "checkpoint", limit=1000)]
             summary = live.verify(known)
             words = f"against {len(known)} checkpoints" if known else ""
-            end: dict[str, str | int] = {"seq": summary.events, "hash": summary.head}
+            end: dict[str, str | int] = {"seq": summary.seq, "hash": summary.hash}
             store.change_mark(number, kind="verified", note=words, **end)
         finally:
             live.close_ledger()

@@ -252,4 +252,4 @@ def test_the_command_line_answers_with_codes(
 
 
 def test_lines_read_from_a_stream_are_enough(live: LiveAudit) -> None:
-    assert verify(io.BytesIO(b"".join(lines_of(live)))).events == live.checkpoint().seq
+    assert verify(io.BytesIO(b"".join(lines_of(live)))).seq == live.checkpoint().seq
