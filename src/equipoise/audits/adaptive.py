@@ -60,7 +60,7 @@ class AdaptiveAudit(Audit):
     """
 
     name: ClassVar[str] = "adaptive"
-    looks_at_approved: ClassVar[bool] = False
+    wants_approved: ClassVar[bool] = False
     correctable = True
     takes_unknown: ClassVar[bool] = True
 

@@ -128,7 +128,7 @@ class Audit(ABC):
     """
 
     name: ClassVar[str]
-    looks_at_approved: ClassVar[bool] = True
+    wants_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
     correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""

@@ -91,7 +91,7 @@ class Settings:
                 inputs.whole("max_price", assist.max_price)
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
-        if self.stream == "denied" and audit_class(self.audit).looks_at_approved:
+        if self.stream == "denied" and audit_class(self.audit).wants_approved:
             raise InvalidInput(
                 f"'stream' must be 'everybody' for the audit {self.audit!r}, which counts approved "
                 "people as well; leave out --denied-only, or choose the adaptive audit"

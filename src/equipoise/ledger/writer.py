@@ -220,7 +220,7 @@ class TransactionWriter:
         if not state.ready:
             raise NotReady
         audit = state.log.audit
-        if decision == 1 and not audit.looks_at_approved:
+        if decision == 1 and not audit.wants_approved:
             return None, "approved"
         chance = state.settings.lottery
         if chance < 1.0:

@@ -222,7 +222,7 @@ class PersonByPerson:
         looks = self._audit.assist is not None
         draws = self._rng.random(size).tolist() if looks else [None] * size
         for now, (person, draw) in enumerate(zip(people, draws, strict=True), start=self._clock):
-            if person.decision and not self._audit.looks_at_approved:
+            if person.decision and not self._audit.wants_approved:
                 continue
             self.tell_until(now)
             score, price = (person.score, person.price) if looks else (None, None)

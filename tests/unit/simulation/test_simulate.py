@@ -205,7 +205,7 @@ def test_approved_people_are_passed_over_if_nobody_looks_at_them() -> None:
     asked: list[int] = []
 
     class DeniedOnly(RSAudit):
-        looks_at_approved = False
+        wants_approved = False
 
         def _wants(self, group: str, decision: int) -> Want:
             asked.append(decision)
