@@ -24,8 +24,8 @@ def create(ledger: str, name: str = "loans", **options: Any) -> LiveAudit:
     options.setdefault("audit", "rs")
     if options["audit"] in ("rs", "baseline"):
         options.setdefault("options", {"tau": 20})
-    past = WORLD.past(None, 0)
-    return LiveAudit.create(ledger, name, past, QUESTION, COSTS, **options)
+    past, question = WORLD.past(None, 0), options.pop("question", QUESTION)
+    return LiveAudit.create(ledger, name, past, question, COSTS, **options)
 
 
 def people(size: int, seed: int = 0) -> list[tuple[str, str, int, int]]:

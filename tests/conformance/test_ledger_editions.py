@@ -34,7 +34,7 @@ def test_the_present_edition_is_kept() -> None:
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-@pytest.mark.parametrize("name", ["loans", "adaptive"])
+@pytest.mark.parametrize("name", ["loans", "adaptive", "compared"])
 def test_a_ledger_of_every_edition_is_read_verified_and_continued(
     kept: Path, name: str, ledger: str
 ) -> None:

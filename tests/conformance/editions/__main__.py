@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
+from equipoise.comparison import Compare
 from equipoise.errors import Conflict
 from equipoise.evidence import EDITION
 from equipoise.ledger import LiveAudit, driver
 from equipoise.question import Want
-from tests.conformance.ledgers import create, people
+from tests.conformance.ledgers import QUESTION, create, people
 
 HERE = Path(__file__).parent
 
@@ -41,7 +43,10 @@ def fill(ledger: str) -> None:
     live.scrub()
     adaptive = create(ledger, "adaptive", audit="adaptive", actor="anna")
     adaptive.tell_many(ask_all(adaptive)[:-3])
-    for audit in (live, adaptive):
+    below = replace(QUESTION, compare=Compare(against="A", direction="below"))
+    compared = create(ledger, "compared", audit="adaptive", question=below, actor="anna")
+    compared.tell_many(ask_all(compared)[:-3])
+    for audit in (live, adaptive, compared):
         audit.close_ledger()
 
 
