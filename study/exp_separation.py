@@ -44,7 +44,7 @@ class Point(NamedTuple):
 POINTS = {f"{name}, {s:g} sd": Point(t, s) for name, t in CLASSIFIERS.items() for s in SEPARATIONS}
 POINTS |= {
     f"few approved of {rows:,}, features free, {s:g} sd": Point(0.0, s, 0.25, rows, 0.0)
-    for s, rows in ((6.0, 8_000), (8.0, 8_000))
+    for s, rows in ((6.0, 12_000), (8.0, 12_000))
 }
 
 

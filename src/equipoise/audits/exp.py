@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from equipoise.audits.base import Answer, Audit, Features, Spending
+from equipoise.audits.base import Answer, Audit, Features
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import (
     FAIR_SAMPLE,
     ApprovalShares,
     Online,
     RSAudit,
+    arrivals_in_turn,
     by_outcome,
     checked_tau,
     finding_from_rates,
@@ -138,9 +138,8 @@ class ExpAudit(Audit):
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
-        self.books = {phase: {g: Spending() for g in self.cells} for phase in PHASES}
         self._approvals = ApprovalShares(history)
-        self._begins = {"coarse": 0}  # phase -> number of its first ticket
+        self._begins = {"coarse": (0, 0.0)}  # phase -> its first ticket, and the cost before it
         self._fallback_kind = fallback
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
@@ -198,10 +197,14 @@ class ExpAudit(Audit):
     # -- where it stands -------------------------------------------------------------------------
 
     def cost_of(self, phase: str) -> float:
-        """Return what one of :data:`PHASES` has cost so far."""
-        if phase not in self.books:
-            raise UnknownName("phase", phase, self.books)
-        return sum(s.cost(self.costs.of(g)) for g, s in self.books[phase].items())
+        """Return what was spent so far while one of :data:`PHASES` lasted."""
+        if phase not in PHASES:
+            raise UnknownName("phase", phase, PHASES)
+        if phase not in self._begins:
+            return 0.0
+        costs = [*(before for _, before in self._begins.values()), self.cost]
+        at = list(self._begins).index(phase)
+        return costs[at + 1] - costs[at]
 
     @property
     def fallback_question(self) -> Question:
@@ -257,27 +260,12 @@ class ExpAudit(Audit):
         if not self._open and self._least_hold() > self.available:
             self._finding = self._conclude(self._why_broke())
 
-    def _book_request(self, ticket: Ticket) -> None:
-        super()._book_request(ticket)
-        labels = int(ticket.want is Want.LABEL)
-        book = self.books[self.stage][ticket.group]
-        book.labels, book.pending = book.labels + labels, book.pending + labels
-        book.features += 1 - labels
-
-    def _settle(self, answer: Answer) -> None:
-        ticket = answer.ticket
-        if ticket.decision == 0 and ticket.want is Want.LABEL:
-            book = self.books[self._phase_of(ticket)][ticket.group]
-            book.pending -= 1
-            book.failures += answer.outcome == 0
-        super()._settle(answer)
-
     def _phase_of(self, ticket: Ticket) -> str:
-        return [p for p, first in self._begins.items() if first <= ticket.number][-1]
+        return [p for p, (first, _) in self._begins.items() if first <= ticket.number][-1]
 
     def _begin(self, stage: str) -> None:
         self.stage = stage
-        self._begins[stage] = self._issued
+        self._begins[stage] = self._issued, self.cost
 
     def _learn(self, answer: Answer) -> Finding | None:
         phase, group = self._phase_of(answer.ticket), answer.ticket.group
@@ -287,7 +275,7 @@ class ExpAudit(Audit):
                 self.label_audit.withdraw(answer.ticket)
             else:
                 self.label_audit.tell(answer.ticket, answer.outcome)
-            return self._by_labels(self.label_audit.finding)
+            return self._labelled(self.label_audit.finding)
         if (why := self._approvals.see(group, answer.ticket.decision)) is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
@@ -305,7 +293,7 @@ class ExpAudit(Audit):
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
             found = self.label_audit.so_far("nobody else is to come")
-            return self._labelled(replace(found, reason=f"{why}: {found.reason}"))
+            return self._booked(replace(found, reason=f"{why}: {found.reason} {self._because}"))
         if self.stage == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
@@ -327,12 +315,12 @@ class ExpAudit(Audit):
         """Weigh the features that were added to ``counts`` of every group."""
         self._finding = self._weigh()
 
-    def book(self, phase: str, group: str, *, labels: int, failures: int, features: int) -> None:
+    def book(self, group: str, *, labels: int = 0, failures: int = 0, features: int = 0) -> None:
         """Book requests to denied people that were made elsewhere."""
-        for spending in (self.books[phase][group], self._spending[group]):
-            spending.labels += labels
-            spending.failures += failures
-            spending.features += features
+        spending = self._spending[group]
+        spending.labels += labels
+        spending.failures += failures
+        spending.features += features
 
     # -- from one stage to the next --------------------------------------------------------------
 
@@ -379,7 +367,7 @@ class ExpAudit(Audit):
         """Count past people whom the fit did not see: their features are free."""
         if self._unseen is not None:
             rows = self._unseen.unseen(group)[: self.branches[group].features]
-            self.counts[group].add_many(rows)
+            self.counts[group].add(rows)
             self.free_features[group] = self._asked[group] = len(rows)
 
     def _complete(self) -> bool:
@@ -409,15 +397,13 @@ class ExpAudit(Audit):
         if self._fallback_kind == "adaptive":
             work = LabelWork(self.history, question, self.costs)
             return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
-        # RS-Audit labels the denied among tau/q people of a group, for each outcome of share q.
         tau = self._own_tau or paper_tau(question, len(self.cells))
         total = 0.0
         for group, cells in self.cells.items():
             p1, _, s = cells.shares
             one = p1 + s * r[group]
-            price = s * self.costs.of(group).expected(r[group])
-            for share in (one if outcome else 1.0 - one for outcome in outcomes_of(question)):
-                total += price * tau / share if share > 0.0 else math.inf
+            people = arrivals_in_turn((one if y else 1.0 - one for y in outcomes_of(question)), tau)
+            total += people * s * self.costs.of(group).expected(r[group]) if s > 0.0 else 0.0
         return total
 
     def _weigh(self) -> Finding | None:
@@ -455,14 +441,16 @@ class ExpAudit(Audit):
             self.label_audit = RSAudit(
                 self.history, self.fallback_question, self.costs, tau=self._own_tau
             )
-        return self._by_labels(self.label_audit.finding)
+        return self._labelled(self.label_audit.finding)
 
-    def _by_labels(self, found: Finding | None) -> Finding | None:
-        return None if found is None else self._labelled(found)
+    @property
+    def _because(self) -> str:
+        return f"(by labels, because {self.fallback_reason})"
 
-    def _labelled(self, found: Finding) -> Finding:
-        because = f"(by labels, because {self.fallback_reason})"
-        return self._booked(replace(found, reason=f"{found.reason} {because}"))
+    def _labelled(self, found: Finding | None) -> Finding | None:
+        if found is None:
+            return None
+        return self._booked(replace(found, reason=f"{found.reason} {self._because}"))
 
     def _booked(self, finding: Finding) -> Finding:
         return replace(

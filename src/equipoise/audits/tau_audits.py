@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -41,6 +41,7 @@ __all__ = [
     "Online",
     "RSAudit",
     "TauAudit",
+    "arrivals_in_turn",
     "by_outcome",
     "can_answer",
     "checked_tau",
@@ -437,6 +438,17 @@ def paper_tau(question: Question, groups: int) -> int:
     1329022
     """
     return math.ceil(-576.0 * math.log(tau_event_level(question, groups)) / question.epsilon**2)
+
+
+def arrivals_in_turn(shares: Iterable[float], tau: float) -> float:
+    """Return the mean number of arrivals until tau people of every share came, one after another.
+
+    Examples
+    --------
+    >>> arrivals_in_turn([0.5, 0.1], tau=10)
+    120.0
+    """
+    return sum((tau / share if share > 0.0 else math.inf for share in shares), 0.0)
 
 
 def paper_epsilon(tau: int, question: Question, groups: int) -> float:

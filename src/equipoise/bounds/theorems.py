@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.audits.tau_audits import outcomes_of, paper_tau
+from equipoise.audits.tau_audits import arrivals_in_turn, outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, exp_level, tau_event_level
 from equipoise.mixture.exp_model import ExpConstants
@@ -280,11 +280,8 @@ def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
 
 def _arrivals(shares: Array, tau: float, together: bool = False) -> float:
     """Return the mean number of arrivals until tau of every share came, in turn or together."""
-    if not len(shares):
-        return 0.0
-    if not np.all(shares > 0.0):
-        return math.inf
-    return _mean_of_last(shares, tau) if together else float((tau / shares).sum())
+    in_turn = arrivals_in_turn(shares.tolist(), tau)
+    return _mean_of_last(shares, tau) if together and 0.0 < in_turn < math.inf else in_turn
 
 
 def _mean_of_last(shares: Array, tau: float) -> float:

@@ -39,6 +39,7 @@ __all__ = ["Branch", "ExpConstants", "ModelChecks", "SelfCheck", "choose_branch"
 
 FALSE_ALARM = 0.01  # of all self-checks together
 FEWEST = 1000  # features, for the normal approximation
+MOST = 1e10  # features: there are no more people
 ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
 VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
 
@@ -161,18 +162,18 @@ def _likelihood_branch(
             f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
         )
     target = constants.epsilon * _least(coarse) / (12.0 * constants.z)
-    ahead = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
+    information, error = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
     most = ROOM * target
-    needed = 1.1 * ahead.features_needed(target) if ahead.theta_error <= most else math.inf
-    if math.isinf(needed):
+    room = information * (target**2 - error**2)  # of one feature vector, in the variance allowed
+    if error > most or room * MOST <= 1.0:
         return Branch(
             "fallback",
-            f"the laws' uncertainty alone puts a standard error of {ahead.theta_error:.2g} on the "
-            f"weight, where {most:.2g} is the most allowed (about "
-            f"{(ahead.theta_error / most) ** 2:.2g} times as many past approved people would do)",
+            f"the laws' uncertainty alone puts a standard error of {error:.2g} on the weight, "
+            f"where {most:.2g} is the most allowed (about {(error / most) ** 2:.2g} times as many "
+            "past approved people would do)",
         )
     why = f"the weight's standard error will be within {target:.2g}"
-    return Branch("likelihood", why, max(math.ceil(needed), FEWEST))
+    return Branch("likelihood", why, max(math.ceil(1.1 / room), FEWEST))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a stand
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a method ended, in the coordinates of the frame."""
+    """Where a method ended, in the coordinates of the frame; ``share`` is its exact acceptance."""
 
     theta: Array
     hessian: Array
@@ -41,6 +41,7 @@ class Solution:
     iterations: int
     at_boundary: bool = False
     warnings: tuple[str, ...] = ()
+    share: float | None = None
 
 
 def _newton(
@@ -118,8 +119,8 @@ class _NodeIntegral:
 # -- a Gaussian and a half-space -----------------------------------------------------------------
 
 
-def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> tuple[Solution, float]:
-    """Return the solution by Newton steps on the exact likelihood, and its acceptance."""
+def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> Solution:
+    """Return the solution by Newton steps on the exact likelihood."""
     family = frame.family
     assert isinstance(family, Gaussian)
     z = frame.inside(points)
@@ -129,7 +130,7 @@ def fit_half_space(frame: Frame, points: Array, cut: HalfSpace) -> tuple[Solutio
     integral = _HalfSpaceIntegral(family, normal / length, offset)
     target = family.statistics(z).mean(axis=0)
     solution = _newton(family.theta_from_mean(target), target, integral, family.project)
-    return solution, integral.acceptance(solution.theta)
+    return replace(solution, share=integral.acceptance(solution.theta))
 
 
 def _hazard(at: ArrayLike) -> Array:
@@ -174,8 +175,8 @@ class _HalfSpaceIntegral:
 # -- the line ------------------------------------------------------------------------------------
 
 
-def fit_line(frame: Frame, points: Array, oracle: Oracle) -> tuple[Solution, float]:
-    """Return the maximum likelihood solution on the line and its acceptance.
+def fit_line(frame: Frame, points: Array, oracle: Oracle) -> Solution:
+    """Return the maximum likelihood solution on the line.
 
     The accepted set is found as intervals (a scan, then bisection at every change) and the
     integral over them taken by Gauss-Legendre panels split at the cuts.
@@ -199,7 +200,7 @@ def fit_line(frame: Frame, points: Array, oracle: Oracle) -> tuple[Solution, flo
         near, far = family.reach(theta)
         if near >= low - 1e-9 * abs(low) and far <= high + 1e-9 * abs(high):
             break
-    return replace(solution, iterations=iterations), _share(family, theta, integral)
+    return replace(solution, iterations=iterations, share=_share(family, theta, integral))
 
 
 def acceptance(

@@ -87,21 +87,12 @@ class HalfSpace:
 
 
 class Oracle:
-    """``accepts`` with its manners checked and its calls counted.
+    """``accepts``, which takes an (n, d) array and returns n booleans, checked and counted."""
 
-    Parameters
-    ----------
-    accepts
-        Takes an (n, d) array and returns n booleans (or 0/1).
-    limit
-        The most points it may be asked about, or None.
-    """
-
-    def __init__(self, accepts: Accepts, *, limit: int | None = None) -> None:
+    def __init__(self, accepts: Accepts) -> None:
         if not callable(accepts):
             raise InvalidInput(f"'accepts' must be callable; got {type(accepts).__name__}")
         self.accepts = accepts
-        self.limit = limit
         self.calls = 0
 
     def __call__(self, X: Array) -> NDArray[np.bool_]:
@@ -125,11 +116,6 @@ class Oracle:
                 f"{answer.dtype} values such as {answer.ravel()[0]!r} (scores need a threshold)"
             )
         return answer.astype(bool)
-
-    @property
-    def spent(self) -> bool:
-        """Whether the limit is reached."""
-        return self.limit is not None and self.calls >= self.limit
 
     def require_all(self, X: Array) -> None:
         """Raise unless every past approved person is approved by the oracle."""

@@ -151,7 +151,7 @@ def trunc_est(
     n, m = math.ceil(math.exp(log_n)), math.ceil(math.exp(log_m))
     eta = math.exp(theory.log_eta) if eta is None else eta
     rng = np.random.default_rng(seed)
-    oracle = Oracle(accepts, limit=ORACLE_LIMIT)
+    oracle = Oracle(accepts)
     oracle.require_all(points)
     statistics = family.statistics(rng.permutation(points))
     start = family.theta_from_mean(statistics[:n].mean(axis=0))
@@ -178,7 +178,7 @@ def _sample_gradient(
 ) -> Array:
     """Return ``T(Z') - T(Z)`` with Z' the first draw of ``E_theta`` that is let through."""
     size = 8
-    while not oracle.spent:
+    while oracle.calls < ORACLE_LIMIT:
         draws = family.sample(theta, size, rng)
         size = min(4 * size, 2**16)
         accepted = np.flatnonzero(oracle(draws))

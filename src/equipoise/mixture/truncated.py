@@ -230,13 +230,13 @@ def fit_truncated(
         )
     if method == "auto":
         method = "exact" if exact else "importance"
-    share: float | None = None
     if method == "importance":
         solution = fit_importance(frame, points, oracle, seed)
     elif cut is not None:
-        solution, share = fit_half_space(frame, points, cut)
+        solution = fit_half_space(frame, points, cut)
     else:
-        solution, share = fit_line(frame, points, oracle)
+        solution = fit_line(frame, points, oracle)
+    share = solution.share
     probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
     probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
     people = frame.family.from_uniforms(solution.theta, sobol(points.shape[1], seed).random(probes))

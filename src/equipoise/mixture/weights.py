@@ -23,7 +23,6 @@ from equipoise.mixture.truncated import TruncatedFit
 __all__ = [
     "COARSE",
     "FeatureCounts",
-    "Foresight",
     "Weight",
     "foresee_weight",
     "likelihood_weight",
@@ -41,7 +40,6 @@ PILOT, POINTS = 2**12, 2**17  # simulated people behind a bound on the MAP oracl
 SPREAD = 512  # drawn laws that these people come from
 HOPELESS = 0.025  # epsilon q_m/20 never exceeds 1/40
 COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
-MOST = 1e10  # feature vectors: there are no more people
 
 Pair = tuple[TruncatedFit, TruncatedFit]
 """The laws of outcome 0 and outcome 1."""
@@ -263,25 +261,12 @@ def map_bias_bound(
     return min(bound, 1.0)
 
 
-@dataclass(frozen=True)
-class Foresight:
-    """What a likelihood weight will be worth before any features are bought.
+def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> tuple[float, float]:
+    """Simulate people with the fitted laws at a rough q; see how well they tell it.
 
-    ``information`` about q per feature vector, and the standard error ``theta_error`` that remains
-    however many are bought.
+    Returns the information about q in one feature vector, and the standard error of a likelihood
+    weight that remains however many are bought.
     """
-
-    information: float
-    theta_error: float
-
-    def features_needed(self, error: float) -> float:
-        """Return how many feature vectors bring the standard error down to ``error``."""
-        room = self.information * (error**2 - self.theta_error**2)
-        return 1.0 / room if MOST * room > 1.0 else float("inf")
-
-
-def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> Foresight:
-    """Simulate people with the fitted laws at a rough q; see how well they tell it."""
     rng = np.random.default_rng(seed)
     ones = round(q * size)
     sizes = (size - ones, ones)
@@ -289,7 +274,7 @@ def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> 
         [fit.family.sample(fit.theta, n, rng) for fit, n in zip(fits, sizes, strict=True)]
     )
     information = information_at(log_ratio(fits, people), q)
-    return Foresight(information, theta_error(slopes_in_theta(people, fits, q), fits))
+    return information, theta_error(slopes_in_theta(people, fits, q), fits)
 
 
 # -- as features come in --------------------------------------------------------------------------
@@ -305,19 +290,15 @@ class FeatureCounts:
         self._ones = 0
         self._ratios: list[Array] = []
         self._some: list[Array] = []
-        self._buffer: list[Array] = []
+        self._new: list[Array] = []  # not looked at yet: many at once are faster
 
-    def add(self, features: Array) -> None:
-        """Take in one person."""
-        self._buffer.append(features)
-        self.size += 1
-        if len(self._buffer) == SUBSAMPLE:
-            self._flush()
-
-    def add_many(self, X: Array) -> None:
-        """Take in many people at once."""
-        self.size += len(X)
-        self._take(X)
+    def add(self, X: Array) -> None:
+        """Take in one person, a vector, or many, a row each."""
+        rows = np.atleast_2d(X)
+        self._new.append(rows)
+        self.size += len(rows)
+        if len(rows) > 1 or len(self._new) == SUBSAMPLE:
+            self._look()
 
     def add_counts(self, size: int, ones: int) -> None:
         """Take in people of whom only the MAP oracle's verdicts are known."""
@@ -327,27 +308,24 @@ class FeatureCounts:
     @property
     def some(self) -> Array:
         """The features of the first people."""
-        self._flush()
+        self._look()
         return np.concatenate(self._some)
 
     def map_weight(self) -> Weight:
         """Return the share for whom outcome 1 is the more likely one."""
-        self._flush()
+        self._look()
         return _counted(self._ones, self.size)
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""
-        some = self.some
-        return weight_from(np.concatenate(self._ratios), some, self.fits)
+        self._look()
+        return weight_from(np.concatenate(self._ratios), self.some, self.fits)
 
-    def _flush(self) -> None:
-        if self._buffer:
-            self._take(np.stack(self._buffer))
-            self._buffer = []
-
-    def _take(self, X: Array) -> None:
-        points = self.fits[0].family.points(X)
-        ratio = log_ratio(self.fits, points)
-        self._ones += int((ratio > -np.log(self.odds)).sum())
-        self._ratios.append(ratio)
-        self._some.append(points[: max(SUBSAMPLE - sum(map(len, self._some)), 0)])
+    def _look(self) -> None:
+        if self._new:
+            points = self.fits[0].family.points(np.concatenate(self._new))
+            ratio = log_ratio(self.fits, points)
+            self._ones += int((ratio > -np.log(self.odds)).sum())
+            self._ratios.append(ratio)
+            self._some.append(points[: max(SUBSAMPLE - sum(map(len, self._some)), 0)])
+            self._new = []

@@ -138,7 +138,7 @@ def _coarse(
         counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
         lengths.append(int(counts.sum()))
         asked = [int(rng.binomial(counts[y], crowd.denied[y])) for y in (0, 1)]
-        audit.book("coarse", group, labels=sum(asked), failures=asked[0], features=0)
+        audit.book(group, labels=sum(asked), failures=asked[0])
     return lengths[0], lengths[1]
 
 
@@ -148,15 +148,15 @@ def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Gen
     if left <= 0:
         return
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    counts.add_many(crowd.draw(some, rng))
+    counts.add(crowd.draw(some, rng))
     if branch.way == "map":
         share = crowd.map_share(counts)
         counts.add_counts(left - some, int(rng.binomial(left - some, share)))
     else:
         for start in range(some, left, _CHUNK):
-            counts.add_many(crowd.draw(min(left - start, _CHUNK), rng))
+            counts.add(crowd.draw(min(left - start, _CHUNK), rng))
     s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
-    audit.book("features", group, labels=0, failures=0, features=int(rng.binomial(left, s)))
+    audit.book(group, features=int(rng.binomial(left, s)))
 
 
 def _run_fallbacks(

@@ -386,7 +386,7 @@ def test_a_verdict_by_features_is_not_guaranteed_and_prices_both() -> None:
                 w.family.sample(w.theta, n, rng)
                 for w, n in zip(laws, (size - ones, ones), strict=True)
             ]
-            audit.counts[g].add_many(rng.permutation(np.concatenate(people)))
+            audit.counts[g].add(rng.permutation(np.concatenate(people)))
         audit.take_features()
         assert audit.finding is not None
         assert audit.finding.verdict is Verdict.FAIR, audit.finding.reason

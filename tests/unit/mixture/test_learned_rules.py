@@ -158,8 +158,8 @@ def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
         counts = audit.counts[group]
         zero, one = mixture.laws
         rng, ones = np.random.default_rng(3), int(2_000 * mixture.q)
-        counts.add_many(zero.family.sample(zero.theta, 2_000 - ones, rng))
-        counts.add_many(one.family.sample(one.theta, ones, rng))
+        counts.add(zero.family.sample(zero.theta, 2_000 - ones, rng))
+        counts.add(one.family.sample(one.theta, ones, rng))
     audit.take_features()
     assert audit.finding is not None
     assert "follows a half-space rule" in "\n".join(audit.finding.assumptions)
