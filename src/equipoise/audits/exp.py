@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Answer, Audit, Features
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import (
@@ -35,12 +36,11 @@ from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.mixture.weights import FeatureCounts, Weight
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
-__all__ = ["ACCEPTS", "FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
+__all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
 
 PHASES = ("coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood", "published")
-FALLBACKS = ("rs", "adaptive")
-ACCEPTS = ("known", "learn")
+FALLBACKS: dict[str, type[Audit]] = {"rs": RSAudit, "adaptive": AdaptiveAudit}
 
 
 class ExpAudit(Audit):
@@ -64,9 +64,9 @@ class ExpAudit(Audit):
     model
         The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
         offers one.
-    accepts, rules
-        "learn": the decision-maker cannot be asked; the history's model is that of what its past
-        decisions show, if they follow a "threshold" or "half_space" rule in every group
+    rules
+        "threshold" or "half_space": the decision-maker cannot be asked, and follows a rule of this
+        class in every group; the history's model is that of what its past decisions show
         (:func:`equipoise.mixture.learn_model`).
     weights
         "auto": the cheapest way that tests of separation and of the model support, labels
@@ -103,8 +103,7 @@ class ExpAudit(Audit):
         costs: Costs,
         *,
         model: MixtureModel | None = None,
-        accepts: str = "known",
-        rules: str = "threshold",
+        rules: str | None = None,
         weights: str = "auto",
         fallback: str = "rs",
         tau: int | None = None,
@@ -114,7 +113,6 @@ class ExpAudit(Audit):
         seed: int = 0,
     ) -> None:
         for name, value, known in (
-            ("accepts", accepts, ACCEPTS),
             ("weights", weights, WEIGHTS),
             ("fallback", fallback, FALLBACKS),
         ):
@@ -122,7 +120,7 @@ class ExpAudit(Audit):
                 raise UnknownName(name, value, known)
         self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
-        self.model = model if model is not None else _model_of(history, accepts, rules)
+        self.model = model if model is not None else _model_of(history, rules)
         unseen = history.features if model is None and weights != "published" else None
         self._unseen: PastFeatures | None = unseen
         self.weights = weights
@@ -433,14 +431,9 @@ class ExpAudit(Audit):
     def _fall_back(self, why: str) -> Finding | None:
         self._begin("fallback")
         self.fallback_reason = why
-        if self._fallback_kind == "adaptive":
-            from equipoise.audits.adaptive import AdaptiveAudit
-
-            self.label_audit = AdaptiveAudit(self.history, self.fallback_question, self.costs)
-        else:
-            self.label_audit = RSAudit(
-                self.history, self.fallback_question, self.costs, tau=self._own_tau
-            )
+        options: dict[str, Any] = {"tau": self._own_tau} if self._fallback_kind == "rs" else {}
+        kind = FALLBACKS[self._fallback_kind]
+        self.label_audit = kind(self.history, self.fallback_question, self.costs, **options)
         return self._labelled(self.label_audit.finding)
 
     @property
@@ -462,14 +455,14 @@ class ExpAudit(Audit):
         )
 
 
-def _model_of(history: Past, accepts: str, rules: str) -> MixtureModel:
-    if accepts == "learn" and history.features is not None:
+def _model_of(history: Past, rules: str | None) -> MixtureModel:
+    if rules is not None and history.features is not None:
         return cast(MixtureModel, history.features.learned_model(rules))
-    if accepts == "known" and history.model is not None:
+    if rules is None and history.model is not None:
         return cast(MixtureModel, history.model)
     raise InvalidInput(
         "'model' is needed: this history has no features; fit one with equipoise.mixture."
-        f"{'fit_model' if accepts == 'known' else 'learn_model'}, or give the history features "
+        f"{'fit_model' if rules is None else 'learn_model'}, or give the history features "
         "(equipoise.mixture.PastFeatures)"
     )
 

@@ -244,10 +244,6 @@ class LineFamily(Family):
         """Return ``W'``."""
         return np.array([self._moments(float(theta[0]))[0]])
 
-    def variance(self, theta: float) -> float:
-        """Return ``W''``, the variance of T."""
-        return self._moments(theta)[1]
-
     def theta_from_mean(self, mean: Array) -> Array:
         """Solve ``W'(theta) = mean``."""
         if not self.ends[0] < mean[0] < self.ends[1]:

@@ -418,11 +418,6 @@ class AssumptionCheck:
     needed: float
     problems: tuple[str, ...] = ()
 
-    @property
-    def holds(self) -> bool:
-        """Whether nothing speaks against the assumptions."""
-        return not self.problems
-
     def __str__(self) -> str:
         c = self.constants
         line = (

@@ -140,12 +140,10 @@ def test_what_past_decisions_teach_is_free(past: Past, learned: MixtureModel) ->
     costs = Costs(0.5, 3.0)
     audit = ExpAudit(past, QUESTION, costs, model=learned)
     assert (audit.stage, audit.cost) == ("coarse", 0.0)
-    sim = simulate(
-        "exp", WORLD, QUESTION, costs, repeats=1, accepts="learn", rules="half_space", seed=1
-    )
+    sim = simulate("exp", WORLD, QUESTION, costs, repeats=1, rules="half_space", seed=1)
     assert not sim.wrong.any()
     with pytest.raises(InvalidInput, match="learn_model"):
-        ExpAudit(CellWorld(WORLD.cells, WORLD.r).past(), QUESTION, costs, accepts="learn")
+        ExpAudit(CellWorld(WORLD.cells, WORLD.r).past(), QUESTION, costs, rules="threshold")
 
 
 def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
