@@ -19,7 +19,7 @@ from tools.adult_cells import FEATURES
 import equipoise as eq
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.simulation.drive import InBlocks, drive
+from equipoise.simulation.drive import Denied, in_blocks
 from equipoise.worlds import TableWorld
 from study._resumed import Run, collect, made_by, mean
 
@@ -151,9 +151,11 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     assist = case.assist if helped else replace(case.assist, gate=NEVER)
     past = case.world.past(case.past, rng)
     audit = AdaptiveAudit(past, case.question, eq.Costs(), assist=assist)
-    crowd = Turning.of(audit, case.world, rng)
-    crowd.noise_after = case.noise_after if helped else None
-    drive(crowd)
+    denied, turns = Denied.of(audit, case.world), case.noise_after if helped else None
+    for _ in in_blocks(audit, denied, rng):
+        if turns is not None and audit.labels >= turns:  # scores are noise now, unannounced
+            turns = None
+            denied.looks = [np.stack([y, rng.permutation(s), c]) for y, s, c in denied.looks]
     finding = audit.conclude()
     right = case.question.truth(case.world.gap(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE
@@ -167,20 +169,6 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
         "inconclusive": float(inconclusive),
         "bias": float((evidence.ones - r * evidence.told).sum()),
     }
-
-
-class Turning(InBlocks):
-    """People whose scores turn into noise, unannounced, after so many labels."""
-
-    noise_after: int | None = None
-
-    def come(self, most: int | None) -> int:
-        if self.noise_after is not None and self._audit.labels >= self.noise_after:
-            self.noise_after = None
-            self._looks = [
-                replace(looks, score=self._rng.permutation(looks.score)) for looks in self._looks
-            ]
-        return super().come(most)
 
 
 def asking(

@@ -29,7 +29,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario, scenarios
 from equipoise.planning.forecasts import FITTED, Constants, Forecaster, Parts, median_of
-from equipoise.planning.trials import try_case
+from equipoise.planning.trials import try_cases
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
@@ -121,7 +121,8 @@ def measure(case: Case | None, runs: int) -> Row | None:
     if seen.median is not None and seen.median > MOST:
         return None
     audit = eq.AdaptiveAudit(case.past, case.question, case.costs)
-    trials = try_case(audit, case.scenario, np.random.SeedSequence(0).spawn(runs), LABELS)
+    seeds = np.random.SeedSequence(0).spawn(runs)
+    (trials,) = try_cases(audit, [case.scenario], seeds, most=LABELS, n_jobs=1)
     return {
         "parts": {
             "verdict": parts.verdict.value,

@@ -37,7 +37,11 @@ def address() -> Iterator[str]:
 def test_it_is_counted_there(address: str, kind: str) -> None:
     engine = sqlalchemy.create_engine(address.replace("postgresql://", "postgresql+psycopg://", 1))
     source: object = engine if kind == "engine" else address
-    options = {"query": "SELECT * FROM loans"} if kind == "query" else {"table": "loans"}
+    options = (
+        {"query": "SELECT *, ':x'::text AS mark FROM loans"}
+        if kind == "query"
+        else {"table": "loans"}
+    )
     if kind == "ibis":
         source, options = ibis.connect(address).table("loans"), {}
     history = eq.History.read(source, **COLUMNS, **options)

@@ -172,9 +172,13 @@ def past_decisions(
 
     def read(*, score: str | None = None) -> History:
         from equipoise.history import History
-        from equipoise.history.options import save_reading
+        from equipoise.history.options import kept_reading, save_reading
 
-        columns = decision or "decision", outcome or "outcome"
+        _, kept = kept_reading(source)
+        columns = (
+            decision or kept.get("decision", "decision"),
+            outcome or kept.get("outcome", "outcome"),
+        )
         given["positive"] = read_meaning("--positive", positive, *columns)
         given["negative"] = read_meaning("--negative", negative, *columns)
         with working("Reading past decisions …"):

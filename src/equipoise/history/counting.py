@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import BadData, UnknownName
+from equipoise.errors import BadData
 from equipoise.history.dates import cut
 from equipoise.history.opening import open_table
-from equipoise.history.options import Problem, ReadOptions, listed, settle, unknown_column
+from equipoise.history.options import MEANINGS, Problem, ReadOptions, listed, settle, unknown_column
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     OTHER,
+    STANDARD,
     TURNED,
     Coding,
     Columns,
@@ -25,12 +25,14 @@ from equipoise.history.values import (
     YesNo,
     is_missing,
     key_of,
-    labels_of,
-    other_spellings,
     read_groups,
     read_yes_no,
+    require_plain,
+    require_there,
     rows,
     shown,
+    spelling_notes,
+    tally,
     text_of,
     with_counts,
 )
@@ -40,19 +42,16 @@ __all__ = ["CountedTable", "Kind", "count_table", "texts"]
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
-ENOUGH_CELLS = 10  # counts that share a divisor by chance hardly ever
+BY_CHANCE = 1e-3  # counts that share a divisor less often than so by chance get a warning
 
 
 @dataclass(eq=False)
 class Kind:
     """Rows with the same values in every column that is counted by, and how many there are."""
 
-    values: tuple[str, ...]
-    groups: tuple[str, ...]
+    values: Mapping[str, str]  # column -> what is written in it
     decision: str
     outcome: str
-    mark: str
-    cohort: str
     count: int
     undecided: bool  # no decision is written
     labelled: bool  # an outcome is written
@@ -69,7 +68,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table's kinds of rows, what its values mean, and what is remarkable.
+    """A table's kinds of rows, their counts per group, what values mean, and what is remarkable.
 
     ``options`` are those that it was read by, ``table`` the rows that were counted.
     """
@@ -77,22 +76,9 @@ class CountedTable:
     table: Table
     options: ReadOptions
     kinds: Sequence[Kind]
+    cells: Cells
     coding: Coding
     notes: tuple[str, ...]
-
-    @property
-    def cells(self) -> Cells:
-        """The counts per group."""
-        groups: dict[str, list[Kind]] = {}
-        for kind in self.kinds:
-            groups.setdefault(kind.group, []).append(kind)
-        if len(groups) < 2:
-            raise Problem(
-                f"column {shown(self.options.groups)} must hold at least two groups to compare; "
-                f"found only {shown(groups)}"
-            )
-        by_cohort = self.options.unknown == "like_known"
-        return Cells({name: _cells(own, by_cohort) for name, own in sorted(groups.items())})
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -143,6 +129,8 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     found = table.count(options.columns, MOST_KINDS)
     if not found:
         raise BadData(f"{table.name} has no rows")
+    for at, column in enumerate(options.columns):
+        require_plain(column, (row[at] for row in found))
     _require_few(found, options, MOST_KINDS)
     size = sum(int(row[-1]) for row in found)
     if options.id is None and size <= MOST_COMPARED and set(table.columns) - set(options.used):
@@ -211,29 +199,33 @@ def _interpret(
 ) -> CountedTable:
     also = tuple(map(key_of, listed(options.missing_values)))
     kinds = _kinds(found, options, also)
-    _require_there(options, kinds)
-    grouping, own_notes = read_groups(options, [(kind.groups, kind.count) for kind in kinds])
+    written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
+    for value in listed(options.missing_values):
+        require_there("'missing_values'", [value], written)
+    groups = [tuple(kind.values[column] for column in options.groups) for kind in kinds]
+    counts = [kind.count for kind in kinds]
+    grouping, own_notes = read_groups(options, list(zip(groups, counts, strict=True)))
     notes = [*notes, *own_notes]
-    for kind in kinds:
-        kind.group = grouping.name(kind.groups)
+    for kind, values in zip(kinds, groups, strict=True):
+        kind.group = grouping.name(values)
     names = {kind.group for kind in kinds}
     _mark_random_accepts(kinds, options)
     kinds = _decided(kinds, options, notes)
     if gone := sorted(names - {kind.group for kind in kinds}):
         notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
     grouping = _fold(kinds, grouping, options.min_group, names, notes)
-
     decision, outcome = _bits(kinds, options, notes, everybody=everybody)
-    columns = Columns(options.groups, options.decision, options.outcome)
-    coding = Coding(columns, grouping, decision, outcome, also)
-    counted = CountedTable(table, options, kinds, coding, tuple(notes))
     if not everybody:
         denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
-        _require_right_way_round(counted, denied)
-        _require_outcomes(counted)
-        notes += _denied_outcomes(counted, [kind for kind in denied if kind.labelled])
-        notes += _unknown_notes(counted.cells, options) + _suspicions(counted)
-    return replace(counted, notes=tuple(notes))
+        _require_right_way_round(kinds, denied, options)
+        _require_outcomes(kinds, options)
+        notes += _denied_outcomes(kinds, [kind for kind in denied if kind.labelled], options)
+    cells = _cells_of(kinds, options)
+    if not everybody:
+        notes += _unknown_notes(cells, options) + _suspicions(cells, outcome, options)
+    columns = Columns(options.groups, options.decision, options.outcome)
+    coding = Coding(columns, grouping, decision, outcome, also)
+    return CountedTable(table, options, kinds, cells, coding, tuple(notes))
 
 
 def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
@@ -244,12 +236,10 @@ def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]
             kinds[written].count += int(n)
             continue
         own = dict(zip(options.columns, written, strict=True))
-        marks = own.get(options.random_accepts or "", ""), own.get(options.cohort or "", "")
-        groups = tuple(own[name] for name in options.groups)
         decision, outcome = own[options.decision], own[options.outcome]
         without = is_missing(decision, also), not is_missing(outcome, also)
-        kinds[written] = Kind(written, groups, decision, outcome, *marks, int(n), *without)
-    return sorted(kinds.values(), key=lambda kind: (kind.groups, kind.decision, kind.outcome))
+        kinds[written] = Kind(own, decision, outcome, int(n), *without)
+    return [kinds[written] for written in sorted(kinds)]
 
 
 def _bits(
@@ -257,10 +247,8 @@ def _bits(
 ) -> tuple[YesNo, YesNo]:
     """Say of every kind of rows whether it was approved and how it turned out."""
     said = options.positive, options.negative
-    known: Counter[str] = Counter()
-    for kind in kinds:
-        known[key_of(kind.decision)] += kind.count * kind.labelled
-    decisions = texts(kinds, "decision", lambda kind: not kind.random_accept)
+    known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
+    decisions = texts((kind for kind in kinds if not kind.random_accept), "decision")
     decision = read_yes_no("decision", options.decision, decisions, *said, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
@@ -274,24 +262,28 @@ def _bits(
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
     _require_used(options, [*decisions, *outcomes], [decision, outcome])
-    notes += _spelling(options.decision, decisions) + _spelling(options.outcome, outcomes)
+    for column, found in ((options.decision, decisions), (options.outcome, outcomes)):
+        words = {value: n for value, n in found.items() if key_of(value) not in STANDARD}
+        notes += spelling_notes(column, words)
     return decision, outcome
 
 
 def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
     """Find the people whom a test programme accepted although the policy denied them."""
-    if options.random_accepts is None:
+    column = options.random_accepts
+    if column is None:
         return
-    found = texts(kinds, "mark", lambda kind: not is_missing(kind.mark))
+    marks = tally((kind.values[column], kind.count) for kind in kinds)
+    found = {mark: n for mark, n in marks.items() if not is_missing(mark)}
     try:
-        mark = read_yes_no("decision", options.random_accepts, found)
+        mark = read_yes_no("decision", column, found)
     except Problem:
         raise BadData(
-            f"column {options.random_accepts!r} must be 0/1 or true/false, 1 for people whom a "
-            f"test programme accepted; found {with_counts(found)}"
+            f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
+            f"accepted; found {with_counts(found)}"
         ) from None
     for kind in kinds:
-        kind.random_accept = mark.bit(kind.mark) == 1
+        kind.random_accept = mark.bit(kind.values[column]) == 1
 
 
 def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
@@ -325,10 +317,8 @@ def _fold(
     kinds: Sequence[Kind], grouping: Grouping, least: int, names: set[str], notes: list[str]
 ) -> Grouping:
     """Count small groups together."""
-    sizes = dict.fromkeys(names, 0)
-    for kind in kinds:
-        sizes[kind.group] += kind.count
-    small = tuple(sorted(name for name, size in sizes.items() if size < least))
+    sizes = texts(kinds, "group")
+    small = tuple(sorted(name for name in names if sizes.get(name, 0) < least))
     if not small:
         return grouping
     for kind in kinds:
@@ -343,20 +333,10 @@ def _fold(
 # -- rules -----------------------------------------------------------------------------------------
 
 
-def _require_there(options: ReadOptions, kinds: Sequence[Kind]) -> None:
-    """Raise if a value that was said to mean none is in no column."""
-    found = texts(kinds, "decision") | texts(kinds, "outcome")
-    keys = {key_of(value) for value in found}
-    for value in listed(options.missing_values):
-        if key_of(value) not in keys:
-            known = {text.strip() for text in found if not is_missing(text)}
-            raise Problem(str(UnknownName("value of 'missing_values'", value, sorted(known))))
-
-
 def _require_used(options: ReadOptions, found: Sequence[str], readings: list[YesNo]) -> None:
     """Raise if a ``positive`` for both columns is in neither, or turns both of them round."""
     turned = all(reading == TURNED for reading in readings)
-    for argument in ("positive", "negative"):
+    for argument in MEANINGS:
         meaning: Any = getattr(options, argument)
         if meaning is None or isinstance(meaning, dict):
             continue
@@ -367,19 +347,18 @@ def _require_used(options: ReadOptions, found: Sequence[str], readings: list[Yes
                 f"which one, for example {argument}={{'outcome': {values[0]!r}}} (--{argument} "
                 f"outcome={values[0]})"
             )
-        keys = {key_of(value) for value in values}
-        if argument == "positive" and not any(keys & {*r.ones, *r.zeros} for r in readings):
-            said = ", ".join(map(str, values))
-            raise Problem(str(UnknownName("value of 'positive'", said, dict.fromkeys(found))))
+        understood = [key for reading in readings for key in (*reading.ones, *reading.zeros)]
+        require_there(repr(argument), values, [*found, *understood])
 
 
-def _require_right_way_round(counted: CountedTable, denied: Sequence[Kind]) -> None:
+def _require_right_way_round(
+    kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions
+) -> None:
     """Raise if outcomes are known of most of the denied and few of the approved: swapped."""
-    options = counted.options
     for meaning in (options.positive, options.negative):
         if meaning is not None and (not isinstance(meaning, dict) or "decision" in meaning):
             return
-    approved = [kind for kind in counted.kinds if kind.approved]
+    approved = [kind for kind in kinds if kind.approved]
     known, labelled = (_size(k for k in own if k.labelled) for own in (approved, denied))
     if 2 * known >= _size(approved) or _size(denied) >= 2 * labelled:
         return
@@ -392,17 +371,17 @@ def _require_right_way_round(counted: CountedTable, denied: Sequence[Kind]) -> N
     )
 
 
-def _require_outcomes(counted: CountedTable) -> None:
+def _require_outcomes(kinds: Sequence[Kind], options: ReadOptions) -> None:
     """Raise if the outcome of somebody approved is not known and nobody said what to do."""
-    approved = [kind for kind in counted.kinds if kind.approved]
+    approved = [kind for kind in kinds if kind.approved]
     unknown = [kind for kind in approved if kind.good is None]
-    if not unknown or counted.options.unknown != "refuse":
+    if not unknown or options.unknown != "refuse":
         return
     all_of, none_of = texts(approved, "group"), texts(unknown, "group")
     parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
     many = f" and {len(parts) - 8} more groups" if len(parts) > 8 else ""
     raise Problem(
-        f"column {counted.options.outcome!r} must hold an outcome in every approved row; empty in "
+        f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
         f"{rows(_size(unknown))} ({', '.join(parts[:8])}{many}). To leave these rows out would "
         "bias the answer. A choice: unknown='like_known' (--unknown like_known) takes them to be "
         "like the known ones of their group; date= and until= (--date, --until) keep only people "
@@ -412,13 +391,17 @@ def _require_outcomes(counted: CountedTable) -> None:
     )
 
 
-def _denied_outcomes(counted: CountedTable, labelled: Sequence[Kind]) -> list[str]:
+def _denied_outcomes(
+    kinds: Sequence[Kind], labelled: Sequence[Kind], options: ReadOptions
+) -> list[str]:
     if not labelled:
         return []
-    options, size = counted.options, _size(labelled)
+    size = _size(labelled)
     if options.denied_outcomes == "error":
-        approved = with_counts(texts(counted.kinds, "decision", lambda kind: kind.approved))
-        denied = with_counts(texts(counted.kinds, "decision", lambda kind: not kind.approved))
+        denied, approved = (
+            with_counts(texts((kind for kind in kinds if kind.approved == bit), "decision"))
+            for bit in (False, True)
+        )
         raise Problem(
             f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
             f"found {shown(sorted({kind.outcome for kind in labelled}), 3)} in {rows(size)}. "
@@ -445,12 +428,11 @@ def _unknown_notes(cells: Cells, options: ReadOptions) -> list[str]:
     return [f"The outcomes of {cells.unknown:,g} approved are not known ({missing}); {assumed}."]
 
 
-def _suspicions(counted: CountedTable) -> list[str]:
+def _suspicions(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
     """Say what looks like people who were counted several times, or outcomes read upside down."""
-    cells, outcome = counted.cells, counted.coding.outcome
     counts = [int(n) for c in cells.values() for n in c.counts.values() if n]
     notes, shared = [], gcd(*counts)
-    if len(counts) >= ENOUGH_CELLS and shared > 1:
+    if len(counts) > 1 and shared > 1 and _chance_of_divisor(len(counts), shared) <= BY_CHANCE:
         notes.append(
             f"Warning: all {len(counts)} counts are multiples of {shared}. If everybody is there "
             f"{shared} times, the data seem {shared} times as large as they are and the guarantee "
@@ -462,28 +444,45 @@ def _suspicions(counted: CountedTable) -> list[str]:
         turn = f"positive={{'outcome': {zero!r}}} (--positive outcome={zero})"
         notes.append(
             f"Warning: in {shown(worse)} fewer approved people had the good outcome than the bad "
-            f"one. If column {counted.options.outcome!r} says what went wrong, turn it: {turn}."
+            f"one. If column {options.outcome!r} says what went wrong, turn it: {turn}."
         )
     return notes
 
 
-def _spelling(column: str, found: dict[str, int]) -> list[str]:
-    """Say which values were taken as which because of blanks and cases."""
-    words = {value: n for value, n in found.items() if not key_of(value).replace(".", "").isdigit()}
-    return [
-        f"Column {column!r}: {rows(sum(own.values()))} written {with_counts(own)} are read as "
-        f"{label!r}."
-        for label, own in other_spellings(words, labels_of(words)).items()
-    ]
+def _chance_of_divisor(numbers: int, least: int) -> float:
+    """Return how often so many numbers share a divisor of at least ``least`` by chance, at most."""
+    from scipy.special import zeta
+
+    return float(zeta(numbers, least))
 
 
-def _cells(kinds: Sequence[Kind], by_cohort: bool) -> GroupCells:
+def _cells_of(kinds: Sequence[Kind], options: ReadOptions) -> Cells:
+    """Return the counts per group."""
+    groups: dict[str, list[Kind]] = {}
+    for kind in kinds:
+        groups.setdefault(kind.group, []).append(kind)
+    if len(groups) < 2:
+        raise Problem(
+            f"column {shown(options.groups)} must hold at least two groups to compare; "
+            f"found only {shown(groups)}"
+        )
+    cohort = options.cohort or ""
+    return Cells(
+        {
+            name: _group_cells(own, options.unknown == "like_known", cohort)
+            for name, own in sorted(groups.items())
+        }
+    )
+
+
+def _group_cells(kinds: Sequence[Kind], by_cohort: bool, column: str) -> GroupCells:
     approved, accepted = [0, 0, 0], [0, 0, 0]
     cohorts: dict[str, list[int]] = {}
     for kind in kinds:
         if kind.approved:
             approved[kind.cell] += kind.count
-            cohorts.setdefault(key_of(kind.cohort), [0, 0, 0])[kind.cell] += kind.count
+            cohort = key_of(kind.values.get(column))
+            cohorts.setdefault(cohort, [0, 0, 0])[kind.cell] += kind.count
         elif kind.random_accept:
             accepted[kind.cell] += kind.count
     return GroupCells(
@@ -496,15 +495,9 @@ def _cells(kinds: Sequence[Kind], by_cohort: bool) -> GroupCells:
     )
 
 
-def texts(
-    kinds: Iterable[Kind], role: str, where: Callable[[Kind], bool] = lambda kind: True
-) -> dict[str, int]:
-    """Return the values of a column in some kinds of rows, with their numbers of rows."""
-    counts: Counter[str] = Counter()
-    for kind in kinds:
-        if where(kind):
-            counts[getattr(kind, role)] += kind.count
-    return dict(counts)
+def texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:
+    """Return what kinds of rows have as decision, outcome or group, with their numbers of rows."""
+    return tally((getattr(kind, role), kind.count) for kind in kinds)
 
 
 def _size(kinds: Iterable[Kind]) -> int:

@@ -8,21 +8,21 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import Problem, ReadOptions
-from equipoise.history.tables import Relation, literal, require_once, translated
+from equipoise.history.tables import SqlTable, relation, require_once, translated
 from equipoise.history.values import require_plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from numpy.typing import NDArray
 
-__all__ = ["connect", "open_files", "require_no_lake", "scan_arrays"]
+__all__ = ["connect", "open_files", "require_no_lake", "scan_columns"]
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 PARQUET = (".parquet", ".pq")
@@ -30,7 +30,7 @@ EXCEL = (".xlsx", ".xlsm")
 LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 
 
-def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
+def open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     """Open paths, globs, folders and addresses of files."""
     first = patterns[0]
     if len(patterns) == 1 and os.path.isdir(first) and (kind := _lake(Path(first))):
@@ -45,41 +45,42 @@ def open_files(patterns: Sequence[str], options: ReadOptions) -> Relation:
         )
     if "://" in first and not first.startswith("file://"):
         return _open_remote(first)
-    files = _find(patterns)
-    require_no_lake(files.paths)
-    name = repr(files.paths[0])
-    if len(files.paths) > 1:
-        name = f"{len(files.paths)} files from {name} on"
+    paths, below, notes = _find(patterns)
+    require_no_lake(paths)
+    name = repr(paths[0])
+    if len(paths) > 1:
+        name = f"{len(paths)} files from {name} on"
     connection = connect()
-    if _all_end(files.paths, PARQUET):
+    if _all_end(paths, PARQUET):
         scan, more = "read_parquet", ""
-    elif _all_end(files.paths, CSV):
+    elif _all_end(paths, CSV):
         with _sniffing(name):
-            scan, more = "read_csv", _csv_options(connection, files.paths, options)
+            scan, more = "read_csv", _csv_options(connection, paths, options)
     else:
-        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in files.paths}))
+        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
         raise InvalidInput(
             f"'source' must be CSV ({', '.join(CSV[:3])}) or Parquet files ({', '.join(PARQUET)}), "
             "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
             f"{endings}"
         )
-    paths = ", ".join(map(_quoted, files.paths))
-    many = f"[{paths}], union_by_name = {len(files.paths) > 1}, hive_types_autocast = false"
+    many = f"[{', '.join(map(_quoted, paths))}], union_by_name = {len(paths) > 1}"
 
     def rows(hive: bool) -> DuckDBPyRelation:
-        return connection.from_query(f"FROM {scan}({many}{more}, hive_partitioning = {hive})")
+        how = f"hive_types_autocast = false, hive_partitioning = {hive}"
+        return connection.from_query(f"FROM {scan}({many}{more}, {how})")
 
     with _sniffing(name):
         own = rows(hive=False).columns
-        hive = files.partitioned(own, options.used)
+        above = set().union(*(_partitions(Path(path)) for path in paths)) - below
+        hive = _are_columns(below, above, own, options.used)
         if scan == "read_csv":
-            _require_single(connection, files.paths, more, own, options.used)
+            _require_single(connection, paths, more, own, options.used)
             if len(own) == 1 and not hive:
                 raise BadData(
                     f"cannot read {name}: it seems to have the single column {own[0]!r}; every "
                     "line must have as many cells as the first, with the same separator"
                 )
-        return Relation(name, rows(hive), files.notes)
+        return relation(name, rows(hive), notes)
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConnection:
@@ -97,17 +98,30 @@ def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConne
     return connection
 
 
-def scan_arrays(arrays: Mapping[Any, Any]) -> DuckDBPyRelation:
-    """Let DuckDB scan columns that are in memory: arrays, or sequences of plain values."""
+def scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
+    """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
     import numpy as np
 
-    connection, columns = connect(), {}
-    for name, column in arrays.items():
-        is_array = isinstance(column, np.ndarray) and column.dtype.kind != "U"
-        columns[str(name)] = column if is_array else np.array(column, dtype=object)
-        require_plain(str(name), columns[str(name)])
-    connection.register("arrays", columns)
-    return connection.table("arrays")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        array = column if isinstance(column, np.ndarray) else np.array(column, dtype=object)
+        if array.ndim == 0:
+            raise InvalidInput(
+                f"'source' as a mapping must hold columns: {name!r} must be a list or an array of "
+                f"values; got {column!r}"
+            )
+        require_plain(str(name), array)
+        if array.dtype.kind in "OU":
+            texts = [None if value is None else str(value) for value in array]
+            array = np.array(texts, dtype=object)
+        arrays[str(name)] = array
+    sizes = {name: len(array) for name, array in arrays.items()}
+    if len(set(sizes.values())) != 1:
+        found = ", ".join(f"{n} in {name!r}" for name, n in sizes.items()) or "no column"
+        raise InvalidInput(f"the columns of 'source' must be equally long; got {found}")
+    connection = connect()
+    connection.register("columns", arrays)
+    return connection.table("columns")
 
 
 def require_no_lake(paths: Sequence[str]) -> None:
@@ -128,54 +142,44 @@ def require_no_lake(paths: Sequence[str]) -> None:
 # -- which files a path, a glob or a folder means --------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Files; names of folders ``name=value`` below what was given (inner) and above (outer)."""
-
-    paths: Sequence[str]
-    inner: set[str]
-    outer: set[str]
-    notes: tuple[str, ...]
-
-    def partitioned(self, own: Sequence[str], wanted: Sequence[str]) -> bool:
-        """Return whether folders ``name=value`` are columns, beside the files' own ones.
-
-        Those below what was given are, as Hive and Spark write them; those above only if a column
-        is wanted that the files do not have.
-        """
-        names = {column.lower() for column in own}
-        missing = {column for column in wanted if column.lower() not in names}
-        if not self.inner and not self.outer & missing:
-            return False
-        for name in sorted(self.inner | self.outer):
-            if name.lower() in names:
-                raise InvalidInput(
-                    f"'source': {name!r} is a column of the files and also the name of a folder "
-                    f"'{name}=…'; rename the folders to read the column, or take the column out of "
-                    "the files to read the folders' names"
-                )
-        return True
-
-
-def _find(patterns: Sequence[str]) -> _Found:
-    paths: list[str] = []
-    inner: set[str] = set()
+def _find(patterns: Sequence[str]) -> tuple[list[str], set[str], tuple[str, ...]]:
+    """Return files, names of folders ``name=value`` below what was given, and what was left out."""
+    paths: dict[str, str] = {}
+    below: set[str] = set()
     notes: list[str] = []
     for pattern in (pattern.removeprefix("file://") for pattern in patterns):
-        own = _inside(pattern, notes) if os.path.isdir(pattern) else _matches(pattern)
-        paths += own
-        inner |= _partitions(Path(path).relative_to(_root(pattern)) for path in own)
-    seen: dict[str, str] = {}
-    for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
-            again = "" if seen[real] == path else f", once as {path!r}"
+        for path in _inside(pattern, notes) if os.path.isdir(pattern) else _matches(pattern):
+            real = os.path.realpath(path)
+            if real in paths:
+                again = "" if paths[real] == path else f", once as {path!r}"
+                raise InvalidInput(
+                    f"'source' holds the file {paths[real]!r} twice{again}; its people would count "
+                    "twice: name every file once"
+                )
+            paths[real] = path
+            below |= _partitions(Path(path).relative_to(_root(pattern)))
+    return [*paths.values()], below, tuple(notes)
+
+
+def _are_columns(
+    below: set[str], above: set[str], own: Sequence[str], wanted: Sequence[str]
+) -> bool:
+    """Return whether folders ``name=value`` are columns, beside the files' own ones.
+
+    Those below what was given are, as Hive and Spark write them; those above only if a column is
+    wanted that the files do not have.
+    """
+    names = {column.lower() for column in own}
+    if not below and not above & {column for column in wanted if column.lower() not in names}:
+        return False
+    for name in sorted(below | above):
+        if name.lower() in names:
             raise InvalidInput(
-                f"'source' holds the file {seen[real]!r} twice{again}; its people would count "
-                "twice: name every file once"
+                f"'source': {name!r} is a column of the files and also the name of a folder "
+                f"'{name}=…'; rename the folders to read the column, or take the column out of "
+                "the files to read the folders' names"
             )
-        seen[real] = path
-    return _Found(paths, inner, _partitions(map(Path, paths)) - inner, tuple(notes))
+    return True
 
 
 def _matches(pattern: str) -> list[str]:
@@ -223,9 +227,9 @@ def _root(pattern: str) -> Path:
     return Path(*parts[:first])
 
 
-def _partitions(paths: Iterable[Path]) -> set[str]:
-    folders = (part for path in paths for part in path.parent.parts)
-    return {name for name, sign, _ in (part.partition("=") for part in folders) if sign and name}
+def _partitions(path: Path) -> set[str]:
+    parts = (part.partition("=") for part in path.parent.parts)
+    return {name for name, sign, _ in parts if sign and name}
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
@@ -255,7 +259,7 @@ def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: 
     """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
     said = ", header = true, all_varchar = true"
     if options.encoding is not None:
-        said += f", encoding = {literal(options.encoding)}"
+        said += f", encoding = {_literal(options.encoding)}"
     else:
         for path in paths:
             _require_utf8(path)
@@ -306,13 +310,18 @@ def _require_utf8(path: str) -> None:
 
 def _quoted(path: str) -> str:
     """Return a file's name as SQL: DuckDB would take a star in it for a pattern."""
-    return literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
+    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
+
+
+def _literal(text: str) -> str:
+    """Return a text as DuckDB writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 # -- files of other kinds --------------------------------------------------------------------------
 
 
-def _open_remote(place: str) -> Relation:
+def _open_remote(place: str) -> SqlTable:
     import duckdb
 
     connection = connect()
@@ -328,8 +337,8 @@ def _open_remote(place: str) -> Relation:
     if _all_end([place.partition("?")[0]], PARQUET):
         scan, more = "read_parquet", ""
     with translated(repr(place)):
-        rows = connection.from_query(f"FROM {scan}({literal(place)}{more})")
-        return Relation(repr(place), rows)
+        rows = connection.from_query(f"FROM {scan}({_literal(place)}{more})")
+        return relation(repr(place), rows)
 
 
 def _lake(folder: Path) -> str | None:
@@ -341,7 +350,7 @@ def _lake(folder: Path) -> str | None:
     return None
 
 
-def _open_lake(folder: str, kind: str) -> Relation:
+def _open_lake(folder: str, kind: str) -> SqlTable:
     if kind != "Delta":
         raise InvalidInput(
             f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
@@ -354,16 +363,14 @@ def _open_lake(folder: str, kind: str) -> Relation:
         raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
     with translated(f"the Delta table {folder!r}"):
         dataset = deltalake.DeltaTable(folder).to_pyarrow_dataset()
-    return Relation(repr(folder), connect().from_arrow(dataset))
+    return relation(repr(folder), connect().from_arrow(dataset))
 
 
-def _open_excel(path: str, options: ReadOptions) -> Relation:
+def _open_excel(path: str, options: ReadOptions) -> SqlTable:
     try:
         import openpyxl
     except ModuleNotFoundError:
         raise MissingExtra("openpyxl", extra="excel", purpose="Excel files") from None
-    import numpy as np
-
     try:
         with open(path, "rb") as file:  # a damaged book would leave it open
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -373,8 +380,7 @@ def _open_excel(path: str, options: ReadOptions) -> Relation:
     except Exception as error:  # whatever a broken file does to the library that reads it
         raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
     columns = zip(*rows, strict=True) if rows else ([] for _ in header)
-    arrays = {name: np.array(own, dtype=object) for name, own in zip(header, columns, strict=True)}
-    return Relation(repr(path), scan_arrays(arrays))
+    return relation(repr(path), scan_columns(dict(zip(header, columns, strict=True))))
 
 
 def _sheet(

@@ -11,7 +11,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
@@ -20,7 +19,7 @@ from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.history.options import ReadOptions, listed, saved_reading
 from equipoise.history.past import Past, require_past
-from equipoise.history.values import Coding, is_missing, with_counts
+from equipoise.history.values import Coding, with_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,13 +77,12 @@ class ReadSummary(JsonValue):
             sum(kind.count for kind in kinds),
             {"group": " & ".join(listed(options.group))} | {r: c for r, c in named.items() if c},
             {
-                "1": texts(kinds, "decision", lambda kind: kind.approved),
-                "0": texts(kinds, "decision", lambda kind: not kind.approved),
+                str(int(bit)): texts((kind for kind in kinds if kind.approved == bit), "decision")
+                for bit in (True, False)
             },
             {
-                "1": texts(kinds, "outcome", lambda kind: kind.good == 1),
-                "0": texts(kinds, "outcome", lambda kind: kind.good == 0),
-                "none": texts(kinds, "outcome", lambda kind: kind.good is None),
+                word: texts((kind for kind in kinds if kind.good == bit), "outcome")
+                for word, bit in (("1", 1), ("0", 0), ("none", None))
             },
             f"{options.date} {words}" if words else "",
         )
@@ -138,8 +136,6 @@ class History(Past, Shown):
     Examples
     --------
     >>> table = {"race": ["a", "a", "b", "b"], "granted": [1, 0, 1, 1], "paid": [1, None, 0, 1]}
-    >>> import numpy as np
-    >>> table = {name: np.array(column, dtype=object) for name, column in table.items()}
     >>> history = History.read(table, group="race", decision="granted", outcome="paid")
     >>> history.cells["b"]
     GroupCells(approved_positive=1, approved_negative=1, denied=0)
@@ -162,9 +158,10 @@ class History(Past, Shown):
         ----------
         source
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
-            address of a database, a frame, a lazy frame, a connection or an engine:
-            ``docs/how-to/read-data.md`` lists them all. Or a file that ``equipoise check
-            --save loans.toml`` wrote: it names the table and says all that follows here.
+            address of a database, a frame, a lazy frame, a mapping of names to lists or arrays, a
+            connection or an engine: ``docs/how-to/read-data.md`` lists them all. Or a file that
+            ``equipoise check --save loans.toml`` wrote: it names the table and says all that
+            follows here; what is given beside it goes first, values that mean 1 or 0 by role.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
@@ -278,16 +275,10 @@ class History(Past, Shown):
         >>> History.from_predictions([1, None, 0], [1, 0, 1], ["a", "a", "b"]).cells["a"]
         GroupCells(approved_positive=1, approved_negative=0, denied=1)
         """
-        columns = _feature_columns(sensitive_features)
-        arrays = {"y_true": y_true, "y_pred": y_pred, **columns}
-        named = {name: _array(column) for name, column in arrays.items()}
-        sizes = {name: len(column) for name, column in named.items()}
-        if len(set(sizes.values())) > 1:
-            raise InvalidInput(
-                f"'y_true', 'y_pred' and 'sensitive_features' must be equally long; "
-                f"got {', '.join(f'{n} of {k}' for k, n in sizes.items())}"
-            )
-        return cls.read(named, group=list(columns), decision="y_pred", outcome="y_true", **options)
+        groups = _feature_columns(sensitive_features)
+        named = {"y_true": y_true, "y_pred": y_pred, **groups}
+        columns = {name: np.ravel(np.asarray(own, dtype=object)) for name, own in named.items()}
+        return cls.read(columns, group=list(groups), decision="y_pred", outcome="y_true", **options)
 
     @classmethod
     def from_cells(
@@ -394,26 +385,12 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
 
 
 def _feature_columns(features: Any) -> dict[str, Any]:
-    """Return the columns of a frame or a mapping, or a single one."""
-    if isinstance(features, Mapping):
-        return {str(name): column for name, column in features.items()}
-    if getattr(features, "ndim", 1) == 2 or hasattr(features, "columns"):
-        names = getattr(features, "columns", None)
-        if names is None:
-            names = range(features.shape[1])
-            return {f"sensitive_feature_{at}": features[:, at] for at in names}
-        return {str(name): features[name] for name in names}
+    """Return the columns of a frame, a mapping or an array, or a single one."""
+    if isinstance(features, Mapping) or hasattr(features, "columns"):
+        return {str(name): features[name] for name in getattr(features, "columns", features)}
+    if getattr(features, "ndim", 1) == 2:
+        return {f"sensitive_feature_{at}": column for at, column in enumerate(features.T)}
     return {str(getattr(features, "name", None) or "sensitive_feature"): features}
-
-
-def _array(column: Any) -> NDArray[np.object_]:
-    if hasattr(column, "to_numpy"):
-        column = column.to_numpy()
-    flat = np.asarray(column, dtype=object).ravel()
-    # Text stays as it is written, so that a message can show it.
-    gaps = [not isinstance(value, str) and is_missing(value) for value in flat]
-    texts = [None if gap else str(value) for gap, value in zip(gaps, flat, strict=True)]
-    return np.array(texts, dtype=object)
 
 
 def _remarks(cells: Cells) -> list[str]:

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import numpy as np
-
-from equipoise.errors import InvalidInput, MissingExtra, UnknownName
-from equipoise.history.files import connect, open_files, require_no_lake, scan_arrays
+from equipoise.errors import InvalidInput, MissingExtra
+from equipoise.history.files import connect, open_files, require_no_lake, scan_columns
 from equipoise.history.options import ReadOptions
 from equipoise.history.tables import (
-    DatabaseTable,
     LazyTable,
-    Relation,
+    SqlTable,
     Table,
-    identifier,
+    database,
+    duckdb_text,
+    relation,
     require_once,
     translated,
 )
@@ -27,7 +26,7 @@ from equipoise.history.values import require_plain
 if TYPE_CHECKING:
     import narwhals as nw
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from sqlalchemy import Engine
+    from sqlalchemy import Engine, FromClause
 
 __all__ = ["open_table"]
 
@@ -63,22 +62,17 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if options.table is not None or options.query is not None:
         raise InvalidInput("'table' and 'query' belong to databases and Excel files")
     if kind == "DuckDBPyRelation":
-        return Relation("the DuckDB relation", source)
+        return relation("the DuckDB relation", source)
     if package in LAZY or kind == "LazyFrame":
         return _open_lazy(source, package)
-    name = {"builtins": "the arrays", "pandas": "the pandas frame", "deltalake": "the Delta table"}
-    name["pyarrow"] = "the record batches" if kind == "RecordBatchReader" else "the pyarrow table"
-    scanned = _scan(source, package, kind, options)
-    for column, its in zip(scanned.columns, scanned.types, strict=True):
-        if column in options.used and its.id in ("list", "array"):
-            require_plain(column, np.empty((0, 0)))
-    return Relation(name.get(package, f"the {package} table"), scanned)
+    name = f"the {package} {kind}" if package != "builtins" else "the columns"
+    return relation(name, _scan(source, package, kind, options))
 
 
 def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBPyRelation:
     """Let DuckDB scan what is in memory, or what comes as record batches."""
     if isinstance(source, Mapping):
-        return scan_arrays(source)
+        return scan_columns(source)
     connection = connect()
     if package == "pandas" and kind == "DataFrame":
         require_once(options.used, [str(name) for name in source.columns])
@@ -94,13 +88,15 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
     elif not hasattr(source, "__arrow_c_stream__"):
         raise InvalidInput(
             "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
-            "pyarrow, Spark or ibis table, a mapping of arrays, a DuckDB connection or relation, a "
-            f"SQLAlchemy engine or a DeltaTable; got {type(source).__module__}.{kind}"
+            "pyarrow, Spark or ibis table, a mapping of columns, a DuckDB connection or relation, "
+            f"a SQLAlchemy engine or a DeltaTable; got {type(source).__module__}.{kind}"
         )
     if kind == "RecordBatchReader":  # can be read once: DuckDB keeps the columns that are used
+        import duckdb
+
         once = connection.from_arrow(source)
-        kept = [column for column in dict.fromkeys(options.used) if column in once.columns]
-        once.select(*map(identifier, kept or once.columns)).create("batches")
+        kept = [column for column in options.used if column in once.columns] or once.columns
+        once.select(*map(duckdb.ColumnExpression, kept)).create("batches")
         return connection.table("batches")
     return connection.from_arrow(source)
 
@@ -180,41 +176,30 @@ def _engine(source: Any, kind: str) -> Engine:
     return source.engine
 
 
-def _open_database(engine: Engine, options: ReadOptions) -> DatabaseTable:
+def _open_database(engine: Engine, options: ReadOptions) -> SqlTable:
     import sqlalchemy as sql
 
     with translated(f"the database {engine.url.render_as_string()}"):
         known = sql.inspect(engine).get_table_names()
-    _require_table(options, known)
-    rows: Any
-    if options.query is not None:
-        rows, name = sql.text(f"({options.query.strip().rstrip(';')}) AS past"), "the query"
-    else:
-        table = str(options.table)
-        schema, _, bare = table.rpartition(".") if table not in known else ("", "", table)
-        named = sql.quoted_name(schema, True) if schema else None
-        rows, name = sql.table(sql.quoted_name(bare, True), schema=named), f"the table {table!r}"
-    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
-    with translated(name), engine.connect() as connection:
-        return DatabaseTable(name, engine, rows, list(connection.execute(none).keys()))
+    name = "the query" if options.query is not None else f"the table {options.table!r}"
+    return database(name, engine, _rows(options, known))
 
 
-def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> Relation:
+def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> SqlTable:
+    import sqlalchemy as sql
+
     with translated(name):
         listing = "SELECT table_name FROM information_schema.tables ORDER BY 1"
         known = [row[0] for row in connection.execute(listing).fetchall()]
-    _require_table(options, known)
-    table = options.table or ""
-    parts = [table] if table in known else table.split(".")
-    if options.query is None and parts[-1] not in known:
-        raise UnknownName("table", table, known)
-    query = options.query or f"FROM {'.'.join(map(identifier, parts))}"
+    query = sql.select(sql.text("*")).select_from(_rows(options, known))
     with translated(name):
-        return Relation(name, connection.from_query(query))
+        return relation(name, connection.from_query(duckdb_text(query)))
 
 
-def _require_table(options: ReadOptions, known: Sequence[str]) -> None:
-    """Raise unless exactly one of a table and a query is named."""
+def _rows(options: ReadOptions, known: Sequence[str]) -> FromClause:
+    """Return the table or the query that is named; exactly one of the two must be."""
+    import sqlalchemy as sql
+
     if options.table is None and options.query is None:
         raise InvalidInput(
             "a database needs 'table' (--table) or 'query' (--query); its tables are "
@@ -222,3 +207,10 @@ def _require_table(options: ReadOptions, known: Sequence[str]) -> None:
         )
     if options.table is not None and options.query is not None:
         raise InvalidInput("give 'table' (--table) or 'query' (--query), not both")
+    if options.query is not None:
+        text = options.query.strip().rstrip(";").replace(":", "\\:")  # no colon names a parameter
+        return sql.text(f"({text}) AS past")
+    table = str(options.table)
+    schema, _, bare = table.rpartition(".") if table not in known else ("", "", table)
+    named = sql.quoted_name(schema, "." not in schema) if schema else None
+    return sql.table(sql.quoted_name(bare, True), schema=named)

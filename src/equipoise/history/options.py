@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 
@@ -26,6 +26,7 @@ __all__ = [
     "Open",
     "Problem",
     "ReadOptions",
+    "kept_reading",
     "listed",
     "save_reading",
     "saved_reading",
@@ -40,13 +41,7 @@ Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
 Moment = str | datetime.date
 
-ROLES = ("decision", "outcome")
-CHOICES = {
-    "denied_outcomes": ("error", "ignore"),
-    "undecided": ("refuse", "leave_out"),
-    "unknown": ("refuse", "bounds", "like_known"),
-    "repeated": ("refuse", "count_once"),
-}
+ROLES, MEANINGS = ("decision", "outcome"), ("positive", "negative")
 MOST_PROBLEMS = 30
 NOT_ON_THE_COMMAND_LINE = ("score", "seed")
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
@@ -97,15 +92,15 @@ class ReadOptions:
         for column in (*self.groups, self.decision, self.outcome):
             if not isinstance(column, str):
                 raise InvalidInput(f"a column's name must be a text; got {column!r}")
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise UnknownName(f"value of {name!r}", getattr(self, name), known)
+        for name, hint in get_type_hints(ReadOptions).items():
+            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
+                raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
         for name, least in (("min_group", 0), ("max_groups", 2)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name!r} must be a whole number >= {least}; got {value!r}")
-        for name in ("positive", "negative"):
-            object.__setattr__(self, name, self._by_role(name, getattr(self, name)))
+        for name in MEANINGS:
+            object.__setattr__(self, name, self.by_role(name, getattr(self, name)))
         self._require_partners()
 
     def _require_partners(self) -> None:
@@ -128,7 +123,7 @@ class ReadOptions:
         if self.repeated != "refuse" and self.id is None:
             raise InvalidInput("'repeated' (--repeated) belongs to 'id' (--id), a person's name")
 
-    def _by_role(self, argument: str, meaning: Meaning) -> Meaning:
+    def by_role(self, argument: str, meaning: Meaning) -> Meaning:
         """Return what means 1 or 0 with columns replaced by their roles, or raise."""
         by_role = meaning if isinstance(meaning, Mapping) else {"": meaning}
         names = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
@@ -154,7 +149,11 @@ class ReadOptions:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that rows are counted by, groups first."""
+        """The columns that rows are counted by, groups first.
+
+        A further one is named here; :attr:`Kind.values <equipoise.history.counting.Kind>` holds
+        what rows have in it.
+        """
         more = (name for name in (self.random_accepts, self.cohort) if name is not None)
         return tuple(dict.fromkeys((*self.groups, self.decision, self.outcome, *more)))
 
@@ -174,10 +173,9 @@ class ReadOptions:
     def corrected(self, fix: Mapping[str, Any]) -> ReadOptions:
         """Return the options with a remedy added to what was said before."""
         changes = dict(fix)
-        for argument in ("positive", "negative"):
+        for argument in MEANINGS:
             if argument in fix:
-                said = getattr(self, argument)
-                own = said if isinstance(said, Mapping) else {r: said for r in ROLES if said}
+                own = _each_role(getattr(self, argument))
                 added = {r: (*listed(own.get(r)), *listed(fix[argument].get(r))) for r in ROLES}
                 changes[argument] = {r: short(v) for r, v in added.items() if v}
         if "missing_values" in fix:
@@ -277,7 +275,8 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
                 return done
             ending = "This was tried and reads the table; look whether it says what is true:"
         call = options.call(source)
-        if any(isinstance(value, Open) for value in _leaves(options)):
+        said = [v for argument in MEANINGS for v in _each_role(getattr(options, argument)).values()]
+        if any(isinstance(value, Open) for values in said for value in listed(values)):
             ending = ending.replace(" was tried", ", with the first of each <choice>, was tried")
         many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
         text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
@@ -290,11 +289,28 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
 def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
     """Return a source and what is said of it; a file of :func:`save_reading` says both.
 
-    Options that are given beside such a file, and are not at their defaults, go before its own.
+    Options that are given beside such a file, and are not at their defaults, go before its own;
+    values that mean 1 or 0 do so role by role.
+    """
+    source, kept = kept_reading(source)
+    said = {name: value for name, value in options.items() if _is_said(name, value)}
+    made = ReadOptions(**{**kept, **said})
+    changes: dict[str, Any] = {}
+    for argument in MEANINGS:
+        before, given = made.by_role(argument, kept.get(argument)), getattr(made, argument)
+        if isinstance(given, Mapping):
+            changes[argument] = {**_each_role(before), **given}
+    return source, replace(made, **changes)
+
+
+def kept_reading(source: object) -> tuple[object, dict[str, Any]]:
+    """Return the table that a file of :func:`save_reading` names, and what it says of it.
+
+    Any other source is returned as it is.
     """
     places = _places(source)
     if len(places) != 1 or not places[0].endswith(".toml"):
-        return source, ReadOptions(**options)
+        return source, {}
     path = Path(places[0])
     try:
         saved = tomllib.loads(path.read_text("utf-8"))
@@ -309,9 +325,7 @@ def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, R
     found = _places(listed(saved.pop("source", ())))
     if not found:
         raise BadData(f"{str(path)!r} must name its table, as in source = 'loans.csv'")
-    found = [place if "://" in place else str(path.parent / place) for place in found]
-    said = {name: value for name, value in options.items() if _is_said(name, value)}
-    return found, ReadOptions(**{**saved, **said})
+    return [place if "://" in place else str(path.parent / place) for place in found], saved
 
 
 def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[str, Any]) -> None:
@@ -355,6 +369,11 @@ def _places(source: object) -> list[str]:
     return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
 
 
+def _each_role(meaning: Meaning) -> Mapping[str, Any]:
+    """Return what is said of each role; what is said of both columns is said of each."""
+    return meaning if isinstance(meaning, Mapping) else {r: meaning for r in ROLES if meaning}
+
+
 def _is_said(name: str, value: Any) -> bool:
     default = getattr(ReadOptions, name, None)
     return value is not None and listed(value) != listed(default)
@@ -376,12 +395,6 @@ def listed(values: Any) -> tuple[Any, ...]:
 def short(values: Sequence[Any]) -> Any:
     """Return several values as a list, a single one as it is."""
     return values[0] if len(values) == 1 else list(values)
-
-
-def _leaves(options: ReadOptions) -> Iterator[Any]:
-    for meaning in (options.positive, options.negative):
-        for values in meaning.values() if isinstance(meaning, Mapping) else [meaning]:
-            yield from listed(values)
 
 
 def _argument(name: str, value: Any) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
@@ -41,12 +40,11 @@ def _by_value(
     """Return the kinds of rows split by the values of one more column, with numbers of rows."""
     columns = counted.options.columns
     if column in columns:
-        at = columns.index(column)
-        found = [(kind, kind.values[at], kind.count) for kind in counted.kinds]
+        found = [(kind, kind.values[column], kind.count) for kind in counted.kinds]
     else:
         columns = (*columns, column)
         table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
-        kinds = {kind.values: kind for kind in counted.kinds}
+        kinds = {tuple(kind.values.values()): kind for kind in counted.kinds}
         found = [
             (kinds[texts], value, int(n))
             for *values, value, n in table.count(columns)
@@ -81,11 +79,9 @@ class Scores:
 
 def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
     """Return the scores of every group, of some rows if there are very many."""
-    coding = counted.coding
     found: dict[str, list[tuple[float, int, int, int]]] = {group: [] for group in counted.cells}
     for kind, value, n in _by_value(counted, column, ENOUGH):
-        known = not is_missing(kind.outcome, coding.missing_values)
-        bit = coding.outcome.bit(kind.outcome) if known else None
+        bit = counted.coding.outcome.bit(kind.outcome) if kind.labelled else None
         outcome = -1 if bit is None else bit
         found[kind.group].append((_score(column, value), kind.approved, outcome, n))
     return {group: _scores(own) for group, own in found.items()}
@@ -147,17 +143,14 @@ def rank_test(tally: Tally) -> float:
     >>> round(rank_test({1: (5, 5), 2: (5, 5)}), 2), rank_test({1: (40, 0), 2: (0, 40)}) < 1e-6
     (1.0, True)
     """
-    counts = np.array([tally[value] for value in sorted(tally)], dtype=np.float64).reshape(-1, 2)
-    here = counts.sum(axis=1)
-    (ones, others), total = counts.sum(axis=0), here.sum()
-    if ones == 0 or others == 0:
+    from scipy.stats import mannwhitneyu
+
+    counts = np.array([tally[value] for value in sorted(tally)], dtype=np.intp).reshape(-1, 2)
+    if len(counts) < 2 or not counts.sum(axis=0).all():
         return 1.0
-    ranks = (counts[:, 0] * (here.cumsum() - here + (here + 1) / 2.0)).sum()
-    ties = (here**3 - here).sum()
-    spread = ones * others / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)))
-    if spread <= 0.0:
-        return 1.0
-    return erfc(abs(ranks - ones * (total + 1) / 2.0) / sqrt(2.0 * spread))
+    accepted, others = (np.repeat(np.arange(float(len(counts))), own) for own in counts.T)
+    found = mannwhitneyu(accepted, others, use_continuity=False, method="asymptotic")
+    return float(found.pvalue)
 
 
 def _tallies(counted: CountedTable, column: str) -> dict[str, Tally]:

@@ -25,7 +25,14 @@ from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Question
 
-__all__ = ["Goal", "Past", "endless_counts", "finite_counts", "require_past"]
+__all__ = [
+    "Goal",
+    "Past",
+    "draw_rows_until",
+    "endless_counts",
+    "finite_counts",
+    "require_past",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,22 +102,56 @@ class Past:
             name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)
             for name, c in ((name, self.cells[name]) for name in names)
         }
-        rng = _random(kinds, question, self.seed)
-        rows: dict[Goal, int] = {}
-        for block in [[name] for name in names] if within_group else [names]:
-            goals = [(y, name) for y in outcomes for name in block if kinds[name][y] > 0]
-            wanted = [3 * block.index(name) + y for y, name in goals]
-            own = np.array([kinds[name] for name in block], dtype=np.float64).ravel()
-            if self.exact:
-                counts = endless_counts(rng, int(tau), wanted, own, 1)
-                enough = np.ones((1, len(goals)), dtype=bool)
-            else:
-                totals = own.astype(np.int64)[np.newaxis]
-                counts, enough = finite_counts(rng, int(tau), wanted, totals)
-            for at, goal in enumerate(goals):
-                if enough[0, at]:
-                    rows[goal] = int(counts[0, at].sum())
-        return rows
+        places = range(len(names))
+        blocks = [[at] for at in places] if within_group else [[*places]]
+        counts, rng = (
+            np.array([[kinds[name] for name in names]]),
+            _random(kinds, question, self.seed),
+        )
+        found = draw_rows_until(rng, int(tau), outcomes, blocks, counts, 1 if self.exact else None)
+        rows = zip(outcomes, found[0].tolist(), strict=True)
+        return {
+            (y, name): int(read)
+            for y, own in rows
+            for name, read in zip(names, own, strict=True)
+            if read == read
+        }
+
+
+def draw_rows_until(
+    rng: Random,
+    tau: int,
+    outcomes: Sequence[int],
+    blocks: Sequence[Sequence[int]],
+    kinds: Floats | Ints,
+    unlimited: int | None = None,
+) -> Floats:
+    """Draw how many past people are read until tau approved ones of each outcome and group came.
+
+    ``blocks`` are groups, by index, whose people are read together. ``kinds`` are the counts of
+    approved with outcome 0, approved with outcome 1 and other people, shape (repeats, groups, 3);
+    for so many ``unlimited`` pasts their shares, shape (1, groups, 3). The answer has the shape
+    (repeats, outcomes, groups), NaN where a past runs dry.
+    """
+    repeats = len(kinds) if unlimited is None else unlimited
+    rows = np.full((repeats, len(outcomes), kinds.shape[1]), np.nan)
+    for block in blocks:
+        goals = [
+            (i, a, 3 * place + y)
+            for i, y in enumerate(outcomes)
+            for place, a in enumerate(block)
+            if kinds[:, a, y].any()
+        ]
+        wanted = [kind for *_, kind in goals]
+        own = kinds[:, list(block)].reshape(len(kinds), -1)
+        enough = np.ones((repeats, len(goals)), dtype=bool)
+        if unlimited is None:
+            counts, enough = finite_counts(rng, tau, wanted, own.astype(np.int64))
+        else:
+            counts = endless_counts(rng, tau, wanted, own[0].astype(np.float64), repeats)
+        for at, (i, a, _) in enumerate(goals):
+            rows[:, i, a] = np.where(enough[:, at], counts[:, at].sum(axis=1), np.nan)
+    return rows
 
 
 def require_past(history: object) -> None:

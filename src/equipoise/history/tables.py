@@ -1,4 +1,4 @@
-"""Tables of any kind behind one door: frames by narwhals, databases by SQLAlchemy, DuckDB.
+"""Tables of any kind behind one door: frames asked by narwhals, DuckDB and databases in SQL.
 
 A table is asked how many rows have each combination of values, after a filter; it is counted where
 it is, and nothing but the answer travels. Narwhals could ask DuckDB too, but DuckDB then writes
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,17 +20,17 @@ from equipoise.errors import BadData, InvalidInput
 if TYPE_CHECKING:
     import narwhals as nw
     from duckdb import DuckDBPyRelation
-    from sqlalchemy import Engine, FromClause, Select
+    from sqlalchemy import ClauseElement, Engine, FromClause, Select
 
 __all__ = [
-    "DatabaseTable",
     "Day",
     "LazyTable",
-    "Relation",
     "Rows",
+    "SqlTable",
     "Table",
-    "identifier",
-    "literal",
+    "database",
+    "duckdb_text",
+    "relation",
     "require_once",
     "translated",
 ]
@@ -146,80 +146,24 @@ def _expression(column: str) -> nw.Expr:
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A relation of DuckDB, which scans files, frames and arrays; asked like :class:`LazyTable`."""
+class SqlTable:
+    """A table that is asked in SQL, of DuckDB or of a database; asked like :class:`LazyTable`.
+
+    Attributes
+    ----------
+    run
+        Sends a query and returns the rows of its answer.
+    zoned
+        Columns of times with a zone, of which DuckDB could hand out no value without pytz.
+    """
 
     name: str
-    rows: DuckDBPyRelation
-    notes: tuple[str, ...] = ()
-    engine: str = "DuckDB"
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The columns' names."""
-        return list(self.rows.columns)
-
-    def count(self, by: Sequence[str], most: int | None = None) -> Rows:
-        """Return combinations of values with their numbers of rows, at most so many."""
-        keys = ", ".join(map(identifier, by))
-        counted = self.rows.aggregate(f"{keys}, count(*)", keys)
-        return self._fetch(counted if most is None else counted.limit(most))
-
-    def sizes(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, how many such values there are)."""
-        at = identifier(column)
-        sizes = self.rows.aggregate(f"CAST({at} IS NULL AS INT) AS none, count(*) AS size", at)
-        return replace(self, rows=sizes).count(["none", "size"])
-
-    def least(self, column: str) -> tuple[Any, int]:
-        """Return the least value of a column, and how many rows have none."""
-        at = identifier(column)
-        zoned = str(self.rows.types[self.rows.columns.index(column)]).endswith("TIME ZONE")
-        least = f"min({at})" if not zoned else "NULL"  # whose values would need pytz
-        ((found, without),) = self._fetch(self.rows.aggregate(f"{least}, count(*) - count({at})"))
-        return datetime.min.replace(tzinfo=UTC) if zoned else found, int(without)
-
-    def where(self, column: str, sign: Sign, value: Any) -> Relation:
-        """Return the rows whose value compares so."""
-        text = f"({', '.join(map(literal, value))})" if sign == "in" else literal(str(value))
-        return replace(self, rows=self.rows.filter(f"{identifier(column)} {sign} {text}"))
-
-    def take(self, columns: Sequence[str], most: int | None = None) -> Relation:
-        """Return columns of some rows, or of all without repetitions."""
-        rows = self.rows.project(", ".join(map(identifier, columns)))
-        return replace(self, rows=rows.distinct() if most is None else rows.limit(most))
-
-    def _fetch(self, rows: DuckDBPyRelation) -> Rows:
-        with translated(self.name):
-            return rows.fetchall()
-
-
-def identifier(column: str) -> str:
-    """Return a column's name as DuckDB writes it."""
-    name = '"' + column.replace('"', '""') + '"'
-    return f"substr(CAST({name} AS VARCHAR), 1, 10)" if isinstance(column, Day) else name
-
-
-def literal(text: str) -> str:
-    """Return a text as DuckDB writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-@dataclass(frozen=True)
-class DatabaseTable:
-    """A table or a query that SQLAlchemy reaches; asked like a :class:`LazyTable`."""
-
-    name: str
-    connections: Engine
+    engine: str
     rows: FromClause
     columns: Sequence[str]
+    run: Callable[[Select[Any]], Rows]
     notes: tuple[str, ...] = ()
-
-    @property
-    def engine(self) -> str:
-        """The kind of database."""
-        name = str(self.connections.dialect.name)
-        return {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(name, name)
+    zoned: tuple[str, ...] = ()
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
@@ -242,18 +186,19 @@ class DatabaseTable:
         """Return the least value of a column, and how many rows have none."""
         import sqlalchemy as sql
 
-        at = _column(column)
-        query = sql.select(sql.func.min(at), sql.func.count() - sql.func.count(at))
-        ((least, without),) = self._fetch(query.select_from(self.rows))
-        return least, int(without)
+        at, zoned = _column(column), column in self.zoned
+        least = sql.null() if zoned else sql.func.min(at)
+        query = sql.select(least, sql.func.count() - sql.func.count(at)).select_from(self.rows)
+        ((found, without),) = self._fetch(query)
+        return datetime.min.replace(tzinfo=UTC) if zoned else found, int(without)
 
-    def where(self, column: str, sign: Sign, value: Any) -> DatabaseTable:
+    def where(self, column: str, sign: Sign, value: Any) -> SqlTable:
         """Return the rows whose value compares so."""
         at = _column(column)
         rule = at.in_(value) if sign == "in" else COMPARE[sign](at, value)
         return replace(self, rows=self._select(self.columns).where(rule).subquery())
 
-    def take(self, columns: Sequence[str], most: int | None = None) -> DatabaseTable:
+    def take(self, columns: Sequence[str], most: int | None = None) -> SqlTable:
         """Return columns of some rows, or of all without repetitions."""
         rows = self._select(columns)
         rows = rows.distinct() if most is None else rows.limit(most)
@@ -265,11 +210,51 @@ class DatabaseTable:
         return sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
 
     def _fetch(self, query: Select[Any]) -> Rows:
-        with translated(self.name), self.connections.connect() as connection:
+        with translated(self.name):
+            return self.run(query)
+
+
+Table = LazyTable | SqlTable
+
+
+def relation(name: str, rows: DuckDBPyRelation, notes: tuple[str, ...] = ()) -> SqlTable:
+    """Return a relation of DuckDB, which scans files, frames and arrays, as a table."""
+    import sqlalchemy as sql
+
+    past = "rows that equipoise counts"  # no table is called so
+
+    def run(query: Select[Any]) -> Rows:
+        found = rows.query(past, duckdb_text(query))
+        return [] if found is None else found.fetchall()
+
+    with translated(name):  # its connection may be closed
+        types = zip(rows.columns, rows.types, strict=True)
+    zoned = tuple(column for column, kind in types if str(kind).endswith("TIME ZONE"))
+    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run, notes, zoned)
+
+
+def duckdb_text(clause: ClauseElement) -> str:
+    """Return a query, or a part of one, as DuckDB reads it."""
+    from sqlalchemy.engine.default import DefaultDialect
+
+    standard = DefaultDialect(paramstyle="named")
+    return str(clause.compile(dialect=standard, compile_kwargs={"literal_binds": True}))
+
+
+def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
+    """Return a table or a query that SQLAlchemy reaches as a table."""
+    import sqlalchemy as sql
+
+    def run(query: Select[Any]) -> Rows:
+        with engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
-
-Table = LazyTable | Relation | DatabaseTable
+    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
+    with translated(name), engine.connect() as connection:
+        columns = list(connection.execute(none).keys())
+    kind = str(engine.dialect.name)
+    shown = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(kind, kind)
+    return SqlTable(name, shown, rows, columns, run)
 
 
 def _column(name: str) -> Any:

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
@@ -35,11 +35,14 @@ __all__ = [
     "key_of",
     "labels_of",
     "name_of",
-    "other_spellings",
     "read_groups",
     "read_yes_no",
     "require_plain",
+    "require_there",
+    "rows",
     "shown",
+    "spelling_notes",
+    "tally",
     "text_of",
     "with_counts",
 ]
@@ -99,12 +102,9 @@ def is_missing(value: object, also: Collection[str] = ()) -> bool:
     return (key := key_of(value)) in MISSING or key in also
 
 
-def require_plain(name: str, column: NDArray[Any]) -> None:
+def require_plain(name: str, values: Iterable[object]) -> None:
     """Refuse a column that holds lists: a person has one value."""
-    nested = column.dtype == object and any(
-        isinstance(value, (list, tuple, np.ndarray)) for value in column.flat[:1000]
-    )
-    if column.ndim != 1 or nested:
+    if any(isinstance(value, list | tuple | np.ndarray) for value in islice(values, 1_000)):
         raise BadData(
             f"column {name!r} must hold one value per person, and holds lists; take one entry of "
             "each, or make a column of every entry"
@@ -130,6 +130,22 @@ def with_counts(found: Mapping[str, int], most: int = 8) -> str:
     return names + (f" and {len(ranked) - most:,} more" if len(ranked) > most else "")
 
 
+def tally(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return how many rows have each value, from values with numbers of rows."""
+    counts: Counter[str] = Counter()
+    for value, n in pairs:
+        counts[value] += n
+    return dict(counts)
+
+
+def require_there(what: str, said: Iterable[object], found: Iterable[str]) -> None:
+    """Raise if of values that somebody said something about none was found."""
+    said, found = list(said), list(found)
+    if {key_of(value) for value in said}.isdisjoint(map(key_of, found)):
+        known = sorted({value.strip() for value in found if not is_missing(value)})
+        raise Problem(str(UnknownName(f"value of {what}", ", ".join(map(text_of, said)), known)))
+
+
 def labels_of(found: Mapping[str, int]) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
     spelled: dict[str, Counter[str]] = {}
@@ -138,15 +154,14 @@ def labels_of(found: Mapping[str, int]) -> dict[str, str]:
     return {key: min(s, key=lambda value: (-s[value], value)) for key, s in spelled.items()}
 
 
-def other_spellings(
-    found: Mapping[str, int], labels: Mapping[str, str]
-) -> dict[str, dict[str, int]]:
-    """Return the values that are not written as they are called, by what they are called."""
-    odd: dict[str, dict[str, int]] = {}
+def spelling_notes(column: str, found: Mapping[str, int]) -> list[str]:
+    """Say which values are read as another because of blanks and cases, if there are any."""
+    labels, odd = labels_of(found), dict[str, dict[str, int]]()
     for value, n in found.items():
         if value != (label := labels[key_of(value)]):
             odd.setdefault(label, {})[value] = n
-    return odd
+    parts = [f"{with_counts(own)} are read as {label!r}" for label, own in sorted(odd.items())]
+    return [f"Column {column!r}: {'; '.join(parts)}."] if parts else []
 
 
 # -- what was understood, kept so that later tables are read the same way --------------------------
@@ -318,14 +333,12 @@ def read_groups(
     """
     labels, notes = [], []
     for at, column in enumerate(options.groups):
-        values: Counter[str] = Counter()
-        for own, n in found:
-            values[own[at]] += n
+        values = tally((own[at], n) for own, n in found)
         missing = {value: n for value, n in values.items() if is_missing(value)}
         there = {value: n for value, n in values.items() if value not in missing}
         own_labels = labels_of(there)
         _require_few_groups(column, own_labels, options.max_groups)
-        notes += _group_notes(column, there, own_labels)
+        notes += spelling_notes(column, there) + _short_forms(column, own_labels)
         if missing:
             notes.append(_name_missing(column, missing, own_labels, options.missing_group))
         labels.append(own_labels)
@@ -380,17 +393,14 @@ def _name_missing(
     return f"Column {column!r}: {rows(count)} without a group are called {name!r}."
 
 
-def _group_notes(column: str, values: Mapping[str, int], labels: Mapping[str, str]) -> list[str]:
-    odd = other_spellings(values, labels)
-    parts = [f"{with_counts(own)} as {label!r}" for label, own in sorted(odd.items())]
-    notes = [f"Column {column!r}: rows counted together by spelling: {'; '.join(parts)}."]
+def _short_forms(column: str, labels: Mapping[str, str]) -> list[str]:
     pairs = [
         f"{labels[short]!r} and {labels[long]!r}"
         for short in sorted(labels)
         for long in sorted(labels)
         if len(short) == 1 < len(long) and short.isalpha() and long.startswith(short)
     ]
-    return (notes if parts else []) + [
+    return [
         f"Column {column!r}: {few_of(pairs)} are counted as different groups; if they are the "
         "same, write them alike in the table and read it again."
         for _ in pairs[:1]
@@ -443,17 +453,14 @@ def read_yes_no(
         raise InvalidInput(
             f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
         )
-    for argument, meaning, own, other in (
-        ("positive", positive, ones, zeros),
-        ("negative", negative, zeros, ones),
-    ):
-        there = keys & set(own) or (standard and set(own) <= set(STANDARD))
-        if isinstance(meaning, Mapping) and own and not other and keys and not there:
-            values = ", ".join(map(text_of, listed(meaning.get(role))))
-            what = f"value of {argument!r} for column {column!r}"
-            raise Problem(str(UnknownName(what, values, {value.strip() for value in found})))
-    if standard and {*ones, *zeros} <= set(STANDARD):
-        if role == "outcome" and keys and not (ones or zeros) and _named_after_bad(column):
+    said = {*ones, *zeros}
+    bits = standard and said <= set(STANDARD)
+    if keys and said.isdisjoint(keys) and said and not bits:
+        argument, meaning = ("positive", positive) if ones else ("negative", negative)
+        values = meaning.get(role) if isinstance(meaning, Mapping) else meaning
+        require_there(f"{argument!r} for column {column!r}", listed(values), found)
+    if bits:
+        if role == "outcome" and keys and not said and _named_after_bad(column):
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
                 f"outcome; found {with_counts(found)}; say which value is the good one, by the "
@@ -461,7 +468,7 @@ def read_yes_no(
                 positive={role: labels_of(found).get("0", "0")},
             )
         return TURNED if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
-    rest = keys - {*ones, *zeros}
+    rest = keys - said
     clash = bool(ones) == bool(zeros) or (not standard and ("1" if ones else "0") in rest)
     if rest and (clash or len(rest) > 1):
         raise _unsaid(role, column, found, ones, zeros, known or {})
@@ -548,9 +555,7 @@ def _clear(
 
 def _approvals(found: Mapping[str, int], known: Mapping[str, int]) -> set[str]:
     """Return the decisions after which outcomes are known; none if all are alike."""
-    sizes: Counter[str] = Counter()
-    for value, n in found.items():
-        sizes[key_of(value)] += n
+    sizes = tally((key_of(value), n) for value, n in found.items())
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
     most = max(shares.values(), default=0.0)
     often = {key for key, share in shares.items() if 2 * share > most}

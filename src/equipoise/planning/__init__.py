@@ -1,9 +1,8 @@
 """Planning: what an audit would cost on this history, before anything is paid."""
 
-from equipoise.planning.budget import Affordable
 from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import Forecast, forecast
-from equipoise.planning.make_plan import OtherAudit, Plan, plan
+from equipoise.planning.make_plan import Affordable, OtherAudit, Plan, plan
 from equipoise.planning.score_savings import ScoreSavings
 
 __all__ = [

@@ -30,7 +30,7 @@ __all__ = [
     "arrivals",
     "forecast",
     "median_of",
-    "rounded",
+    "rows_wanted",
 ]
 
 Array = NDArray[np.float64]
@@ -132,10 +132,7 @@ class Forecast(JsonValue):
         """What is missing for a verdict; nothing where most audits reach one."""
         if self.is_decidable:
             return ""
-        words = "the outcomes of too many approved people are unknown"
-        if self.rows is not None:
-            words = f"about {rounded(self.rows)} past rows like these would do"
-        return f"cannot be decided with this past; {words}"
+        return f"cannot be decided with this past; {rows_wanted([self.rows])}"
 
     def in_all(self, spent: float) -> tuple[float, ...]:
         """Return what an audit that has spent so much comes to: low, expected, high.
@@ -177,9 +174,14 @@ def forecast(
     return tuple(maker.of(case) for case in cases)
 
 
-def rounded(rows: float) -> str:
-    """Return a number of rows to two digits: it is about so many."""
-    return f"{float(f'{rows:.2g}'):,.0f}"
+def rows_wanted(rows: Sequence[float | None]) -> str:
+    """Say about how many past rows would decide cases, each of which needs so many."""
+    known = [n for n in rows if n is not None]
+    if not known:
+        return "the outcomes of too many approved people are unknown"
+    least, most = (f"{float(f'{n:.2g}'):,.0f}" for n in (min(known), max(known)))
+    many = most if max(known) < 1.05 * min(known) else f"{least} to {most}"
+    return f"about {many} past rows like these would do"
 
 
 def arrivals(cells: Cells, labels: Array) -> float:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.assist import Assist
@@ -22,19 +25,21 @@ from equipoise.free_check import Check, check
 from equipoise.history import History
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
-from equipoise.planning.budget import Affordable, what_a_budget_buys
-from equipoise.planning.cases import as_often, scenarios, usual_case
-from equipoise.planning.forecasts import Forecast, forecast, rounded
+from equipoise.planning.cases import Scenario, as_often, scenarios, usual_case
+from equipoise.planning.forecasts import LEVELS, Forecast, forecast, rows_wanted
 from equipoise.planning.score_savings import ScoreSavings, require_scores, try_scores
 from equipoise.planning.trials import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
+from equipoise.simulation import run
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["OtherAudit", "Plan", "plan"]
+__all__ = ["Affordable", "Afforded", "OtherAudit", "Plan", "plan"]
+
+STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons that are tried
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,47 @@ class OtherAudit(JsonValue):
     def possible(self) -> bool:
         """Whether the audit can run on this history."""
         return not self.missing
+
+
+@dataclass(frozen=True)
+class Afforded(JsonValue):
+    """What a budget buys in one case.
+
+    ``decides`` is the share of audits with a verdict; ``lower`` and ``upper`` are the median ends
+    of the gap's interval among the others, where there were trial runs.
+    """
+
+    scenario: Scenario
+    decides: float
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True)
+class Affordable(JsonValue):
+    """What a budget buys.
+
+    Attributes
+    ----------
+    budget
+        The money.
+    cases
+        What it buys case by case.
+    epsilon
+        The smallest epsilon tried at which half of the audits of the usual case keep within the
+        budget; None if even the largest is too expensive.
+
+    Examples
+    --------
+    >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
+    >>> bought = Affordable(500.0, (Afforded(case, 0.75),), epsilon=0.1)
+    >>> bought.cases[0].decides
+    0.75
+    """
+
+    budget: float
+    cases: tuple[Afforded, ...]
+    epsilon: float | None
 
 
 @dataclass(frozen=True)
@@ -259,33 +305,36 @@ def plan(
             cases = run_trials(
                 audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
             )
+    usual = usual_case(tuple(seen.scenario for seen in cases)) if cases else None
+    notes, savings, bought = _notes(question, history.cells.unknown), None, None
+    if usual is not None and assist is not None:
+        savings = try_scores(
+            history, question, costs, usual, assist, trial_runs=trial_runs, n_jobs=n_jobs
+        )
+        notes += savings.notes
+    if usual is not None and budget is not None:
+        afforded = tuple(
+            _tried(history, question, costs, budget, seen.scenario, trial_runs)
+            if trial_runs
+            else Afforded(seen.scenario, _share_within(seen, budget))
+            for seen in cases
+        )
+        bought = Affordable(budget, afforded, _epsilon(history, question, costs, budget, usual))
     recommended, advice = _advise(free, cases)
-    made = Plan(
+    return Plan(
         question=question,
         costs=costs,
         free=free,
         cases=cases,
-        others=_others(history, question, costs, cases),
+        others=_others(history, question, costs, usual),
         recommended=recommended,
         advice=advice,
-        notes=_notes(question, history.cells.unknown),
+        notes=notes,
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
+        affordable=bought,
+        score_savings=savings,
     )
-    if not cases:
-        return made
-    if assist is not None:
-        usual = usual_case(tuple(seen.scenario for seen in cases))
-        savings = try_scores(
-            history, question, costs, usual, assist, trial_runs=trial_runs, n_jobs=n_jobs
-        )
-        made = replace(made, score_savings=savings, notes=(*made.notes, *savings.notes))
-    if budget is not None:
-        bought = what_a_budget_buys(
-            history, question, costs, budget, cases, trial_runs=trial_runs or 0
-        )
-        made = replace(made, affordable=bought)
-    return made
 
 
 def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
@@ -294,14 +343,17 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     if not cases:
         return None, "more past rows: no label can say anything about this metric"
     medians = [seen.median for seen in cases if seen.median is not None]
-    undecided = [seen for seen in cases if not seen.is_decidable]
+    undecided = [seen.rows for seen in cases if not seen.is_decidable]
     if not medians:
-        return None, f"no number of labels decides with this past; {_rows_missing(undecided)}"
+        return (
+            None,
+            f"no number of labels decides with this past; {rows_wanted(undecided)}",
+        )
     words = f"run the adaptive audit; it costs about {min(medians):,.4g} in the cheapest case below"
     if undecided:
         return AdaptiveAudit.name, (
             f"{words}; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
-            f"{_rows_missing(undecided)}"
+            f"{rows_wanted(undecided)}"
         )
     highest = [seen.cost["0.9"] for seen in cases]
     if None in highest:
@@ -314,17 +366,8 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     )
 
 
-def _rows_missing(undecided: Sequence[Forecast]) -> str:
-    rows = [seen.rows for seen in undecided if seen.rows is not None]
-    if not rows:
-        return "the outcomes of too many approved people are unknown"
-    if max(rows) < 1.05 * min(rows):
-        return f"about {rounded(max(rows))} past rows like these would do"
-    return f"about {rounded(min(rows))} to {rounded(max(rows))} past rows like these would do"
-
-
 def _others(
-    history: Past, question: Question, costs: Costs, cases: Sequence[Forecast]
+    history: Past, question: Question, costs: Costs, usual: Scenario | None
 ) -> tuple[OtherAudit, ...]:
     """Return what the paper's audits cost on average in the usual case."""
     if history.cells.unknown or METRICS[question.metric].is_free or not can_answer(question):
@@ -332,8 +375,8 @@ def _others(
     if question.compared(history.cells).left_out:  # their theorems are about all groups
         return ()
     r = as_often(history.cells)
-    if cases:
-        r = dict(usual_case(tuple(seen.scenario for seen in cases)).r)
+    if usual is not None:
+        r = dict(usual.r)
     world, groups = CellWorld(history.cells, r), history.cells.groups
     goals = [(y, group) for y in outcomes_of(question) for group in groups]
     tau = paper_tau(question, len(groups))
@@ -346,7 +389,7 @@ def _others(
     ]
     if can_answer(question, by_features=True):
         lacking = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
-        missing = () if getattr(history, "model", None) is not None else lacking
+        missing = () if history.model is not None else lacking
         found.append(OtherAudit("exp", exp_expectation(world, question, costs), missing))
     return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 
@@ -363,3 +406,45 @@ def _notes(question: Question, unknown: float) -> tuple[str, ...]:
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide",
     )
+
+
+def _share_within(seen: Forecast, budget: float) -> float:
+    """Return the share of audits that end within a budget, between the quantiles by log cost."""
+    costs = [seen.cost[f"{level:g}"] for level in LEVELS]
+    known = [
+        (math.log(max(c, 1e-9)), q) for c, q in zip(costs, LEVELS, strict=True) if c is not None
+    ]
+    if not known or budget <= 0.0:
+        return 0.0
+    at, shares = zip(*known, strict=True)
+    wide = 0.5 * (at[-1] - at[0])  # how far the tails reach beyond the quantiles
+    return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], [0, *shares, 1]))
+
+
+def _tried(
+    history: Past, question: Question, costs: Costs, budget: float, case: Scenario, trial_runs: int
+) -> Afforded:
+    world = CellWorld(history.cells.like_known, case.r)
+    ends = [
+        run(AdaptiveAudit(history, question, costs, budget=budget), world, seed)
+        for seed in range(trial_runs)
+    ]
+    undecided = [end for end in ends if end.verdict is Verdict.INCONCLUSIVE]
+    return Afforded(
+        scenario=case,
+        decides=1.0 - len(undecided) / len(ends),
+        lower=float(np.median([end.lower for end in undecided or ends])),
+        upper=float(np.median([end.upper for end in undecided or ends])),
+    )
+
+
+def _epsilon(
+    history: Past, question: Question, costs: Costs, budget: float, case: Scenario
+) -> float | None:
+    for epsilon in (question.epsilon * step for step in STEPS):
+        if question.gamma + epsilon >= 1.0:
+            return None
+        (seen,) = forecast(history, replace(question, epsilon=epsilon), costs, [case])
+        if seen.median is not None and seen.median <= budget:
+            return epsilon
+    return None

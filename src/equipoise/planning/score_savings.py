@@ -27,7 +27,6 @@ from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import arrivals
 from equipoise.planning.trials import Trial, run_trial
 from equipoise.question import Costs, Question
-from equipoise.simulation.drive import ScoredPeople
 from equipoise.simulation.simulate_audit import spread
 
 __all__ = ["ScoreSavings", "require_scores", "try_scores"]
@@ -128,35 +127,27 @@ def try_scores(
     looks = [_people(*told[group][:2], luck) for group in made[0].groups]
     pairs = max(trial_runs or RUNS, 2)  # one alone has no standard error
     seeds = np.random.SeedSequence(1).spawn(pairs)
-    trials = list(spread((delayed(_pair)(made, case, looks, seed) for seed in seeds), n_jobs))
-    helped, uniform = (np.array([pair[i].cost for pair in trials]) for i in (0, 1))
-    labels, seen = (np.array([getattr(pair[0], n) for pair in trials]) for n in ("labels", "seen"))
+    tasks = (
+        delayed(run_trial)(audit, case, np.random.default_rng(seed), looks=people)
+        for audit, people in zip(made, (looks, ()), strict=True)
+        for seed in seeds
+    )
+    trials: list[Trial] = list(spread(tasks, n_jobs))
+    helped, uniform = np.array([trial.cost for trial in trials]).reshape(2, pairs)
+    labels, seen = (np.array([getattr(t, n) for t in trials[:pairs]]) for n in ("labels", "seen"))
     ratio = helped.mean() / max(uniform.mean(), 1e-300)
     apart = (helped - ratio * uniform).std(ddof=1)
-    spent = np.mean([pair[1].labels for pair in trials], axis=0)
+    spent = np.mean([trial.labels for trial in trials[pairs:]], axis=0)
     return ScoreSavings(
         scenario=case.name,
         rests_on={group: told[group][2] for group in cells},
         extrapolated=any(EXTRAPOLATED in told[group][2] for group in cells),
         ratio=float(ratio),
-        error=float(apart / max(uniform.mean(), 1e-300) / np.sqrt(len(trials))),
+        error=float(apart / max(uniform.mean(), 1e-300) / np.sqrt(pairs)),
         at_best=_at_best([told[group][1] for group in cells], spent, costs, cells, assist),
         people_per_label=float(seen.sum() / max(labels.sum(), 1.0)),
         people=arrivals(cells, np.median(seen, axis=0)),
     )
-
-
-def _pair(
-    audits: Sequence[AdaptiveAudit],
-    case: Scenario,
-    looks: Sequence[ScoredPeople],
-    seed: np.random.SeedSequence,
-) -> list[Trial]:
-    """Run an audit with help and one without."""
-    return [
-        run_trial(audit, case, np.random.default_rng(seed), looks=looks if audit.assist else ())
-        for audit in audits
-    ]
 
 
 def _at_best(
@@ -193,9 +184,10 @@ def _rates(scores: Scores, r: float) -> tuple[Array, Array, str]:
 
 def _rates_at(odds: Array, r: float) -> Array:
     """Return rates with these log odds up to a common step, that have a mean of r."""
+    from scipy.special import expit
 
     def at(step: float) -> Array:
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds - odds.mean() + step, -50.0, 50.0))))
+        return np.asarray(expit(odds - odds.mean() + step))
 
     low, high = -50.0, 50.0
     for _ in range(60):
@@ -204,7 +196,8 @@ def _rates_at(odds: Array, r: float) -> Array:
     return at(high)
 
 
-def _people(scores: Array, rates: Array, rng: np.random.Generator) -> ScoredPeople:
+def _people(scores: Array, rates: Array, rng: np.random.Generator) -> Array:
+    """Return outcomes, scores and prices (none) of denied people, a row each."""
     rows = rng.integers(len(scores), size=max(PEOPLE, len(scores)))
     outcome = (rng.random(len(rows)) < rates[rows]).astype(np.float64)
-    return ScoredPeople(outcome, scores[rows], np.full(len(rows), np.nan))
+    return np.stack([outcome, scores[rows], np.full(len(rows), np.nan)])

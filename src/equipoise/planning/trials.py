@@ -23,15 +23,14 @@ from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario, scenarios, usual_case
 from equipoise.planning.forecasts import LEVELS, Forecast, arrivals
 from equipoise.question import Costs, Question, Verdict
-from equipoise.simulation.drive import InBlocks, ScoredPeople, drive
+from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.simulation.simulate_audit import spread
 
-__all__ = ["CAP", "Trial", "run_trial", "run_trials", "say_how_long", "try_case"]
+__all__ = ["CAP", "Trial", "run_trial", "run_trials", "say_how_long", "try_cases"]
 
 Array = NDArray[np.float64]
 
 CAP = 20_000  # labels after which a trial run is broken off
-BATCH = 8  # trial runs that one process does at a time
 FEW = 4  # runs without a verdict, and none with one: the case is not tried further
 
 
@@ -77,24 +76,39 @@ def run_trials(
     >>> seen.trial_runs, seen.decides
     (4, 1.0)
     """
+    seeds = np.random.SeedSequence(seed).spawn(trial_runs)
+    asked = [case.scenario for case in cases]
+    found = try_cases(audit, asked, seeds, n_jobs=n_jobs, progress=progress)
+    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
+
+
+def try_cases(
+    audit: AdaptiveAudit,
+    cases: Sequence[Scenario],
+    seeds: Sequence[np.random.SeedSequence],
+    *,
+    most: int = CAP,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+) -> list[list[Trial]]:
+    """Run an audit once for every case and seed, on at most so many labels.
+
+    A case whose first few runs came to no verdict is not tried further: the next hardly would.
+    """
     from joblib import delayed
 
-    seeds = np.random.SeedSequence(seed).spawn(trial_runs)
-    first, *more = [seeds[start : start + BATCH] for start in range(0, trial_runs, BATCH)]
-    found: list[list[Trial]] = []
-    done, work = 0, len(cases) * (1 + len(more))
-    tries = (delayed(try_case)(audit, case.scenario, first) for case in cases)
-    for trials in spread(tries, n_jobs):
-        found.append(trials)
-        done += 1 if len(trials) == len(first) else 1 + len(more)
-        progress(done / work)
-    left = [(i, part) for i, tried in enumerate(found) if len(tried) == len(first) for part in more]
-    tasks = (delayed(_run_some)(audit, cases[i].scenario, part) for i, part in left)
-    for (i, _), trials in zip(left, spread(tasks, n_jobs), strict=True):
-        found[i] = found[i] + trials
-        done += 1
-        progress(done / work)
-    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
+    found: list[list[Trial]] = [[] for _ in cases]
+    total = len(cases) * len(seeds)
+    for some, later in ((seeds[:FEW], seeds[FEW:]), (seeds[FEW:], ())):
+        going = [i for i, own in enumerate(found) if not own or any(t.decides for t in own)]
+        runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
+        tasks = (delayed(run_trial)(audit, cases[i], rng, most) for i, rng in runs)
+        done = total - len(cases) * len(later) - len(runs)
+        progress(done / total)
+        for n, ((i, _), trial) in enumerate(zip(runs, spread(tasks, n_jobs), strict=True), 1):
+            found[i].append(trial)
+            progress((done + n) / total)
+    return found
 
 
 def say_how_long(
@@ -115,35 +129,19 @@ def say_how_long(
     return f"{trial_runs} trial runs of {len(cases)} cases: about {seconds:,.0f} CPU seconds"
 
 
-def try_case(
-    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence], most: int = CAP
-) -> list[Trial]:
-    """Try a case, but no more if the first few came to no verdict: the next ones hardly would."""
-    trials = _run_some(audit, case, seeds[:FEW], most)
-    if not any(trial.decides for trial in trials):
-        return trials
-    return trials + _run_some(audit, case, seeds[FEW:], most)
-
-
-def _run_some(
-    audit: AdaptiveAudit, case: Scenario, seeds: Sequence[np.random.SeedSequence], most: int = CAP
-) -> list[Trial]:
-    return [run_trial(audit, case, np.random.default_rng(seed), most) for seed in seeds]
-
-
 def run_trial(
     audit: AdaptiveAudit,
     case: Scenario,
     rng: np.random.Generator,
     most: int = CAP,
-    looks: Sequence[ScoredPeople] = (),
+    looks: Sequence[Array] = (),
 ) -> Trial:
     """Run an audit of a case once, on at most so many labels; ``looks`` has people with scores."""
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
     per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
-    drive(InBlocks(copy, denied, r, rng, looks), int(most * per_label))
+    run_in_blocks(copy, Denied(denied, r, [*looks]), rng, int(most * per_label))
     verdict = None if copy.finding is None else copy.finding.verdict
     spent = [copy.spending[group] for group in audit.cells]
     labels = np.array([one.labels for one in spent], dtype=float)

@@ -1,18 +1,16 @@
-"""One loop that runs an audit, at two speeds: person by person, or in blocks of labels.
+"""One audit run to its end, at two speeds: person by person, or in blocks of labels.
 
-Whatever is run, the loop is :func:`drive`: people arrive at an audit until there is a finding,
-nobody comes any more, or enough have come. Arrivals person by person (:class:`PersonByPerson`) work
-for every audit and let outcomes come at once, late, out of order, or never. Arrivals in blocks
-(:class:`InBlocks`) are the same audit far sooner, for those that can say whom they would label
-until their plan changes and count these labels together.
+:func:`run` works for every audit and lets outcomes come at once, late, out of order, or never.
+:func:`run_in_blocks` is the same far sooner for the adaptive audit, which can say whom it would
+label until its plan changes and counts these labels together.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,43 +23,11 @@ from equipoise.question import Costs, Ticket, Want
 from equipoise.worlds import CellWorld, TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
-__all__ = [
-    "Arrivals",
-    "Delay",
-    "InBlocks",
-    "PersonByPerson",
-    "ScoredPeople",
-    "drive",
-    "require_prices_paid",
-    "run",
-]
+__all__ = ["Delay", "Denied", "in_blocks", "require_prices_paid", "run", "run_in_blocks"]
 
 Floats = NDArray[np.float64]
 Delay = Callable[[int, np.random.Generator], int | None]
 """After how many further arrivals an outcome is told; None: the person vanishes."""
-
-
-class Arrivals(Protocol):
-    """People who come to an audit."""
-
-    @property
-    def finding(self) -> Finding | None:
-        """The audit's answer, None while it goes on."""
-        ...
-
-    def come(self, most: int | None) -> int:
-        """Let some more people come, at most so many; return how many came."""
-        ...
-
-
-def drive(arrivals: Arrivals, most: int | None = None) -> None:
-    """Let people come until the audit has a finding, nobody comes, or ``most`` have come."""
-    came = 0
-    while arrivals.finding is None and (most is None or came < most):
-        more = arrivals.come(None if most is None else most - came)
-        if more == 0:
-            return
-        came += more
 
 
 def run(
@@ -94,10 +60,47 @@ def run(
     """
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
-    require_prices_paid(world, audit.costs, getattr(audit, "assist", None))
-    arrivals = PersonByPerson(audit, world, np.random.default_rng(seed), delay)
-    drive(arrivals, people)
-    arrivals.tell_until(None)
+    require_prices_paid(world, audit.costs, audit.assist)
+    rng, looks = np.random.default_rng(seed), audit.assist is not None
+    due: list[tuple[int, int, Ticket, Person]] = []  # outcomes to be told, by when they are
+
+    def ended() -> bool:
+        return audit.finding is not None
+
+    def tell_until(now: float) -> None:
+        while due and due[0][0] < now:
+            _, _, ticket, person = heapq.heappop(due)
+            audit.tell(ticket, person.outcome, person.features)
+
+    def answer(ticket: Ticket, person: Person, now: int) -> None:
+        if ticket.want is Want.FEATURES:
+            audit.tell(ticket, features=person.features)
+        elif delay is None:
+            audit.tell(ticket, person.outcome, person.features)
+        elif (wait := delay(person.outcome, rng)) is None:
+            audit.withdraw(ticket)
+        else:
+            heapq.heappush(due, (now + wait, ticket.number, ticket, person))
+
+    came, batch = 0, 256
+    while not ended() and (people is None or came < people):
+        size = batch if people is None else min(batch, people - came)
+        arrivals = world.draw(size, rng)
+        draws = rng.random(size).tolist() if looks else [None] * size
+        for now, (person, draw) in enumerate(zip(arrivals, draws, strict=True), start=came):
+            if person.decision and not audit.wants_approved:
+                continue
+            tell_until(now)
+            score, price = (person.score, person.price) if looks else (None, None)
+            ticket = audit.ask(
+                *(person.group, person.decision), score=score, price=price, draw=draw
+            )
+            if ticket.want in (Want.LABEL, Want.FEATURES):
+                answer(ticket, person, now)
+            elif ended():
+                break
+        came, batch = came + size, min(2 * batch, 65_536)
+    tell_until(np.inf)
     return audit.conclude()
 
 
@@ -114,140 +117,72 @@ def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
         )
 
 
-class InBlocks:
-    """Denied people who come to an adaptive audit in blocks, their outcomes known at once.
+@dataclass
+class Denied:
+    """The denied whom an adaptive audit meets, in the order of its groups.
 
-    Parameters
+    Attributes
     ----------
-    denied
-        How often a denied person of each group comes, in the order of the audit's groups.
+    often
+        How often a denied person of each group comes.
     r
         The share of outcome 1 among the denied of each group.
     looks
-        The denied of each group as people to look at, for an audit that does.
+        For an audit that looks before it asks, per group: outcomes, scores and prices of the people
+        to draw from, NaN where there is none.
     """
 
-    def __init__(
-        self,
-        audit: AdaptiveAudit,
-        denied: Floats,
-        r: Floats,
-        rng: np.random.Generator,
-        looks: Sequence[ScoredPeople] = (),
-    ) -> None:
-        self._looks = looks
-        self._audit = audit
-        self._denied = denied
-        self._r = r
-        self._rng = rng
+    often: Floats
+    r: Floats
+    looks: list[Floats]
 
     @classmethod
-    def of(cls, audit: AdaptiveAudit, world: World, rng: np.random.Generator) -> Self:
+    def of(cls, audit: AdaptiveAudit, world: World) -> Self:
         """Return the denied people of a world."""
         cells = CellWorld(world.cells, world.r)
         order = [cells.groups.index(group) for group in audit.groups]
         r = np.array([world.r[group] for group in audit.groups])
-        looks = [ScoredPeople.of(world, g) for g in audit.groups] if audit.assist else []
-        return cls(audit, cells.joint[order, 2:].sum(axis=1), r, rng, looks)
-
-    @property
-    def finding(self) -> Finding | None:
-        """The audit's answer, None while it goes on."""
-        return self._audit.finding
-
-    def come(self, most: int | None) -> int:
-        """Label the people up to the audit's next change of plan; return how many were."""
-        groups = self._audit.choose_block(self._denied, most, self._rng)
-        if self._looks:
-            return self._count_looks(groups)
-        outcomes = (self._rng.random(len(groups)) < self._r[groups]).astype(np.intp)
-        return self._audit.count_block(groups, outcomes)
-
-    def _count_looks(self, groups: NDArray[np.intp]) -> int:
-        outcomes, scores, prices = np.zeros((3, len(groups)))
-        for group, looks in enumerate(self._looks):
-            own = np.flatnonzero(groups == group)
-            if len(own):
-                rows = self._rng.integers(len(looks.outcome), size=len(own))
-                outcomes[own], scores[own] = looks.outcome[rows], looks.score[rows]
-                prices[own] = looks.price[rows]
-        draws = self._rng.random(len(groups))
-        return self._audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
-
-
-@dataclass(frozen=True)
-class ScoredPeople:
-    """The denied of one group: outcomes, scores and prices, NaN where there is none."""
-
-    outcome: Floats
-    score: Floats
-    price: Floats
-
-    @classmethod
-    def of(cls, world: World, group: str) -> Self:
-        """Return a group's denied people of a world that is a table."""
+        if audit.assist is None:
+            return cls(cells.joint[order, 2:].sum(axis=1), r, [])
         if not isinstance(world, TableWorld):
             raise InvalidInput(
                 "an audit that looks before it asks needs a world with people to look at: "
                 f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
             )
-        rows = world.denied_rows(group)
-        nothing = np.full(len(rows), np.nan)
-        columns = (nothing if c is None else c[rows] for c in (world.score, world.price))
-        return cls(world.outcome[rows].astype(np.float64), *columns)
+        nothing = np.full(len(world), np.nan)
+        known = [nothing if c is None else c for c in (world.outcome, world.score, world.price)]
+        looks = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
+        return cls(cells.joint[order, 2:].sum(axis=1), r, looks)
 
 
-class PersonByPerson:
-    """People of a world who come to an audit one by one."""
+def run_in_blocks(
+    audit: AdaptiveAudit, denied: Denied, rng: np.random.Generator, most: int | None = None
+) -> None:
+    """Label denied people, outcomes known at once, until there is a finding or enough came."""
+    for _ in in_blocks(audit, denied, rng, most):
+        pass
 
-    def __init__(
-        self, audit: Audit, world: World, rng: np.random.Generator, delay: Delay | None = None
-    ) -> None:
-        self._audit = audit
-        self._world = world
-        self._rng = rng
-        self._delay = delay
-        self._clock, self._batch = 0, 256
-        self._due: list[tuple[int, int, Ticket, Person]] = []
 
-    @property
-    def finding(self) -> Finding | None:
-        """The audit's answer, None while it goes on."""
-        return self._audit.finding
-
-    def come(self, most: int | None) -> int:
-        """Let a batch of people arrive, larger every time."""
-        size = self._batch if most is None else min(self._batch, most)
-        people = self._world.draw(size, self._rng)
-        looks = self._audit.assist is not None
-        draws = self._rng.random(size).tolist() if looks else [None] * size
-        for now, (person, draw) in enumerate(zip(people, draws, strict=True), start=self._clock):
-            if person.decision and not self._audit.wants_approved:
-                continue
-            self.tell_until(now)
-            score, price = (person.score, person.price) if looks else (None, None)
-            ticket = self._audit.ask(
-                *(person.group, person.decision), score=score, price=price, draw=draw
-            )
-            if ticket.want in (Want.LABEL, Want.FEATURES):
-                self._answer(ticket, person, now)
-            elif self._audit.finding is not None:
-                break
-        self._clock, self._batch = self._clock + size, min(2 * self._batch, 65_536)
-        return size
-
-    def tell_until(self, now: int | None) -> None:
-        """Tell the outcomes that are due before ``now``, all of them if it is None."""
-        while self._due and (now is None or self._due[0][0] < now):
-            _, _, ticket, person = heapq.heappop(self._due)
-            self._audit.tell(ticket, person.outcome, person.features)
-
-    def _answer(self, ticket: Ticket, person: Person, now: int) -> None:
-        if ticket.want is Want.FEATURES:
-            self._audit.tell(ticket, features=person.features)
-        elif self._delay is None:
-            self._audit.tell(ticket, person.outcome, person.features)
-        elif (wait := self._delay(person.outcome, self._rng)) is None:
-            self._audit.withdraw(ticket)
+def in_blocks(
+    audit: AdaptiveAudit, denied: Denied, rng: np.random.Generator, most: int | None = None
+) -> Iterator[int]:
+    """Label the people up to the audit's next change of plan, again and again; yield how many."""
+    came = 0
+    while audit.finding is None and (most is None or came < most):
+        groups = audit.choose_block(denied.often, None if most is None else most - came, rng)
+        if denied.looks:
+            outcomes, scores, prices = np.zeros((3, len(groups)))
+            for group, people in enumerate(denied.looks):
+                own = np.flatnonzero(groups == group)
+                if len(own):
+                    rows = rng.integers(people.shape[1], size=len(own))
+                    outcomes[own], scores[own], prices[own] = people[:, rows]
+            draws = rng.random(len(groups))
+            more = audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
         else:
-            heapq.heappush(self._due, (now + wait, ticket.number, ticket, person))
+            drawn = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
+            more = audit.count_block(groups, drawn)
+        if more == 0:
+            return
+        came += more
+        yield more

@@ -16,7 +16,7 @@ from equipoise.display import Progress, silent
 from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
 from equipoise.question import Costs, Question, require_asked
-from equipoise.simulation.drive import Delay, InBlocks, drive, require_prices_paid, run
+from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, run_in_blocks
 from equipoise.simulation.result import Draws, Run, Simulation
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
@@ -181,7 +181,7 @@ def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
     audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     at_once = setting.delay is None and setting.people is None and audit.budget is None
     if type(audit) is AdaptiveAudit and at_once:
-        drive(InBlocks.of(audit, setting.world, rng))
+        run_in_blocks(audit, Denied.of(audit, setting.world), rng)
         audit.conclude()
     else:
         run(audit, setting.world, rng, delay=setting.delay, people=setting.people)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +20,13 @@ from equipoise.audits.tau_audits import (
     relative_error,
 )
 from equipoise.bounds.theorems import shares_of_outcomes
-from equipoise.cells import Cells, GroupCells
 from equipoise.errors import require_kind
 from equipoise.free_check import check
-from equipoise.history import History
-from equipoise.history.past import endless_counts, finite_counts
+from equipoise.history.past import Past, draw_rows_until, endless_counts
 from equipoise.question import Verdict
 from equipoise.simulation.result import Draws
 from equipoise.simulation.simulate_audit import Setting
-from equipoise.worlds import CellWorld
+from equipoise.worlds.world import CellWorld, cells_of
 
 __all__ = ["draw"]
 
@@ -100,21 +99,8 @@ def _past(case: _Case) -> tuple[Floats, Ints | None]:
     elif size is not None:
         flat = case.rng.multinomial(size, free.ravel() / free.sum(), size=repeats)
         drawn = flat.reshape(repeats, groups, 3)
-    rows = np.full((repeats, len(case.outcomes), groups), np.nan)
-    for block in case.blocks:
-        goals = [(i, a, 3 * place + y) for i, y in enumerate(case.outcomes)
-                 for place, a in enumerate(block)]  # fmt: skip
-        if drawn is not None:
-            totals = drawn[:, block].reshape(repeats, -1)
-            counts, enough = finite_counts(case.rng, case.tau, [k for *_, k in goals], totals)
-        else:
-            shares = free[block].ravel()
-            goals = [goal for goal in goals if shares[goal[2]] > 0.0]
-            kinds = [k for *_, k in goals]
-            counts = endless_counts(case.rng, case.tau, kinds, shares, repeats)
-            enough = np.ones((repeats, len(goals)), dtype=bool)
-        for place, (i, a, _) in enumerate(goals):
-            rows[:, i, a] = np.where(enough[:, place], counts[:, place].sum(axis=1), np.nan)
+    kinds, unlimited = (free[np.newaxis], repeats) if drawn is None else (drawn, None)
+    rows = draw_rows_until(case.rng, case.tau, case.outcomes, case.blocks, kinds, unlimited)
     return rows, drawn
 
 
@@ -163,19 +149,11 @@ def _online(case: _Case, block: list[int], repeats: int) -> tuple[Floats, Ints, 
 
 def _fill_dry(case: _Case, drawn: Ints | None, dry: NDArray[np.bool_], draws: Draws) -> None:
     """Fill in what the free check says where the past ran dry."""
-    if drawn is None:
-        free = check(case.world.past(), case.setting.question)
-        draws.verdict[dry], draws.lower[dry], draws.upper[dry] = (
-            free.verdict,
-            free.lower,
-            free.upper,
-        )
-        return
-    for repeat in np.flatnonzero(dry & (drawn.sum(axis=2) > 0).all(axis=1)):
-        counts = drawn[repeat][:, [1, 0, 2]]
-        cells = Cells(
-            {g: GroupCells(*row.tolist()) for g, row in zip(case.world.groups, counts, strict=True)}
-        )
-        free = check(History.from_cells(cells), case.setting.question)
-        draws.verdict[repeat] = free.verdict
-        draws.lower[repeat], draws.upper[repeat] = free.lower, free.upper
+    pasts: list[tuple[Any, Past]] = [(dry, case.world.past())]
+    if drawn is not None:
+        whole = dry & (drawn.sum(axis=2) > 0).all(axis=1)
+        groups, counts = case.world.groups, drawn[:, :, [1, 0, 2]]
+        pasts = [(at, Past(cells_of(groups, counts[at]))) for at in np.flatnonzero(whole)]
+    for at, past in pasts:
+        free = check(past, case.setting.question)
+        draws.verdict[at], draws.lower[at], draws.upper[at] = free.verdict, free.lower, free.upper

@@ -50,7 +50,7 @@ class TableWorld(People, ByCells):
         price: str | None = None,
         positive: Meaning = None,
     ) -> TableWorld:
-        """Build a world from a table (pandas, polars, pyarrow, or a mapping of arrays).
+        """Build a world from a table (pandas, polars, pyarrow, or a mapping of columns).
 
         Parameters
         ----------
@@ -156,9 +156,7 @@ def read_world(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> table = {"sex": np.array(["f", "f", "f", "m", "m"]), "hired": np.array([1, 0, 0, 1, 0]),
-    ...          "good": np.array([1, 1, 0, 1, 1])}
+    >>> table = {"sex": list("fffmm"), "hired": [1, 0, 0, 1, 0], "good": [1, 1, 0, 1, 1]}
     >>> read_world(table, group="sex", decision="hired", outcome="good").r
     {'f': 0.5, 'm': 1.0}
     """
@@ -179,36 +177,27 @@ def read_world(
         cell = f"{'approved' if kind.approved else 'denied'}_{came_out}"
         own = counts.setdefault(kind.group, dict.fromkeys(COUNT_NAMES, 0.0))
         own[cell] += kind.count
-    if len(counts) < 2:
-        raise BadData(
-            f"column {', '.join(options.groups)!r} must hold at least two groups to compare"
-        )
     return CellWorld.from_counts(counts)
 
 
 def _column(frame: object, name: str) -> NDArray[np.generic]:
-    if isinstance(frame, Mapping):
-        if name not in frame:
-            raise UnknownName("column", name, frame)
-        try:
-            values = np.asarray(frame[name])
-        except ValueError:  # lists of different lengths
-            values = np.asarray(frame[name], dtype=object)
-    else:
-        import narwhals as nw
+    import narwhals as nw
 
+    table: Any = frame
+    if not isinstance(frame, Mapping):
         try:
-            table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+            table = nw.from_native(frame, eager_only=True)
         except TypeError as error:
             raise InvalidInput(
-                "'frame' must be a pandas, polars or pyarrow table, or a mapping of arrays; "
+                "'frame' must be a pandas, polars or pyarrow table, or a mapping of columns; "
                 f"got {type(frame).__name__}"
             ) from error
-        if name not in table.columns:
-            raise UnknownName("column", name, table.columns)
-        values = np.asarray(table[name].to_numpy())
+    known = frame if isinstance(frame, Mapping) else table.columns
+    if name not in known:
+        raise UnknownName("column", name, known)
+    values = table[name] if isinstance(frame, Mapping) else table[name].to_numpy()
     require_plain(name, values)
-    return values
+    return np.asarray(values)
 
 
 def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) -> Floats:

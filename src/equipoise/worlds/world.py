@@ -25,6 +25,7 @@ __all__ = [
     "Person",
     "Seed",
     "World",
+    "cells_of",
     "past_of",
     "require_world",
 ]
@@ -82,7 +83,7 @@ class People:
     def __iter__(self) -> Iterator[Person]:
         names = (self.groups[group] for group in self.group.tolist())
         features = repeat(None) if self.features is None else self.features
-        score, price = self.scores_and_prices()
+        score, price = (_or_none(column, len(self)) for column in (self.score, self.price))
         return map(
             Person, names, self.decision.tolist(), self.outcome.tolist(), features, score, price
         )
@@ -100,10 +101,6 @@ class People:
             *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
             *(None if column is None else column[rows] for column in seen),
         )
-
-    def scores_and_prices(self) -> tuple[list[float | None], list[float | None]]:
-        """Return everybody's score and price, None for whoever has none."""
-        return _or_none(self.score, len(self)), _or_none(self.price, len(self))
 
 
 @runtime_checkable
@@ -318,7 +315,7 @@ class CellWorld:
         require_whole("size", size)
         free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
         drawn = generator.multinomial(size, free.ravel() / free.sum())
-        return Past(_cells_of(self.groups, drawn.reshape(free.shape)))
+        return Past(cells_of(self.groups, drawn.reshape(free.shape)))
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -374,10 +371,10 @@ def past_of(people: People) -> Past:
     """Return the past decisions on these people."""
     approved, denied = np.split(people.cell_counts, 2, axis=1)
     counts = np.column_stack([approved, denied.sum(axis=1)])
-    return Past(_cells_of(people.groups, counts), people=people)
+    return Past(cells_of(people.groups, counts), people=people)
 
 
-def _cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
+def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
     """Return the cells of past people, counted as approved with outcome 1, with 0, and denied."""
     for group, row in zip(groups, counts, strict=True):
         if not row.any():

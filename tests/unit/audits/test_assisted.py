@@ -15,7 +15,7 @@ from equipoise.audits.tau_audits import RSAudit
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import run, simulate
-from equipoise.simulation.drive import InBlocks
+from equipoise.simulation.drive import Denied, in_blocks
 from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed
@@ -331,7 +331,8 @@ def test_a_doubt_that_is_due_does_not_end_a_simulation() -> None:
     world = table({"A": 0.3, "B": 0.36}, slope=4.0)
     rng = np.random.default_rng(0)
     audit = AdaptiveAudit(world.past(50_000, rng), QUESTION, COSTS, assist=Assist())
-    crowd = InBlocks.of(audit, world, rng)
-    while audit.finding is None and audit.features < 300:
-        assert crowd.come(None) > 0
+    for came in in_blocks(audit, Denied.of(audit, world), rng):
+        assert came > 0
+        if audit.features >= 300:
+            break
     assert audit.features > 0

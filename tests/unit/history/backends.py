@@ -94,6 +94,10 @@ def _arrays(table: Table, folder: Path) -> object:
     return {name: np.array(column, dtype=object) for name, column in table.items()}
 
 
+def _lists(table: Table, folder: Path) -> object:
+    return table
+
+
 def _duckdb(table: Table, folder: Path) -> object:
     return duckdb.connect().from_arrow(pa.table(table))
 
@@ -248,6 +252,7 @@ BACKENDS: dict[str, Callable[[Table, Path], object]] = {
     "pyarrow dataset": _pyarrow_dataset,
     "record batches": _batches,
     "arrays": _arrays,
+    "lists": _lists,
     "ibis": _ibis,
     "ibis sqlite": _ibis_sqlite,
     "ibis polars": _ibis_polars,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -201,6 +202,43 @@ def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path) -> None:
 def test_other_ways_to_quote_are_recognised(text: str, tmp_path: Path) -> None:
     (tmp_path / "past.csv").write_text(text)
     assert read(tmp_path / "past.csv").cells.groups == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"g": ["a", "b"], "d": 1, "y": [1, 0]}, "'d' must be a list or an array of values; got 1"),
+        ({"g": ["a", "b"], "d": [1], "y": [1, 0]}, "equally long; got 2 in 'g', 1 in 'd'"),
+        ({}, "equally long; got no column"),
+    ],
+)
+def test_a_mapping_must_hold_columns(columns: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read(columns)
+
+
+def test_a_query_may_hold_colons(tmp_path: Path) -> None:
+    """``::`` casts, ``:`` in texts; a name of several parts reaches an attached database."""
+    query = "SELECT CASE WHEN g = ':x' THEN 'a' ELSE 'b' END AS g, d::INT AS d, y FROM t"
+    frame = pd.DataFrame({"g": [":x", "b"], "d": ["1", "1"], "y": [1, 0]})
+    connection = duckdb.connect()
+    connection.execute("ATTACH ':memory:' AS bank")
+    connection.register("frame", frame)
+    connection.execute("CREATE TABLE bank.main.t AS FROM frame")
+    assert eq.History.read(connection, table="bank.main.t", **COLUMNS).cells.total == 2
+    connection.execute("USE bank")
+    assert eq.History.read(connection, query=query, **COLUMNS).cells.groups == ("a", "b")
+    with pytest.raises(BadData, match=r"cannot read the DuckDB connection: .* loan does not exist"):
+        eq.History.read(connection, table="loan", **COLUMNS)
+
+
+def test_a_closed_connection_is_named() -> None:
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 'a' AS g, 1 AS d, 1 AS y")
+    connection.close()
+    for source in (connection, relation):
+        with pytest.raises(BadData, match=r"cannot read the DuckDB .* closed"):
+            eq.History.read(source, table="t" if source is connection else None, **COLUMNS)
 
 
 def test_a_session_is_refused(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def test_short_forms_are_hinted_at_and_never_joined() -> None:
         data, group="sex", decision="decision", outcome="status", positive=["approved", "repaid"]
     )
     assert read.cells.groups == ("F", "M", "female")
-    said = "Column 'sex': rows counted together by spelling: 'f' (400) as 'F'; 'm ' (400) as 'M'."
+    said = "Column 'sex': 'f' (400) are read as 'F'; 'm ' (400) are read as 'M'."
     assert said in read.notes
     assert any("'F' and 'female' are counted as different groups" in note for note in read.notes)
     assert not any("male' and" in note or "'M' and" in note for note in read.notes)
