@@ -31,7 +31,7 @@ test-fast: lint  ## Run what an edit is likely to break (under a minute)
 	$(BIN)/pytest -q -n 2 tests/unit --ignore tests/unit/paper --ignore tests/unit/planning
 
 test-full: $(READY)  ## Run every test at full size (an hour)
-	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2
+	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2 --dist loadgroup
 
 checks: lint check-types check-layers
 
@@ -47,7 +47,7 @@ check-layers: $(READY)  ## Imports point one way
 
 unit: $(READY)  ## Tests
 	@$(PYTHON) tools/need_chromium.py
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist loadgroup
 
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench

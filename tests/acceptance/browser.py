@@ -1,4 +1,4 @@
-"""Open pages in a real browser that has no network."""
+"""Open pages in a real browser: one for all tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 __all__ = ["Opened", "opened"]
-
-CHROMIUM = "/usr/bin/chromium"
 
 
 @dataclass
@@ -38,20 +36,18 @@ class Opened:
 
 @contextmanager
 def opened(
-    path: Path, *, width: int = 1000, scheme: Literal["light", "dark"] = "light"
+    browser: Browser, path: Path, *, width: int = 1000, scheme: Literal["light", "dark"] = "light"
 ) -> Iterator[Opened]:
-    """Open a file, by day or by night."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context(
-            offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
-        view = Opened(context.new_page())
-        view.page.on("console", lambda message: view.complaints.append(message.text))
-        view.page.on("pageerror", lambda error: view.complaints.append(str(error)))
-        view.page.on("request", lambda request: view.requests.append(request.url))
-        view.page.goto(path.as_uri())
-        try:
-            yield view
-        finally:
-            browser.close()
+    """Open a file without network, by day or by night."""
+    context = browser.new_context(
+        offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    view = Opened(context.new_page())
+    view.page.on("console", lambda message: view.complaints.append(message.text))
+    view.page.on("pageerror", lambda error: view.complaints.append(str(error)))
+    view.page.on("request", lambda request: view.requests.append(request.url))
+    view.page.goto(path.as_uri())
+    try:
+        yield view
+    finally:
+        context.close()

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import runpy
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
-__all__ = ["ROOT", "Block", "Outputs", "blocks", "in_shell", "run_shell_blocks", "with_outputs"]
+from tests.acceptance.shell import equipoise
+
+__all__ = [
+    "ROOT",
+    "Block",
+    "Outputs",
+    "blocks",
+    "run_in_process",
+    "run_shell_blocks",
+    "with_outputs",
+]
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -64,6 +79,40 @@ def run_shell_blocks(text: str, folder: Path, programs: Path = BIN) -> Outputs:
     if done.returncode:
         failure = f"block {len(outputs)} exits with {done.returncode}: {done.stderr.strip()}"
     return Outputs(outputs[:-1], failure)
+
+
+def run_in_process(page: str) -> str:
+    """Run a document's blocks from top to bottom in this process and folder; return the output.
+
+    Programs are not started, which takes longer than what they do: the wheel's test and the site
+    do that. A line that ends with ``2>&1 || true`` must be refused.
+    """
+    said, names = io.StringIO(), {"__name__": "__main__"}
+    with redirect_stdout(said):
+        for block in blocks(page, "bash", "python"):
+            if block.language == "python":
+                exec(compile(block.text, page, "exec"), names)
+                continue
+            for line in block.text.replace("\\\n", " ").splitlines():
+                print(_run_line(line))
+    return said.getvalue()
+
+
+def _run_line(line: str) -> str:
+    program, *words = shlex.split(line, comments=True) or ["true"]
+    if program == "equipoise":
+        may_fail = words[-3:] == ["2>&1", "||", "true"]
+        done = equipoise(*(words[:-3] if may_fail else words))
+        assert done.returncode == (2 if may_fail else 0), done.stderr
+        return done.stdout
+    if program == "python" and words[0] == "-c":
+        exec(words[1], {})
+        return ""
+    if program == "python":
+        with patch.object(sys, "argv", words):
+            runpy.run_path(words[0], run_name="__main__")
+        return ""
+    return subprocess.run(line, shell=True, check=True, capture_output=True, text=True).stdout
 
 
 def with_outputs(text: str, outputs: list[str]) -> str:

@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
-__all__ = ["equipoise", "in_a_shell", "python", "run_module"]
+__all__ = ["equipoise", "in_a_shell", "python", "run_module", "run_paper"]
 
 BIN = Path(sys.executable).parent
 
@@ -25,11 +28,26 @@ def equipoise(*arguments: object, columns: int = 80) -> Done:
     """
     from equipoise.cli import app
 
+    return _in_process(
+        partial(app, prog_name="equipoise", standalone_mode=True), arguments, columns
+    )
+
+
+def run_paper(*arguments: object) -> Done:
+    """Run ``python -m paper`` in this process."""
+    from paper.__main__ import main
+
+    return _in_process(main, arguments, 80)
+
+
+def _in_process(
+    program: Callable[[list[str]], Any], arguments: Sequence[object], columns: int
+) -> Done:
     words = [*map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()
     with patch.dict(os.environ, _environment(columns)), redirect_stdout(out), redirect_stderr(err):
         try:
-            code = app(words, prog_name="equipoise", standalone_mode=True)
+            code = program(words)
         except SystemExit as end:
             code = end.code
         except Exception:

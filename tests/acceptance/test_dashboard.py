@@ -8,11 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from equipoise.ledger import LiveAudit
 from equipoise.question import Want
-from tests.acceptance.browser import CHROMIUM
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving
@@ -24,14 +23,6 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 def served() -> Iterator[Served]:
     with TemporaryDirectory(dir=in_memory()) as directory, serving(directory) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 def logged_in(context: BrowserContext, served: Served, role: str) -> Page:

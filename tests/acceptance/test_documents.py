@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -14,8 +14,7 @@ from equipoise.audits.tau_audits import paper_tau
 from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Question
-from tests.acceptance.documents import ROOT, blocks, in_shell, run_shell_blocks
-from tests.acceptance.shell import equipoise
+from tests.acceptance.documents import ROOT, run_in_process
 from tests.profiles import quick
 
 DOCS = ROOT / "docs"
@@ -34,48 +33,30 @@ GUIDES = [
 SLOW_GUIDES = ["docs/how-to/look-first.md", "docs/how-to/read-data.md", "docs/start/classifier.md"]
 
 
-def test_the_readme_runs_as_it_is_copied(tmp_path: Path) -> None:
-    """Shell and Python blocks, from top to bottom, in an empty folder."""
-    done = run_shell_blocks((ROOT / "README.md").read_text(encoding="utf-8"), tmp_path)
-    assert not done.failure
-    assert "recommended: run the adaptive audit" in "".join(done.outputs)
-    assert (tmp_path / "loans.csv").exists()
-
-
-@pytest.mark.parametrize("page", quick(GUIDES, full=GUIDES + SLOW_GUIDES))
-def test_a_guide_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
-    code = "".join(block.text for block in blocks(page, "python"))
-    assert code
-    done = in_shell(f"python - <<'END_OF_PYTHON'\n{code}END_OF_PYTHON\n", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def test_the_messy_file_ends_with_a_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The tutorial's own blocks, in one process; building the site runs them in a shell."""
-    page = "docs/start/messy-bank.md"
-    shutil.copy(DOCS / "start" / "messy_bank.py", tmp_path)
+@pytest.fixture
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    said = ""
-    for block in blocks(page, "bash", "python"):
-        if block.language == "python":
-            exec(compile(block.text, page, "exec"), {"print": lambda *words: None})
-            continue
-        for line in block.text.replace("\\\n", " ").splitlines():
-            program, *words = shlex.split(line)
-            if program == "python":
-                monkeypatch.setattr("sys.argv", words)
-                import_module("runpy").run_path(words[0], run_name="__main__")
-            elif program == "equipoise":
-                may_fail = words[-3:] == ["2>&1", "||", "true"]
-                done = equipoise(*(words[:-3] if may_fail else words))
-                assert done.returncode == (2 if may_fail else 0), done.stderr
-                said += done.stdout
-    assert "verdict: UNFAIR" in said
-    assert (tmp_path / "loans.html").exists()
+    return tmp_path
+
+
+def test_the_readme_runs_as_it_is_copied(in_a_folder: Path) -> None:
+    """Shell and Python blocks, from top to bottom, in an empty folder."""
+    assert "recommended: run the adaptive audit" in run_in_process("README.md")
+    assert (in_a_folder / "loans.csv").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize("page", quick(GUIDES, full=GUIDES + SLOW_GUIDES))
+def test_a_guide_runs_from_top_to_bottom(page: str) -> None:
+    assert run_in_process(page)
+
+
+def test_the_messy_file_ends_with_a_verdict(in_a_folder: Path) -> None:
+    shutil.copy(DOCS / "start" / "messy_bank.py", in_a_folder)
+    assert "verdict: UNFAIR" in run_in_process("docs/start/messy-bank.md")
+    assert (in_a_folder / "loans.html").exists()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -95,6 +76,7 @@ def test_a_page_is_finished_and_listed(page: str) -> None:
         assert Path(page).stem in re.findall(r"[\w-]+$", "".join(listed), re.MULTILINE)
 
 
+@cache
 def _all_pages() -> str:
     return "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
 

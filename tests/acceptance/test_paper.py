@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.acceptance.shell import run_module
+from tests.acceptance.shell import run_module, run_paper
 
 
 def test_one_command_writes_everything_and_a_second_run_keeps_it(
@@ -16,7 +16,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
 ) -> None:
     monkeypatch.delenv("EQUIPOISE_LAW_SCHOOL", raising=False)
     command = ("--quick", "--only", "blackbox", "--only", "families", "--n-jobs", "1")
-    done = run_module("paper", *command, "--out", tmp_path, "--docs", tmp_path / "docs")
+    done = run_paper(*command, "--out", tmp_path, "--docs", tmp_path / "docs")
     assert (done.returncode, done.stderr) == (0, "")
     assert "0 of 2 experiments kept from before" in done.stdout
     assert "Law School was left out" in done.stdout
@@ -38,7 +38,7 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
     ElementTree.parse(tmp_path / "docs" / "paper" / "blackbox-adult.svg")
     assert "`python -m paper --quick --only blackbox`" in docs
 
-    again = run_module("paper", *command, "--out", tmp_path)
+    again = run_paper(*command, "--out", tmp_path)
     assert "2 of 2 experiments kept from before" in again.stdout
     assert (tmp_path / "paper.html").read_text() == page
 
@@ -54,8 +54,12 @@ def test_one_command_writes_everything_and_a_second_run_keeps_it(
 def test_bad_input_is_one_line_and_code_two(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = run_module("paper", "--out", tmp_path, *arguments)
+    done = run_paper("--out", tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith(message)
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_it_is_a_program() -> None:
+    assert "--only" in run_module("paper", "--help").stdout

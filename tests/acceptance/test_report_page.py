@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from playwright.sync_api import Browser
 
 from equipoise.free_check import check
 from equipoise.history import History
@@ -19,7 +20,6 @@ WORLD = CellWorld.from_shares(
     {"Alpha": (0.45, 0.15, 0.40, 0.5), "<b>Beta</b>": (0.15, 0.15, 0.70, 0.3)},
     shares={"Alpha": 0.7, "<b>Beta</b>": 0.3},
 )
-
 
 OVERFLOWING = """() => [...document.querySelectorAll('svg')]
         .filter(svg => svg.getBoundingClientRect().width > 0).flatMap(svg => {
@@ -65,9 +65,13 @@ def check_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("page", 1000, "light"), ("page", 390, "dark"), ("check_page", 390, "light")],
 )
 def test_it_opens_without_network_or_complaint(
-    which: str, width: int, scheme: Literal["light", "dark"], request: pytest.FixtureRequest
+    which: str,
+    width: int,
+    scheme: Literal["light", "dark"],
+    request: pytest.FixtureRequest,
+    browser: Browser,
 ) -> None:
-    with opened(request.getfixturevalue(which), width=width, scheme=scheme) as view:
+    with opened(browser, request.getfixturevalue(which), width=width, scheme=scheme) as view:
         assert view.grave_faults == []
         assert view.complaints == []
         assert view.to_the_network == []
@@ -85,10 +89,10 @@ def test_a_check_page_says_what_the_check_says(check_page: Path) -> None:
     assert text.count('class="verdict ') == 2
 
 
-def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit) -> None:
+def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit, browser: Browser) -> None:
     status = finished.status()
     assert status.finding is not None
-    with opened(page) as view:
+    with opened(browser, page) as view:
         text = view.page.inner_text("main")
         assert view.page.inner_text(".verdict strong") == status.finding.verdict
         assert "simulated, no real people" in text
@@ -100,7 +104,7 @@ def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit) -> None:
         assert "<b>Beta</b>" in text
 
 
-def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path) -> None:
+def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path, browser: Browser) -> None:
     live = LiveAudit.create(
         "sqlite://", "going on", WORLD.past(2000, 0), Question(), Costs(label=100), audit="rs",
         options={"tau": 20},
@@ -108,7 +112,7 @@ def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path) -> None:
     live.ask("a", "Alpha", 0)
     path = tmp_path / "report.html"
     write_report(Report.of(live), path)
-    with opened(path) as view:
+    with opened(browser, path) as view:
         assert view.complaints == []
         text = view.page.inner_text("main")
         assert "NO VERDICT YET" in text

@@ -5,13 +5,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.support.postgres import in_memory, new_database, postgres
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    with postgres() as address:
-        yield address
+from tests.support.postgres import in_memory, new_database
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ cases = pytest.mark.parametrize("case", CASES, ids=str)
 seeds = pytest.mark.parametrize("seed", range(3))
 
 
-def people(case: Case, seed: int, size: int = 20_000) -> list[Person]:
+def people(case: Case, seed: int, size: int = 2_000) -> list[Person]:
     return list(case.world.draw(size, np.random.default_rng([seed, 1])))
 
 

@@ -5,14 +5,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.support.postgres import in_memory, new_database, postgres
+from tests.support.postgres import in_memory, new_database
 from tests.support.serving import Served, serving
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    with postgres() as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,7 @@ def verify_while_writing(ledger: str, times: int) -> list[str]:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "export.jsonl"
             for _ in range(times):
+                _wait_for_more(live)
                 try:
                     live.verify()
                     head = live.export(path)
@@ -71,6 +72,13 @@ def verify_while_writing(ledger: str, times: int) -> list[str]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
     return alarms
+
+
+def _wait_for_more(live: LiveAudit) -> None:
+    """Wait until the writers have written something, so that there is something to get wrong."""
+    before, deadline = live.checkpoint().seq, time.monotonic() + 60.0
+    while live.checkpoint().seq < before + 5 and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def _spawn(ledger: str, number: int) -> int:
