@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast test-full checks lint check-types check-layers unit matrix bench study paper docs comparison wheel clean
+.PHONY: help demo serve test test-fast test-full coverage checks lint check-types check-layers unit matrix bench study paper docs comparison wheel lock clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-fast: lint  ## Run what an edit is likely to break (under a minute)
 
 test-full: $(READY)  ## Run every test at full size (an hour)
 	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2 --dist loadgroup
+
+coverage: $(READY)  ## Lines of the package that the tests do not reach (minutes)
+	$(BIN)/pytest -q -n 2 --dist loadgroup --cov=equipoise --cov-report=term-missing:skip-covered
 
 checks: lint check-types check-layers
 
@@ -74,13 +77,16 @@ wheel: $(READY)  ## Build the package that `pip install dist/*.whl` takes (secon
 comparison: $(READY)  ## Ask other toolkits the same question, for docs/understand/comparison.md (installs them)
 	$(BIN)/python tools/comparison.py
 
+lock: $(READY)  ## Write down the versions of this environment, which the next one will have
+	$(BIN)/python -m pip freeze --exclude-editable > tools/dev-lock.txt
+
 clean:  ## Remove what the other commands made
 	rm -rf $(VENV) .cache build dist results docs/generated .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml tools/dev-lock.txt
 	@$(PYTHON) tools/make_venv.py $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tools/dev-lock.txt --editable '.[dev]'
 	@touch $@
 
 $(VENV)/.docs: $(READY)

@@ -257,7 +257,7 @@ def test_bad_features_and_options_are_refused() -> None:
 def test_the_fast_way_and_the_slow_way_agree() -> None:
     """Means of cost, labels, features and estimate agree within five standard errors."""
     options = {"weights": "map", **SMALL}
-    fast = simulate("exp", APART, QUESTION, COSTS, repeats=200, seed=1, **options)
+    fast = simulate("exp", APART, QUESTION, COSTS, repeats=20, seed=1, **options)
     slow = simulate("exp", APART, QUESTION, COSTS, repeats=8, seed=2, people=10**9, **options)
     for name in ("cost", "labels", "features", "estimate"):
         a, b = getattr(fast, name), getattr(slow, name)
@@ -267,15 +267,14 @@ def test_the_fast_way_and_the_slow_way_agree() -> None:
 
 def test_simulations_of_the_uncapped_algorithm_are_right_and_map_counts_are_not() -> None:
     question = replace(QUESTION, epsilon=0.25)
-    apart = simulate("exp", APART, question, COSTS, repeats=20)
+    apart = simulate("exp", APART, question, COSTS, repeats=6)
     assert not apart.wrong.any()
-    counted = simulate("exp", APART, question, COSTS, repeats=20, weights="map")
-    assert counted.features.mean() > 1e6
+    counted = simulate("exp", APART, question, COSTS, repeats=6, weights="map")
     assert not counted.wrong.any()
     assert counted.features.mean() > 1e6 > 10 * apart.features.mean()
     close = simulate("exp", CLOSE, question, COSTS, repeats=5)
     assert not close.wrong.any()
-    published = simulate("exp", CLOSE, question, COSTS, repeats=20, weights="published")
+    published = simulate("exp", CLOSE, question, COSTS, repeats=6, weights="published")
     assert published.wrong.all()
 
 
@@ -293,7 +292,7 @@ def test_other_worlds_and_delays_run_person_by_person() -> None:
 def test_caps_widen_the_intervals(weights: str) -> None:
     """With 500 features the interval for the gap must hold the truth, as the proof's would not."""
     options = {"weights": weights, "features": 500, "coarse_tau": 100}
-    sim = simulate("exp", APART, QUESTION, COSTS, repeats=40, seed=3, **options)
+    sim = simulate("exp", APART, QUESTION, COSTS, repeats=12, seed=3, **options)
     truth = APART.gap("equalized_odds")
     assert ((sim.lower <= truth) & (truth <= sim.upper)).all()
     assert ((sim.lower <= sim.estimate) & (sim.estimate <= sim.upper)).all()
@@ -465,9 +464,9 @@ def test_published_is_algorithm_2_to_the_letter() -> None:
         feature_rows=60_000,
     )
     c = StructuralConstants(kappa=1.0, lam=1.0, lipschitz=10.0, alpha=0.4, beta=1.0)
-    past = world.past(seed=0)
+    past, wide = world.past(seed=0), replace(QUESTION, epsilon=0.95)  # few features are enough
     steps = {"n": 500, "m": 40, "eta": 0.05}
-    audit = ExpAudit.published(past, QUESTION, COSTS, constants=c, **steps, coarse_tau=200)
+    audit = ExpAudit.published(past, wide, COSTS, constants=c, **steps, coarse_tau=200)
     for group in cuts:
         for law, theta in zip(audit.model.of(group), (0.0, 9.0), strict=True):
             assert law.theta[0] == pytest.approx(theta, abs=0.5)
@@ -476,9 +475,9 @@ def test_published_is_algorithm_2_to_the_letter() -> None:
     log_term = np.log(12 * 2 / 0.05)
     smaller = min(min(audit._coarse_weights("A")), min(audit._coarse_weights("B")))
     assert max(b.features for b in audit.branches.values()) == int(
-        np.ceil(3430 * log_term / (smaller * 0.25))
+        np.ceil(3430 * log_term / (smaller * 0.95**2))
     )
-    assert finding.question == QUESTION
+    assert finding.question == wide
     assert audit.constants.delta == 0.05
     above = [i.estimate for by in finding.rates.values() for i in by.values()]
     assert max(e for e in above if e is not None) > 1.0 - 0.05

@@ -69,7 +69,7 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate(out)
 
 
-@examples(24)
+@examples(12)
 @given(setups(), st.integers(0, 2**32))
 def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -> None:
     """Also points on the frontier. A FAIR point lies in a cell of every cover of the FAIR set."""

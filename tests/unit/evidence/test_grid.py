@@ -11,6 +11,7 @@ from equipoise.evidence.null_cells import FINENESS
 from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 from tests.unit.evidence.states import count
 
 WORLDS = [
@@ -64,6 +65,6 @@ def loss(world: CellWorld, seed: int) -> float:
 
 
 def test_the_default_grid_loses_little() -> None:
-    losses = [loss(world, seed) for world in WORLDS for seed in range(3)]
+    losses = [loss(world, seed) for world in WORLDS for seed in range(quick(1, full=3))]
     print("nats lost:", np.round(losses, 3))
     assert np.median(losses) <= 0.3

@@ -81,7 +81,7 @@ def test_sized_bets_are_legal_at_every_point_of_their_cell(setup: Setup, seed: i
 # -- many people --------------------------------------------------------------------------------
 
 
-@examples(8)
+@examples(4)
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -> None:
     (one_by_one, _), (at_once, sizer) = started(setup, 0.02), started(setup, 0.02)
