@@ -28,7 +28,7 @@ test: $(READY)  ## Run every check
 	@$(MAKE) --no-print-directory unit
 
 test-fast: lint  ## Run what an edit is likely to break (under a minute)
-	$(BIN)/pytest -q -n 2 tests/unit --ignore tests/unit/paper --ignore tests/unit/planning
+	$(BIN)/pytest -q -m 'not slow' tests/unit tests/recorded --ignore tests/unit/paper --ignore tests/unit/planning
 
 test-full: $(READY)  ## Run every test at full size (an hour)
 	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2 --dist loadgroup

@@ -12,6 +12,8 @@ from equipoise.evidence import Evidence
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.worlds import CellWorld
 
+pytestmark = pytest.mark.slow
+
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 
 

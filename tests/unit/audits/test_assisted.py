@@ -20,6 +20,8 @@ from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed
 
+pytestmark = pytest.mark.slow
+
 QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
 COSTS = Costs(feature=0.01, label=1.0)
 SHARES = {"A": (0.3, 0.2, 0.5, 0.4), "B": (0.3, 0.2, 0.5, 0.6)}

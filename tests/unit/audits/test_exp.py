@@ -17,6 +17,8 @@ from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.mixture import GroupMixture
 
+pytestmark = pytest.mark.slow
+
 APART = MixtureWorld.synthetic(14.0, approval={"1": 0.5, "0": 0.5})
 CLOSE = MixtureWorld.synthetic(2.0, approval={"1": 0.5, "0": 0.5})
 QUESTION = Question(gamma=0.05, epsilon=0.5, delta=0.05)

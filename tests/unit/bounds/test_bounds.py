@@ -23,6 +23,8 @@ from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, MixtureWorld
 from tests.profiles import quick
 
+pytestmark = pytest.mark.slow
+
 WORLD = CellWorld.from_shares(
     {"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)}, shares={"A": 0.75, "B": 0.25}
 )

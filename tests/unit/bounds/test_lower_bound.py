@@ -16,6 +16,8 @@ from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.bounds.brute_force import brute_force, deltas, kl
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = CellWorld.from_shares(
     {"A": (0.026, 0.023, 0.951, 0.0875), "B": (0.0762, 0.0285, 0.8953, 0.2542)}
 )

@@ -35,6 +35,8 @@ from tests.unit.evidence.reference import (
 )
 from tests.unit.evidence.states import Setup, covers, exact_bet, groups_of, random_setup, setups
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-12
 NEAR = 1e-9  # how far an inverted rate may be off in floating point
 

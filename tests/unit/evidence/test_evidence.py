@@ -15,6 +15,8 @@ from equipoise.evidence import UNKNOWN, Evidence
 from tests.profiles import examples
 from tests.unit.evidence.states import NEVER, Setup, count, random_setup, setups, weighed
 
+pytestmark = pytest.mark.slow
+
 
 def same(one: Evidence, other: Evidence, rel: float = 1e-9) -> bool:
     pairs = zip(weighed(one), weighed(other), strict=True)

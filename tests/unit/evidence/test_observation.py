@@ -17,6 +17,8 @@ from tests.profiles import examples
 from tests.support.observations import SamplingRule, ends_of, largest_mean, random_design
 from tests.unit.evidence.states import NEVER, Setup, covers, random_setup, setups, weighed
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class RandomSizer:

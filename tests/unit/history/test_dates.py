@@ -12,6 +12,8 @@ import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
 from tests.unit.history.backends import Table, offer, options
 
+pytestmark = pytest.mark.slow
+
 COLUMNS: dict[str, Any] = {"group": "race", "decision": "ok", "outcome": "paid"}
 KINDS = ("csv", "sqlite file", "polars lazy")
 NOON = datetime(2024, 6, 15, 12)

@@ -17,6 +17,8 @@ from equipoise.finding import Finding
 from tests.profiles import examples
 from tests.unit.history.backends import BACKENDS, Table, offer, options
 
+pytestmark = pytest.mark.slow
+
 KINDS = pytest.mark.parametrize("kind", BACKENDS)
 # One kind per reader: the others differ in how rows get there, not in how they are judged.
 READERS = pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from equipoise.history.options import ReadOptions, save_reading
 from tests.unit.history.backends import Table, offer, options
 from tests.unit.history.test_read import BROKEN, COLUMNS
 
+pytestmark = pytest.mark.slow
+
 LOANS: dict[str, Any] = {"group": "race", "decision": "decision", "outcome": "status"}
 
 

@@ -17,6 +17,8 @@ from equipoise.mixture import (
 from equipoise.mixture.families import Array
 from equipoise.mixture.trunc_est import _project
 
+pytestmark = pytest.mark.slow
+
 LATE = HalfSpace([1.0], offset=1.0)
 FAMILY = Exponential(bounds=(-2.0, -0.1))
 CONSTANTS = StructuralConstants(kappa=0.25, lam=100.0, lipschitz=10.0, alpha=0.3)

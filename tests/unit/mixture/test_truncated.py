@@ -26,6 +26,8 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.families import Array
 
+pytestmark = pytest.mark.slow
+
 D = 5
 
 

@@ -17,6 +17,8 @@ from equipoise.report import Report, simulate_live, to_html, write_report
 from equipoise.report.pictures import logarithmic, nice_ticks
 from equipoise.worlds import CellWorld
 
+pytestmark = pytest.mark.slow
+
 WORLD = CellWorld.from_shares(
     {"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)}, shares={"A": 0.7, "B": 0.3}
 )
