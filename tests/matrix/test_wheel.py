@@ -41,3 +41,31 @@ def test_a_first_walk_ends_with_an_answer(
     done = run_shell_blocks(text, tmp_path, programs)
     assert not done.failure
     assert ends in "".join(done.outputs)
+
+
+USER = """
+import equipoise as eq
+from equipoise.finding import Finding
+
+question = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+history = eq.History.read("loans.csv", group="race", decision="approved", outcome="repaid")
+finding: Finding = eq.check(history, question)
+audit = eq.AdaptiveAudit(history, question, eq.Costs(label=100.0))
+ticket = audit.ask("A", 0)
+if ticket.want is eq.Want.LABEL:
+    audit.tell(ticket, 1)
+reveal_type(audit.conclude().lower)
+"""
+
+
+def test_a_user_s_types_are_checked(programs: Path, tmp_path: Path) -> None:
+    """The wheel says that it is typed, and strict mypy of a user finds no fault in rightful use."""
+    subprocess.run([str(programs / "pip"), "install", "--quiet", "mypy"], check=True)
+    (tmp_path / "user.py").write_text(USER)
+    mypy = [str(programs / "mypy"), "--strict", "user.py"]
+    right = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert right.returncode == 0, right.stdout
+    assert '"float"' in right.stdout
+    (tmp_path / "user.py").write_text(USER.replace("gamma=0.05", 'gamma="little"'))
+    wrong = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert '"gamma"' in wrong.stdout
