@@ -54,8 +54,13 @@ def to_svg(draw: Callable[[], Figure]) -> str:
         draw().savefig(out, format="svg", metadata=NO_METADATA)
     text = out.getvalue()
     text = re.sub(r"<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r"(\.\d\d)\d+", r"\1", " ".join(text.split()))  # a hundredth of a point
+    text = re.sub(r"<[^>]*>", _rounded, " ".join(text.split()))
     return text.replace("> <", "><").replace('<g id="', '\n<g id="') + "\n"
+
+
+def _rounded(tag: re.Match[str]) -> str:
+    """Round coordinates to a hundredth of a point; what stands between tags is for people."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
 
 
 def band(

@@ -30,7 +30,9 @@ TABLE = DataFrame(
 
 def draw() -> Figure:
     figure = Figure()
-    figure.subplots().plot([1.0, 2.0, 3.0], [1.0, 2.0, 1.0 / 3.0], marker="o")
+    axes = figure.subplots()
+    axes.plot([1.0, 2.0, 3.0], [1.0, 2.0, 1.0 / 3.0], marker="o")
+    axes.set_yticks([0.025, 2.0])
     return figure
 
 
@@ -79,7 +81,7 @@ def test_files_are_written_beside_the_page_and_the_same_each_time(tmp_path: Path
     assert svg == (tmp_path / "a" / "paper" / "one-costs.svg").read_text()
     assert svg == (tmp_path / "b" / "paper" / "one-costs.svg").read_text()
     assert len(svg) < 12_000
-    assert "<text" in svg  # letters, not their outlines
+    assert ">0.025</text>" in svg  # letters, not their outlines, and all digits of a label
     csv = (tmp_path / "a" / "paper" / "one-costs.csv").read_text().splitlines()
     assert csv == ["audit,mean_cost,note", "rs,1234567.8,a|b", "adaptive,,"]
 
