@@ -15,6 +15,7 @@ import pytest
 from equipoise.assist import Assist
 from equipoise.cells import Cells
 from equipoise.client import AccessDenied, RemoteAudit
+from equipoise.comparison import Compare
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.history import Past
 from equipoise.ledger import LiveAudit
@@ -34,7 +35,8 @@ def remote(served: Served, name: str, role: str = "auditor") -> RemoteAudit:
 def test_question_and_past_arrive_whole(served: Served) -> None:
     """Whatever a question or a past holds travels as it is stored: nothing is named on the way."""
     served.as_("auditor")
-    question = Question("equal_opportunity", 0.1, 0.2, 0.1, 0.05, 0.02)
+    against = Compare(against="A", direction="below")
+    question = Question("equal_opportunity", 0.1, 0.2, 0.1, 0.05, 0.02, compare=against)
     cells = {
         "A": {"approved_positive": 50, "approved_negative": 20, "approved_unknown": 30,
               "cohorts": [[50, 20, 30]], "denied": 100},
@@ -48,6 +50,10 @@ def test_question_and_past_arrive_whole(served: Served) -> None:
     assert live.settings.question == question
     assert live.settings.past.cells.to_dict() == cells
     live.close_ledger()
+    body: dict[str, Any] = {"past": cells, "costs": {"feature": 2, "label": 100}}
+    for compare in ([1], 7, None, {"leave_out": 5}, {"by": []}, {"against": {}}, {"more": 1}):
+        wrong = {**body, "question": {"compare": compare}}
+        assert served.as_("auditor").put("/v1/audits/wrong", json=wrong).status_code == 422, compare
 
 
 def test_an_audit_from_beginning_to_end(served: Served) -> None:
