@@ -195,3 +195,29 @@ def test_on_adult_the_naive_answer_is_wrong_and_the_bounds_hold_the_truth(tmp_pa
     assert answer["approved_only"] == 0.0
     assert truth > 0.1
     assert answer["lower"] <= truth <= answer["upper"]
+
+
+def test_groups_are_compared_with_one_in_one_direction_within_strata(tmp_path: Path) -> None:
+    lines = ["race,product,approved,repaid"]
+    for race, product, approved, repaid, denied in (
+        *(("White", "car", 60, 20, 20), ("Black", "car", 30, 10, 60), ("?", "car", 1, 1, 98)),
+        *(("White", "home", 30, 10, 60), ("Black", "home", 60, 20, 20), ("White", "boat", 5, 1, 2)),
+    ):
+        counts = {"1,1": approved, "1,0": repaid, "0,": denied}
+        lines += [f"{race},{product},{row}" for row, n in counts.items() for _ in range(10 * n)]
+    path = tmp_path / "loans.csv"
+    path.write_text("\n".join([*lines, ""]))
+    metric = ("--metric", "demographic_parity", "--json")
+    who = ("--within", "product", "--leave-out", "?", "--against", "White")
+    answers = {}
+    for direction in ("both", "below", "above"):
+        done = equipoise("check", path, *COLUMNS, *metric, *who, "--direction", direction)
+        answer = answers[direction] = json.loads(done.stdout)
+        assert (answer["verdict"], done.stderr) == ("UNFAIR", "")
+        assert answer["question"]["compare"]["within"] is True
+        assert answer["assumptions"][0] == "not compared: boat | White, car | ?"
+    assert answers["below"]["decided_by"]["lower"] == "car | Black"
+    assert answers["above"]["decided_by"]["higher"] == "home | Black"
+    refused = equipoise("check", path, *COLUMNS, *metric, "--direction", "below")
+    assert refused.returncode == 2
+    assert "'direction' 'below' needs 'against'" in " ".join(refused.stderr.split())
