@@ -21,6 +21,7 @@ from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.simulation.drive import Denied, in_blocks
 from equipoise.worlds import TableWorld
+from study._pages import write_section
 from study._resumed import Run, collect, made_by, mean
 
 Array = NDArray[np.float64]
@@ -95,18 +96,11 @@ def pairs(
         return {f"{name} {key}": value for name, run in pair.items() for key, value in run.items()}
 
     runs = collect(options, list(cases), one)
-    out, rows = table(title, *HEADER), []
+    out = table("", *HEADER)
     for point in cases:
         case = made.setdefault(point, cases[point]())
-        rows.append(_cells(point, case, runs[point]))
-        out.add_row(*rows[-1])
-    lines = [
-        *(f"# {title}", "", "<!-- generated: do not edit -->", ""),
-        *(made_by(options, runs), "", words, "", "| " + " | ".join(HEADER) + " |"),
-        "| --- " + "| ---: " * (len(HEADER) - 1) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
-    options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        out.add_row(*_cells(point, case, runs[point]))
+    write_section(options.output, options.name, title, f"{made_by(options, runs)} {words}", [out])
     return out
 
 

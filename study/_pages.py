@@ -1,4 +1,4 @@
-"""Sections of pages that several studies write."""
+"""The two pages of results, which studies write section by section."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from rich.table import Table
 
 from equipoise.rates import clopper_pearson
 
-PAGE = Path(__file__).parents[1] / "docs" / "data-studies.md"
+ERRORS = Path(__file__).parents[1] / "docs" / "evidence" / "errors.md"
+COSTS = ERRORS.with_name("costs.md")
 
 
 def tally(wrong: int, runs: int, level: float) -> list[str]:
@@ -24,7 +25,7 @@ def write_section(page: Path, name: str, title: str, words: str, tables: list[Ta
     section = "\n\n".join(
         [mark, f"## {title}", words, *(_markdown(made) for made in tables if made.row_count), end]
     )
-    text = page.read_text() if page.exists() else _HEAD
+    text = page.read_text() if page.exists() else "# Results\n"
     if mark in text:
         before, _, rest = text.partition(mark)
         text = before + section + rest.partition(end)[2]
@@ -33,14 +34,12 @@ def write_section(page: Path, name: str, title: str, words: str, tables: list[Ta
     page.write_text(text)
 
 
-_HEAD = "# How data as they are behave\n\n<!-- generated: do not edit -->\n"
-
-
 def _markdown(made: Table) -> str:
     rows = zip(*(column.cells for column in made.columns), strict=True)
+    title = [f"{made.title}:\n"] if made.title else []
     return "\n".join(
         [
-            f"{made.title}:\n",
+            *title,
             "| " + " | ".join(str(column.header) for column in made.columns) + " |",
             "| " + " | ".join(["---"] * len(made.columns)) + " |",
             *("| " + " | ".join(map(str, row)) + " |" for row in rows),

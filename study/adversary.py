@@ -11,9 +11,7 @@ from tests.support.opponents import FORESIGHT, HIDDEN, OPPONENTS, QUESTION, Row
 from tests.support.tables import table
 
 from equipoise.question import Verdict
-from equipoise.rates import clopper_pearson
-
-PAGE = Path(__file__).parents[1] / "docs" / "adversary.md"
+from study._pages import ERRORS, tally, write_section
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", type=int, default=200, help="requested at most")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=ERRORS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -40,39 +38,28 @@ def run(options: argparse.Namespace) -> Table:
     ]
     columns = ("opponent", "groups", "audit", "wrong verdict", "past", "runs", "wrong", "share")
     columns += ("95% interval", "within delta")
-    out = table(f"wrong verdicts, delta = {QUESTION.delta:g}", *columns)
-    lines = [
-        "# Opponents",
-        "",
-        "<!-- generated: do not edit -->",
-        "",
-        f"Made by `python -m study adversary --runs {options.runs} --foresight-runs "
-        f"{options.foresight_runs} --other-runs {options.other_runs} --labels {options.labels}`. "
-        f"{QUESTION}. The opponents, and the audit called "
-        "*blind*, which must not be built, are in `tests/support/opponents.py`.",
-        "",
-        "| " + " | ".join(columns) + " |",
-        "| " + " | ".join(["---"] * len(columns)) + " |",
-    ]
+    out = table(f"Wrong verdicts, {QUESTION}", *columns)
     for row in rows:
         foresight = row.opponent == FORESIGHT
         others = options.foresight_runs if foresight else options.other_runs
         runs = options.runs if row.blind else others
         wrong = row.play(runs, options.labels, options.seed, options.jobs)
-        low, high = clopper_pearson(wrong, runs, 0.025)
-        cells = [
+        out.add_row(
             row.opponent,
             str(row.groups),
             "blind" if row.blind else "adaptive",
             row.wrong.value,
             "unlimited" if row.past is None else f"{row.past:,}",
-            f"{runs:,}",
-            str(wrong),
-            f"{wrong / runs:.3f}",
-            f"{low:.3f} to {high:.3f}",
-            "yes" if low <= QUESTION.delta else "NO",
-        ]
-        out.add_row(*cells)
-        lines.append("| " + " | ".join(cells) + " |")
-        options.output.write_text("\n".join([*lines, ""]))  # long runs may be cut short
+            *tally(wrong, runs, QUESTION.delta),
+        )
+        write_section(  # after every row: long runs may be cut short
+            options.output,
+            "adversary",
+            "Opponents who decide what is told",
+            f"Made by `python -m study adversary --runs {options.runs} --foresight-runs "
+            f"{options.foresight_runs} --other-runs {options.other_runs} --labels "
+            f"{options.labels}`. The opponents, and the audit called *blind*, which must not be "
+            "built, are in `tests/support/opponents.py`.",
+            [out],
+        )
     return out

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -15,8 +16,8 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.worlds import CellWorld
+from study._pages import COSTS, write_section
 
-PAGE = Path(__file__).parents[1] / "docs" / "against-cost.md"
 COLUMNS = (
     "world",
     "groups",
@@ -35,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fico", action="store_true", help="the FICO lender only")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=COSTS, help="the page to write")
 
 
 def instances(*, fico: bool) -> Iterator[tuple[str, CellWorld, eq.Question]]:
@@ -49,7 +50,8 @@ def instances(*, fico: bool) -> Iterator[tuple[str, CellWorld, eq.Question]]:
 
 
 def run(options: argparse.Namespace) -> Table:
-    out, shown = table("all pairs and against the largest group", *COLUMNS), []
+    out = table("All pairs, and each group against the largest", *COLUMNS)
+    ratios: list[float] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         for name, world, question in bar.track([*instances(fico=options.fico)]):
             largest = max(world.groups, key=lambda group: world.cells[group].total)
@@ -71,28 +73,18 @@ def run(options: argparse.Namespace) -> Table:
                 for q in asked
             ]
             words = f"{question.metric} {question.gamma:g} {question.epsilon:g}"
-            cells = [name, str(len(world.groups)), words, *truths[0]]
-            cells += [f"{x:,.0f}" for x in (*bounds, *costs)] + [f"{costs[1] / costs[0]:.2f}"]
-            shown.append(cells)
-            out.add_row(*cells)
-            _write(options, shown)
+            ratios.append(costs[1] / costs[0])
+            means = [f"{x:,.0f}" for x in (*bounds, *costs)]
+            out.add_row(
+                name, str(len(world.groups)), words, *truths[0], *means, f"{ratios[-1]:.2f}"
+            )
+            write_section(
+                options.output,
+                "against_cost",
+                "Each group against one only",
+                f"Made by `python -m study against_cost --runs {options.runs}`: the adaptive audit "
+                "of all pairs beside one of each group against the largest, where both have the "
+                f"same answer, at c=(0, 1). The median ratio of costs is {np.median(ratios):.2f}.",
+                [out],
+            )
     return out
-
-
-def _write(options: argparse.Namespace, shown: list[list[str]]) -> None:
-    ratios = sorted(float(cells[-1]) for cells in shown)
-    lines = [
-        "# What it costs to compare each group with one only",
-        "",
-        "<!-- generated: do not edit -->",
-        "",
-        f"Made by `python -m study against_cost --runs {options.runs}`: the adaptive audit of all "
-        "pairs beside one of each group against the largest, where both have the same answer, at "
-        f"c=(0, 1). The median ratio of costs is {ratios[len(ratios) // 2]:.2f}.",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "| " + " | ".join(["---"] * len(COLUMNS)) + " |",
-        *("| " + " | ".join(cells) + " |" for cells in shown),
-        "",
-    ]
-    options.output.write_text("\n".join(lines))

@@ -12,9 +12,9 @@ from tests.support.bank import LAW_SCHOOL
 
 import equipoise as eq
 from study._looking import Case, adult, asking, law_school, pairs, synthetic
+from study._pages import COSTS
 from study._resumed import add_options as add_run_options
 
-PAGE = Path(__file__).parents[1] / "docs" / "assisted.md"
 TWO, FOUR = eq.Question(gamma=0.1, epsilon=0.05), eq.Question(gamma=0.05, epsilon=0.05)
 
 
@@ -54,17 +54,17 @@ WORDS = (
     "The adaptive audit with `assist=Assist()` against the same audit without help, c_feat = 0, "
     "c_lab = 1, delta = 0.05. *Ratio* is mean cost over mean cost with its standard error, "
     "*bound* what it could be if the score's rates were known and differences small "
-    "([C* with help](guarantees.md)), *labels* what the assisted audit asks for. On tables the "
-    "score is the decision-maker's own, and the question the hardest of a fixed list; synthetic "
-    "scores are normal with the given area under the curve, and the one that turns to noise does "
-    "so unannounced. Nothing is refitted. *Bias*: observations less what they should be on "
-    "average, summed up to the end."
+    "([C* with help](../understand/guarantees.md)), *labels* what the assisted audit asks for. On "
+    "tables the score is the decision-maker's own, and the question the hardest of a fixed list; "
+    "synthetic scores are normal with the given area under the curve, and the one that turns to "
+    "noise does so unannounced. Nothing is refitted. *Bias*: observations less what they should be "
+    "on average, summed up to the end."
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, 200)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=COSTS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:

@@ -18,10 +18,9 @@ from rich.table import Table
 from tests.support.boundaries import ASIDE, DELTA, ArrivalOrder, Row, boundaries
 from tests.support.tables import table
 
-from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation
+from study._pages import ERRORS, tally, write_section
 
-PAGE = Path(__file__).parents[1] / "docs" / "boundary.md"
 COLUMNS = (
     "line",
     "groups",
@@ -32,17 +31,17 @@ COLUMNS = (
     "wrong",
     "share",
     "95% interval",
+    "within delta",
     "inconclusive",
     "labels",
-    "within delta",
 )
 
 
-def add_options(parser: argparse.ArgumentParser, runs: int = 4000, page: Path = PAGE) -> None:
+def add_options(parser: argparse.ArgumentParser, runs: int = 4000) -> None:
     parser.add_argument("--runs", type=int, default=runs, help="of every row")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=page, help="the page to write")
+    parser.add_argument("--output", type=Path, default=ERRORS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -51,40 +50,33 @@ def run(options: argparse.Namespace) -> Table:
         for line in ("few approved", "half approved")
         for boundary in boundaries(line)
     ]
-    return fill(rows, options, "boundary", "Outcomes come at once, past data are unlimited.")
+    setting = "Outcomes come at once, past data are unlimited."
+    return fill(rows, options, "boundary", "At the boundaries", setting)
 
 
-def fill(rows: list[Row], options: argparse.Namespace, name: str, setting: str) -> Table:
-    """Run the rows; write a page after each, for long runs may be cut short."""
+def fill(
+    rows: list[Row], options: argparse.Namespace, name: str, title: str, setting: str
+) -> Table:
+    """Run the rows; write the section after each, for long runs may be cut short."""
     question = rows[0].boundary.question
     question = replace(question, compare=question.comparison.by)
-    out = table(f"wrong verdicts at the boundaries, {question}", *COLUMNS)
-    shown: list[list[str]] = []
+    out = table(f"Wrong verdicts, {question}", *COLUMNS)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         for row in bar.track(rows, description="boundaries"):
-            shown.append(_cells(row, row.simulate(options.seed, options.jobs)))
-            out.add_row(*shown[-1])
-            lines = [
-                "# How often the adaptive audit errs where errors are most likely",
-                "",
-                "<!-- generated: do not edit -->",
-                "",
-                f"Made by `python -m study {name} --runs {options.runs}`: {question}. The true "
-                f"Delta is {ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon "
-                f"(truth UNFAIR). {setting}",
-                "",
-                "| " + " | ".join(COLUMNS) + " |",
-                "| " + " | ".join(["---"] * len(COLUMNS)) + " |",
-                *("| " + " | ".join(cells) + " |" for cells in shown),
-                "",
-            ]
-            options.output.write_text("\n".join(lines))
+            out.add_row(*_cells(row, row.simulate(options.seed, options.jobs)))
+            write_section(
+                options.output,
+                name,
+                title,
+                f"Made by `python -m study {name} --runs {options.runs}`. The true gap is "
+                f"{ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon (truth "
+                f"UNFAIR). {setting}",
+                [out],
+            )
     return out
 
 
 def _cells(row: Row, sim: Simulation) -> list[str]:
-    wrong, runs = int(sim.wrong.sum()), len(sim)
-    low, high = clopper_pearson(wrong, runs, 0.025)
     order = "in arrival order" if row.audit is ArrivalOrder else "in request order"
     return [
         row.boundary.line,
@@ -92,11 +84,7 @@ def _cells(row: Row, sim: Simulation) -> list[str]:
         row.boundary.truth,
         "unlimited" if row.past is None else f"{row.past:,}",
         order if row.late else "none",
-        f"{runs:,}",
-        f"{wrong:,}",
-        f"{wrong / runs:.4f}",
-        f"{low:.4f} to {high:.4f}",
+        *tally(int(sim.wrong.sum()), len(sim), DELTA),
         f"{np.mean(sim.verdict == 'INCONCLUSIVE'):.3f}",
         f"{sim.labels.mean():,.0f}",
-        "yes" if low <= DELTA else "NO",
     ]

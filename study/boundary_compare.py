@@ -9,11 +9,11 @@ from rich.table import Table
 from tests.support.boundaries import COMPARISONS, QUESTION, Row, boundaries
 
 from study import boundary
-from study.boundary import PAGE, fill
+from study.boundary import fill
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    boundary.add_options(parser, runs=1000, page=PAGE.with_name("boundary-compare.md"))
+    boundary.add_options(parser, runs=1000)
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -25,5 +25,9 @@ def run(options: argparse.Namespace) -> Table:
     ]
     who = "; ".join(f"{name}: {compare.words[2:]}" for name, (_, compare) in COMPARISONS.items())
     return fill(
-        rows, options, "boundary_compare", f"Outcomes come at once. Who is compared: {who}."
+        rows,
+        options,
+        "boundary_compare",
+        "Who is compared with whom",
+        f"Outcomes come at once. Who is compared: {who}.",
     )

@@ -8,11 +8,11 @@ from rich.table import Table
 from tests.support.boundaries import Row, boundaries
 
 from study import boundary
-from study.boundary import PAGE, fill
+from study.boundary import fill
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    boundary.add_options(parser, runs=1000, page=PAGE.with_name("boundary-groups.md"))
+    boundary.add_options(parser, runs=1000)
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -21,4 +21,6 @@ def run(options: argparse.Namespace) -> Table:
         for line, past in (("half approved", 10_000), ("four groups", None), ("eight groups", None))
         for edge in boundaries(line)
     ]
-    return fill(rows, options, "boundary_groups", "Outcomes come at once.")
+    return fill(
+        rows, options, "boundary_groups", "More groups, and a finite past", "Outcomes come at once."
+    )

@@ -13,11 +13,11 @@ from rich.table import Table
 from tests.support.boundaries import ArrivalOrder, Row, boundaries
 
 from study import boundary
-from study.boundary import PAGE, fill
+from study.boundary import fill
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    boundary.add_options(parser, runs=500, page=PAGE.with_name("boundary-late.md"))
+    boundary.add_options(parser, runs=500)
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> Table:
         rows,
         options,
         "boundary_late",
+        "Outcomes that come late",
         "Outcomes are told after a geometric number of arrivals, 2 on average if they are bad and "
         "500 if they are good. *In arrival order* counts a label when it arrives, an audit "
         "that must not be built: its rows show that the harness would notice.",

@@ -13,15 +13,17 @@ from tests.support.boundaries import DELTA, Row, boundaries
 
 import equipoise as eq
 from study import boundary
-from study.boundary import PAGE, fill
+from study.boundary import fill
 
 QUESTION = eq.Question("equalized_odds", gamma=0.2, epsilon=0.3, delta=DELTA, compare="ratio")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    boundary.add_options(parser, runs=1000, page=PAGE.with_name("boundary-ratio.md"))
+    boundary.add_options(parser, runs=1000)
 
 
 def run(options: argparse.Namespace) -> Table:
     rows = [Row(edge, options.runs, None, None) for edge in boundaries("half approved", QUESTION)]
-    return fill(rows, options, "boundary_ratio", "Outcomes come at once, past data are unlimited.")
+    return fill(
+        rows, options, "boundary_ratio", "Ratios", "Outcomes come at once, past data are unlimited."
+    )

@@ -21,9 +21,10 @@ from equipoise.bounds import rs_expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation
+from study._pages import COSTS as PAGE_OF_COSTS
+from study._pages import write_section
 
 COSTS = (eq.Costs(0.0, 1.0), eq.Costs(0.05, 1.0))
-PAGE = Path(__file__).parents[1] / "docs" / "study.md"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=PAGE_OF_COSTS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> Table:
         for instance, costs in bar.track(work, description="instances"):
             results.append(_measure(instance, costs, options))
             _write(options, results)  # a page after every instance: long runs may be cut short
-    return _summary(results)
+    return _means(results)
 
 
 def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -> Result:
@@ -91,19 +92,6 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
     )
 
 
-def _summary(results: Sequence[Result]) -> Table:
-    out = table("adaptive audit over C*, geometric means", "instances", "c=(0, 1)", "c=(0.05, 1)")
-    for name, chosen in _families(results):
-        columns = [[r for r in chosen if r.costs == costs] for costs in COSTS]
-        cells = [_geometric([r.multiple for r in column]) for column in columns]
-        largest = [max((r.multiple for r in column), default=math.nan) for column in columns]
-        out.add_row(
-            f"{name} ({len(columns[0])})",
-            *(f"{mean:.2f}, at most {most:.2f}" for mean, most in zip(cells, largest, strict=True)),
-        )
-    return out
-
-
 def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
     """Yield the instances in groups; past data decide the rest."""
     paid = [r for r in results if not r.instance.is_free]
@@ -124,60 +112,55 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
-    lines = [
-        "# What the adaptive audit costs",
-        "",
-        "<!-- generated: do not edit -->",
-        "",
-        f"Made by `{command}`.",
-        "",
-        "C* is the lower bound for any audit with the same error probability (`eq.lower_bound`); "
-        "*multiple* is the adaptive audit's mean cost over C*, with its standard error. "
-        "*RS-Audit* is its expected cost at the paper's tau over the adaptive audit's mean cost. "
-        "The instances, and the rule by which they were taken, are in `tests/support/bank.py`; "
-        "past data are unlimited, delta is 0.05.",
-        "",
-        *_means(results),
-        "",
+    write_section(
+        options.output,
+        "multiples",
+        "The adaptive audit over C*",
+        f"Made by `{command}`. C* is the lower bound for any audit with the same error probability "
+        "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
+        "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "
+        "audit's mean cost. The instances, and the rule by which they were taken, are in "
+        "`tests/support/bank.py`; past data are unlimited, delta is 0.05. "
         f"Wrong verdicts: {wrong:,} of {runs:,} runs.",
-        "",
-    ]
-    for costs in COSTS[: options.prices]:
-        lines += [f"## c_feat = {costs.feature:g}, c_lab = {costs.label:g}", ""]
-        lines += _rows([r for r in results if r.costs == costs])
-        lines += [""]
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text("\n".join(lines))
+        [_means(results)] + [_rows(results, costs) for costs in COSTS[: options.prices]],
+    )
 
 
-def _means(results: Sequence[Result]) -> Iterable[str]:
-    yield "| instances | c | number | multiple, geometric | largest | RS-Audit |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+def _means(results: Sequence[Result]) -> Table:
+    columns = ("number", "multiple, geometric", "±", "largest", "RS-Audit")
+    out = table("Geometric means", "instances", "c", *columns)
     for name, chosen in _families(results):
         for costs in COSTS:
             column = [r for r in chosen if r.costs == costs]
             if not column:
                 continue
             rs = [ratio for r in column if (ratio := r.rs_ratio) is not None]
-            yield (
-                f"| {name} | ({costs.feature:g}, {costs.label:g}) | {len(column)} "
-                f"| {_geometric([r.multiple for r in column]):.2f} "
-                f"| {max(r.multiple for r in column):.2f} "
-                f"| {_shown(_geometric(rs), ',.0f')} |"
+            mean = _geometric([r.multiple for r in column])
+            error = math.sqrt(sum((r.error / r.multiple) ** 2 for r in column)) / len(column)
+            out.add_row(
+                name,
+                f"({costs.feature:g}, {costs.label:g})",
+                str(len(column)),
+                f"{mean:.2f}",
+                f"{mean * error:.2f}",
+                f"{max(r.multiple for r in column):.2f}",
+                _shown(_geometric(rs), ",.0f"),
             )
+    return out
 
 
-def _rows(results: Sequence[Result]) -> Iterable[str]:
-    yield (
-        "| instance | groups | metric | gamma | epsilon | Delta | truth | C* | mean cost "
-        "| multiple | ± | wrong | 95% up to | RS-Audit |"
-    )
-    yield "| --- | ---: | --- | ---: | ---: | ---: | --- " + "| ---: " * 7 + "|"
+def _rows(results: Sequence[Result], costs: eq.Costs) -> Table:
+    question_columns = ("groups", "metric", "gamma", "epsilon", "gap", "truth")
+    columns = ("C*", "mean cost", "multiple", "±", "wrong", "95% up to", "RS-Audit")
+    title = f"c_feat = {costs.feature:g}, c_lab = {costs.label:g}"
+    out = table(title, "instance", *question_columns, *columns)
     for r in results:
+        if r.costs != costs:
+            continue
         instance, question = r.instance, r.instance.question
         wrong, runs = int(r.runs.wrong.sum()), len(r.runs)
         paid = r.bound > 0.0
-        cells = [
+        out.add_row(
             instance.name,
             str(instance.groups),
             question.metric.replace("_", " "),
@@ -192,8 +175,8 @@ def _rows(results: Sequence[Result]) -> Iterable[str]:
             f"{wrong} of {runs}",
             f"{clopper_pearson(wrong, runs, 0.05)[1]:.3f}",
             _shown(r.rs_ratio, ",.0f"),
-        ]
-        yield "| " + " | ".join(cells) + " |"
+        )
+    return out
 
 
 def _geometric(values: Sequence[float]) -> float:

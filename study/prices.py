@@ -11,10 +11,9 @@ from rich.table import Table
 
 from equipoise.assist import Assist
 from study._looking import Case, pairs, synthetic
+from study._pages import COSTS
 from study._resumed import add_options as add_run_options
 from study.assisted import TWO
-
-PAGE = Path(__file__).parents[1] / "docs" / "prices.md"
 
 
 def _priced(auc: float | None, prices: str) -> Case:
@@ -31,13 +30,14 @@ CASES = {
 WORDS = (
     "Labels of outcome 0 cost between 1 and 20, by the person; the uniform audit pays the same "
     "and does not look at prices. Where *failures are dearer*, price and outcome depend on each "
-    "other. Everything else is as in [what looking before asking saves](assisted.md)."
+    "other. Everything else is as in [what looking before asking saves]"
+    "(#what-looking-before-asking-saves)."
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser, 200)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=COSTS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:

@@ -31,7 +31,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.history.past import Past
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.worlds import CellWorld
-from study._pages import PAGE, tally, write_section
+from study._pages import ERRORS, tally, write_section
 
 FILES = 20  # files of which the cost is compared with and without the programme
 CASES = {
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=1000, help="files of every row")
     parser.add_argument("--read", type=int, default=100, help="of them are written and read")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=ERRORS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Group:

@@ -20,14 +20,14 @@ from tests.support.random_accepts import (
 )
 from tests.support.tables import table
 
-from study._pages import PAGE, tally, write_section
+from study._pages import ERRORS, tally, write_section
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=1000, help="programmes of every row")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=ERRORS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:

@@ -21,7 +21,7 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.simulation import simulate
-from study._pages import PAGE, tally, write_section
+from study._pages import ERRORS, tally, write_section
 
 MODES = ("bounds", "like_known")
 
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=1000, help="of every row")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write")
+    parser.add_argument("--output", type=Path, default=ERRORS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Group:

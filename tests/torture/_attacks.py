@@ -1,4 +1,4 @@
-"""What attacks on ledgers have counted: added up over runs, and shown in docs/ledger-attacks.md."""
+"""What attacks on ledgers have counted, added up over runs: docs/evidence/ledger.md shows it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 __all__ = ["add", "counted"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "ledger-attacks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "ledger.md"
 SUMS = PAGE.with_suffix(".json")
 INTRODUCTION = """# Attacks on the ledger
 
 <!-- generated: do not edit -->
 
-Each run of an attack adds to these sums (`docs/ledger-attacks.json`), until its total is reached.
+Each run of an attack adds to these sums (`docs/evidence/ledger.json`), until its total is reached.
 """
 WORDS = {
     "ledger_kill": "Three programs ask and tell; one, two or all of them are killed (kill -9) and "
