@@ -243,7 +243,7 @@ def tell(found: Found, settings: Settings) -> Chapter:
             "means": found["many"],
         },
         pictures={d: partial(draw_dataset, found, d) for d in datasets},
-        claims=_claims(seeing),
+        claims=[*_claims(seeing), *(_columns(found[f"{d}-columns"], d) for d in datasets)],
         left_out="" if "law" in datasets else LEFT_OUT,
     )
 
@@ -307,6 +307,21 @@ def _claims(seeing: DataFrame) -> list[Claim]:
             "holds" if off < 0.05 else "does not hold",
         ),
     ]
+
+
+def _columns(rows: DataFrame, dataset: str) -> Claim:
+    """Compare Table 4 or 5 with the data."""
+    same = {name: int((rows[name] == rows.paper).sum()) for name in rows.columns[2:]}
+    best = max(same, key=lambda name: same[name])
+    return Claim(
+        "Table 4" if dataset == "adult" else "Table 5",
+        f"{TITLES[dataset]}: ranges and numbers of values of its {len(rows)} columns",
+        "ranges, counts",
+        "; ".join(f"{count} as printed in {name}" for name, count in same.items()),
+        f"holds for {best}"
+        if same[best] == len(rows)
+        else f"holds but for {len(rows) - same[best]}",
+    )
 
 
 LEFT_OUT = (
