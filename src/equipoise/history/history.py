@@ -255,7 +255,13 @@ class History(Past, Shown):
 
     @classmethod
     def from_predictions(
-        cls, y_true: object, y_pred: object, sensitive_features: object, **options: Any
+        cls,
+        y_true: object,
+        y_pred: object,
+        sensitive_features: object,
+        *,
+        control_features: object = None,
+        **options: Any,
     ) -> History:
         """Read arrays as fairlearn and scikit-learn take them.
 
@@ -267,6 +273,8 @@ class History(Past, Shown):
             Decisions.
         sensitive_features
             One column of groups, or a frame or mapping of several.
+        control_features
+            Strata within which groups are compared (``within`` of :meth:`read`), likewise.
         **options
             As for :meth:`read`.
 
@@ -276,9 +284,17 @@ class History(Past, Shown):
         GroupCells(approved_positive=1, approved_negative=0, denied=1)
         """
         groups = _feature_columns(sensitive_features)
-        named = {"y_true": y_true, "y_pred": y_pred, **groups}
+        strata = _feature_columns(control_features, "control_feature")
+        named = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
         columns = {name: np.ravel(np.asarray(own, dtype=object)) for name, own in named.items()}
-        return cls.read(columns, group=list(groups), decision="y_pred", outcome="y_true", **options)
+        return cls.read(
+            columns,
+            group=list(groups),
+            within=list(strata),
+            decision="y_pred",
+            outcome="y_true",
+            **options,
+        )
 
     @classmethod
     def from_cells(
@@ -384,13 +400,15 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
     return rows
 
 
-def _feature_columns(features: Any) -> dict[str, Any]:
+def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str, Any]:
     """Return the columns of a frame, a mapping or an array, or a single one."""
+    if features is None:
+        return {}
     if isinstance(features, Mapping) or hasattr(features, "columns"):
         return {str(name): features[name] for name in getattr(features, "columns", features)}
     if getattr(features, "ndim", 1) == 2:
-        return {f"sensitive_feature_{at}": column for at, column in enumerate(features.T)}
-    return {str(getattr(features, "name", None) or "sensitive_feature"): features}
+        return {f"{kind}_{at}": column for at, column in enumerate(features.T)}
+    return {str(getattr(features, "name", None) or kind): features}
 
 
 def _remarks(cells: Cells) -> list[str]:

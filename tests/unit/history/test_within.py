@@ -36,6 +36,11 @@ def test_groups_are_read_within_strata() -> None:
     assert past.summary.columns["within"] == "product"
     both = eq.History.read(table(), within="product", **(HOW | {"group": ["race"]}))
     assert both.cells == past.cells
+    arrays = table()
+    same = eq.History.from_predictions(
+        arrays["paid"], arrays["ok"], arrays["race"], control_features=arrays["product"]
+    )
+    assert same.cells == past.cells
 
 
 def test_small_groups_stay_in_their_stratum() -> None:
