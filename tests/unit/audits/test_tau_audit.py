@@ -23,6 +23,7 @@ from equipoise.audits.tau_audits import (
     rate_intervals,
 )
 from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import Compare, compared
 from equipoise.errors import InvalidInput
 from equipoise.free_check import check
 from equipoise.history import History
@@ -379,7 +380,9 @@ def test_intervals_hold_the_estimate_and_stay_in_range() -> None:
     for error in (0.01, 0.2, 0.999):
         low, high = rate_intervals(ratios, error)
         assert np.all((low >= 0) & (high <= 1) & (low <= high))
-        estimate, lower, upper = compare_rates(ratios, low, high)
-        assert lower <= estimate
-        assert 0 <= lower <= upper <= 1
+        for compare in (Compare(), Compare("ratio"), Compare(against="B", direction="below")):
+            who = compared(compare, ("A", "B", "C"))
+            estimate, lower, upper = compare_rates(ratios, low, high, who)
+            assert lower <= estimate
+            assert 0 <= lower <= upper <= 1
     assert rate_intervals(ratios, 1.0)[1].tolist() == np.ones((2, 3)).tolist()
