@@ -184,7 +184,7 @@ class Blind:
         rates = (tuple(bands.values()),)
         wrong = WrongAnswers(rates, rates, QUESTION.gamma, QUESTION.epsilon, 1.0, 1.0)
         sizes = QUESTION.epsilon * np.asarray(unfair_sizes(QUESTION.epsilon))
-        self._cells = _level_cells(wrong, rates[0], sizes)
+        self._cells = _level_cells(wrong, wrong.blocks[0], rates[0], sizes)
 
     def says_unfair(self, outcomes: Ints) -> bool:
         """Count outcomes of groups that come in turn, UNKNOWN for who is silent."""
