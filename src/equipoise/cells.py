@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import isclose
-from typing import Any
+from typing import Any, NamedTuple
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
-__all__ = ["Cells", "GroupCells"]
+__all__ = ["Cells", "Decider", "GroupCells"]
 
 
 _LISTS = ("cohorts", "random_accepts")
@@ -19,6 +19,18 @@ _OPTIONAL = ("approved_unknown", *_LISTS)
 
 Cohort = tuple[float, float, float]
 """Approved people of one cohort: outcome 1, outcome 0, outcome not known."""
+
+
+class Decider(NamedTuple):
+    """What one decider did with a group's cases: approved with outcome 1, with outcome 0, cases.
+
+    Approved people whose outcome is not known, and the denied, are cases only.
+    """
+
+    name: str
+    approved_positive: float
+    approved_negative: float
+    cases: float
 
 
 @dataclass(frozen=True)

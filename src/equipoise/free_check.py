@@ -10,16 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assume import Assume, Box, narrowed
-from equipoise.cells import Cells, GroupCells
+from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import Block, Compare, Compared, GapScale, compared
+from equipoise.deciders import ASSUMES_DECIDERS, base_rate, decider_band
 from equipoise.display import Row
-from equipoise.errors import InvalidInput, few_of, require_kind
+from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.finding import Finding, Interval, separation
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
@@ -56,6 +57,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Deciders = tuple[tuple[Decider, ...], ...]
+"""Of each group, in the order of the cells, every decider; empty where they are not used."""
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000
@@ -82,11 +85,13 @@ class Check(Finding):
     ----------
     unlimited
         The interval for the gap if the past shares were the population's: what no amount of past
-        data can narrow further.
+        data can narrow further, deciders apart.
     approved_only
         The gap computed from approved rows alone, None where a denominator is empty.
     denied_as_failures
         The gap computed with every denial counted as a failure, None where a denominator is empty.
+    base_rates
+        With ``deciders``: where each group's share of good outcomes lies, approved or not.
 
     Examples
     --------
@@ -100,6 +105,7 @@ class Check(Finding):
     unlimited: Interval = field(default_factory=lambda: Interval(0.0, 1.0))
     approved_only: float | None = None
     denied_as_failures: float | None = None
+    base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *self._more()])
@@ -127,8 +133,10 @@ class Check(Finding):
         return [dict(zip(names, line, strict=True)) for line in lines]
 
     def _more(self) -> list[str]:
+        apart = "without deciders " if self.base_rates else ""
         return [
-            f"  unlimited   an unlimited past would leave the gap in {self.unlimited}",
+            *(f"  would do well  {g}: {one}" for g, one in self.base_rates.items()),
+            f"  unlimited   {apart}an unlimited past would leave the gap in {self.unlimited}",
             f"  naive       approved rows only: {_shown(self.approved_only)}; "
             f"denials as failures: {_shown(self.denied_as_failures)}",
         ]
@@ -149,7 +157,12 @@ class Check(Finding):
 
 
 def check(
-    history: object, question: Question | str, *, assume: Assume | None = None, **reading: object
+    history: object,
+    question: Question | str,
+    *,
+    assume: Assume | None = None,
+    deciders: Literal["as_random"] | None = None,
+    **reading: object,
 ) -> Check:
     """Return what past data alone say about the question, at no cost.
 
@@ -166,6 +179,12 @@ def check(
     assume
         What may be taken for granted of the denied; nothing if None. The answer holds under it, and
         is INCONCLUSIVE where past data contradict it.
+    deciders
+        ``"as_random"``: within each group cases fall to deciders as if at random, and how a case
+        turns out does not depend on who approves it. Then no decider approves more people who turn
+        out well, or badly, than there are, which bounds how many of the denied would do well. The
+        past must have been read with ``decider=``. INCONCLUSIVE where two deciders contradict it;
+        that none do is no support for it.
     reading
         How a table is read: ``group``, ``decision``, ``outcome`` and all that
         :meth:`equipoise.History.read` takes.
@@ -192,22 +211,29 @@ def check(
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     cells, compare = history.cells, question.comparison
     labels = _has_labels(cells)
+    named = _named_deciders(history, deciders, labels=labels, assume=assume)
     precisions = assume is not None and assume.denied_no_better
-    budget = ErrorBudget.of_check(question, len(cells), labels=labels, precisions=precisions)
+    budget = ErrorBudget.of_check(
+        question,
+        len(cells),
+        labels=labels,
+        precisions=precisions,
+        deciders=[len(own) for own in named],
+    )
     metric, exact = question.metric, history.exact
-    known = _known(cells, metric, exact, budget.past_intervals, labels, assume)
+    known = _known(cells, metric, exact, budget.past_intervals, labels, assume, named)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
     unlimited = _known(cells, metric, True, 0.0, False, assume)
     verdict = Verdict.INCONCLUSIVE
     if not known.against:
-        verdict = free_verdict(history, question, budget, labels=labels, assume=assume)
+        verdict = _free_verdict(cells, exact, question, budget, labels, assume, named)
     rates = rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=known.against or _reason(verdict, lower, upper, question, assume, labels),
+        reason=known.against or _reason(verdict, lower, upper, question, assume, labels, named),
         rates=rates,
         decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
         missing=()
@@ -219,6 +245,7 @@ def check(
         assumptions=(
             *assumptions_of(history, question),
             *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
+            *([ASSUMES_DECIDERS] if named else []),
         ),
         warnings=(known.against,) if known.against else (),
         unlimited=Interval(
@@ -233,7 +260,29 @@ def check(
             question,
         ),
         denied_as_failures=_naive(dict(cells.like_known), question),
+        base_rates={} if known.against else known.base_rates,
     )
+
+
+def _named_deciders(
+    history: Past, deciders: str | None, *, labels: bool, assume: Assume | None
+) -> Deciders:
+    """Return every group's deciders if they are to be used; refuse what there is no proof for."""
+    if deciders is None:
+        return ()
+    if deciders != "as_random":
+        raise UnknownName("value of 'deciders'", deciders, ["as_random"])
+    if not history.deciders:
+        raise InvalidInput(
+            "deciders='as_random' (--deciders) needs past decisions that were read with "
+            "decider=COLUMN (--decider COLUMN), the column that names who decided"
+        )
+    if labels or assume is not None:
+        raise InvalidInput(
+            f"'deciders' and {'random accepts' if labels else 'assume'!r} each bound how many of "
+            "the denied would do well, and there is no proof for both together; leave out one"
+        )
+    return history.deciders
 
 
 def _has_labels(cells: Cells) -> bool:
@@ -255,20 +304,9 @@ def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
 # -- the verdict -----------------------------------------------------------------------------------
 
 
-def free_verdict(
-    history: Past,
-    question: Question,
-    budget: ErrorBudget,
-    *,
-    labels: bool = False,
-    assume: Assume | None = None,
-) -> Verdict:
-    """Return the verdict that follows from past data at the levels of a budget.
-
-    With ``labels`` the outcomes of random accepts bound every r as well. INCONCLUSIVE where past
-    data contradict what is assumed.
-    """
-    return _free_verdict(history.cells, history.exact, question, budget, labels, assume)
+def free_verdict(history: Past, question: Question, budget: ErrorBudget) -> Verdict:
+    """Return the verdict that follows from past data at the levels of a budget."""
+    return _free_verdict(history.cells, history.exact, question, budget)
 
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
@@ -277,12 +315,14 @@ def _free_verdict(
     exact: bool,
     question: Question,
     budget: ErrorBudget,
-    labels: bool,
-    assume: Assume | None,
+    labels: bool = False,
+    assume: Assume | None = None,
+    deciders: Deciders = (),
 ) -> Verdict:
+    """Return the verdict; INCONCLUSIVE where past data contradict what is assumed."""
     compare = question.compared(cells)
     behind_fair, behind_unfair = (
-        _known(cells, question.metric, exact, alpha, labels, assume)
+        _known(cells, question.metric, exact, alpha, labels, assume, deciders)
         for alpha in (budget.past_fair, budget.past_unfair)
     )
     if behind_fair.against or behind_unfair.against:
@@ -303,11 +343,15 @@ def _free_verdict(
 
 @dataclass(frozen=True)
 class _Known:
-    """Every rate's band, where each r lies, and what speaks against what is assumed, if it does."""
+    """Every rate's band, where each r lies, and what speaks against what is assumed, if it does.
+
+    With deciders the bands run over the share of good outcomes, from its least to its most.
+    """
 
     bands: Bands
     boxes: Box
     against: str | None
+    base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=8)  # verdict and interval mostly work at the same level
@@ -318,18 +362,36 @@ def _known(
     alpha: float,
     labels: bool = False,
     assume: Assume | None = None,
+    deciders: Deciders = (),
 ) -> _Known:
     """Return what past data say if each bound may fail with probability ``alpha``.
 
     The counts are the population if ``exact``; with ``labels`` the outcomes of random accepts bound
-    every r.
+    every r, with ``deciders`` their cases bound every share of good outcomes.
     """
     boxes: Box = dict.fromkeys(cells, (0.0, 1.0))
     if labels:
         boxes = {group: label_box(counts, alpha) for group, counts in cells.items()}
     past = None if exact else alpha
+    if deciders:
+        return _known_by_deciders(cells, metric, past, boxes, deciders)
     limits = None if assume is None else assume.limits(cells, past)
     return _Known(bands_from_cells(cells, metric, past), *narrowed(boxes, limits))
+
+
+def _known_by_deciders(
+    cells: Cells, metric: str, alpha: float | None, boxes: Box, deciders: Deciders
+) -> _Known:
+    found = {g: base_rate(own, alpha) for g, own in zip(cells, deciders, strict=True)}
+    for group, one in found.items():
+        if (words := one.contradiction) is not None:
+            against = f"cases do not fall to deciders as if at random in {group}: {words}"
+            return _Known(bands_from_cells(cells, metric, alpha), boxes, against)
+    bands = {
+        rate.name: {g: decider_band(rate, n, found[g], alpha) for g, n in cells.items()}
+        for rate in METRICS[metric].rates
+    }
+    return _Known(bands, boxes, None, {g: Interval(q.least, q.most) for g, q in found.items()})
 
 
 def label_box(counts: GroupCells, alpha: float) -> tuple[float, float]:
@@ -525,6 +587,7 @@ def _reason(
     question: Question,
     assume: Assume | None,
     labels: bool,
+    deciders: Deciders,
 ) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
@@ -532,6 +595,8 @@ def _reason(
     bound = f"at most {question.threshold:g}" if fair else f"above {question.gamma:g}"
     if labels:
         whatever = "with what the test programme says of the denied"
+    elif deciders:
+        whatever = "if cases fall to deciders as if at random"
     else:
         whatever = "under what is assumed" if assume else "whatever the denied would have done"
     return f"{whatever}, the gap is {bound}"

@@ -8,7 +8,7 @@ fail with adds up to ``d_F``, and to ``d_U``. The table is in section 3.9 of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.errors import InvalidInput, plain_number
@@ -88,7 +88,13 @@ class ErrorBudget:
 
     @classmethod
     def of_check(
-        cls, question: Question, groups: int, *, labels: bool = False, precisions: bool = False
+        cls,
+        question: Question,
+        groups: int,
+        *,
+        labels: bool = False,
+        precisions: bool = False,
+        deciders: Sequence[int] = (),
     ) -> ErrorBudget:
         """Return the budget of a free check, which rests on past data alone.
 
@@ -99,9 +105,13 @@ class ErrorBudget:
             per group for all others.
         precisions
             Whether precisions bound every r: two more for FAIR, one per group for all others.
+        deciders
+            How many deciders of each group bound its share of good outcomes, each from below and
+            from above. A wrong FAIR needs one side of two groups, so that those with most count.
         """
-        a_piece = 2 * (1 + labels + precisions)
+        a_piece = 2 * (1 + labels + precisions) + sum(sorted(deciders)[-2:])
         all_bounds = groups * (2 * (len(METRICS[question.metric].rates) + labels) + precisions)
+        all_bounds += 2 * sum(deciders)
         return cls(
             question.level_wrong_fair / a_piece,
             question.level_wrong_unfair / all_bounds,

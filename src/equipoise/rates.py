@@ -162,7 +162,8 @@ class Band:
     def over(self, start: float, end: float) -> tuple[float, float]:
         """Return the least and the largest rate for r between ``start`` and ``end``."""
         low = min(self.low.at(start), self.low.at(end))
-        return low, max(self.high.at(start), self.high.at(end))
+        high = max(self.high.at(start), self.high.at(end))
+        return max(low, 0.0), min(high, 1.0)  # bounds of shares may go beyond what a rate can be
 
     def between(self, low: ArrayLike, high: ArrayLike, *, falling: bool) -> tuple[Array, Array]:
         """Return the least and the largest r with which the rate may lie in ``[low, high]``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,6 +47,15 @@ def check(
         typer.Option(metavar="FILE", help="Write a page with pictures: a file ending in .html."),
     ] = None,
     assume: Assumptions = None,
+    deciders: Annotated[
+        Literal["as_random"] | None,
+        typer.Option(
+            help="Deciders (--decider) get the cases of a group as if at random, which bounds how "
+            "many of it would do well.",
+            rich_help_panel="Question",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what past decisions alone establish, for free.
@@ -58,7 +67,9 @@ def check(
     from equipoise.free_check import check as check_free
 
     granted = Assume.parse(assume) if assume else None
-    findings = [check_free(history, question, assume=granted) for question in questions]
+    findings = [
+        check_free(history, question, assume=granted, deciders=deciders) for question in questions
+    ]
     if report is not None:
         from equipoise.report import write_check
 

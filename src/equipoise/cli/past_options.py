@@ -128,6 +128,17 @@ def past_decisions(
             metavar="COLUMN",
         ),
     ] = None,
+    decider: Annotated[
+        str | None,
+        option(
+            what="Column that names who decided, for --deciders of check.",
+            panel=VALUES,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    min_cases: Annotated[
+        int, option(what="Count deciders of fewer cases together.", panel=VALUES)
+    ] = 0,
     id: Annotated[  # noqa: A002
         str | None,
         option(what="Column that tells people apart.", panel=VALUES, metavar="COLUMN"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
 
-from equipoise.cells import Cells, GroupCells
+from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.errors import BadData
 from equipoise.history.dates import cut
 from equipoise.history.opening import open_table
@@ -79,6 +79,7 @@ class CountedTable:
     cells: Cells
     coding: Coding
     notes: tuple[str, ...]
+    deciders: tuple[tuple[Decider, ...], ...] = ()
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -225,7 +226,8 @@ def _interpret(
         notes += _unknown_notes(cells, options) + _suspicions(cells, outcome, options)
     columns = Columns(options.groups, options.decision, options.outcome)
     coding = Coding(columns, grouping, decision, outcome, also)
-    return CountedTable(table, options, kinds, cells, coding, tuple(notes))
+    deciders = _deciders(kinds, cells, options)
+    return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders)
 
 
 def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
@@ -493,6 +495,36 @@ def _group_cells(kinds: Sequence[Kind], by_cohort: bool, column: str) -> GroupCe
         tuple((a, b, u) for a, b, u in cohorts.values()) if by_cohort and approved[2] else (),
         tuple(accepted) if any(accepted) else (),
     )
+
+
+def _deciders(
+    kinds: Sequence[Kind], cells: Cells, options: ReadOptions
+) -> tuple[tuple[Decider, ...], ...]:
+    """Return what every decider did in every group; small ones together, by numbers of cases."""
+    if (column := options.decider) is None:
+        return ()
+    if none := [kind for kind in kinds if is_missing(kind.values[column])]:
+        raise Problem(
+            f"column {column!r} must name a decider in every row; there is none in "
+            f"{rows(_size(none))}: fill it in, or leave 'decider' out"
+        )
+    found: dict[str, dict[str, list[int]]] = {group: {} for group in cells}
+    for kind in kinds:
+        own = found[kind.group].setdefault(key_of(kind.values[column]), [0, 0, 0])
+        own[2] += kind.count
+        if kind.approved and kind.good is not None:
+            own[1 - kind.good] += kind.count
+    spelled = {key_of(kind.values[column]): kind.values[column].strip() for kind in kinds}
+    every = []
+    for by_decider in found.values():
+        many = {key: own for key, own in by_decider.items() if own[2] >= options.min_cases}
+        few = [own for key, own in by_decider.items() if key not in many]
+        deciders = [Decider(spelled[key], *own) for key, own in sorted(many.items())]
+        if few:
+            words = f"{len(few)} with fewer than {options.min_cases} cases"
+            deciders.append(Decider(words, *map(sum, zip(*few, strict=True))))
+        every.append(tuple(deciders))
+    return tuple(every)
 
 
 def texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:

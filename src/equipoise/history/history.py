@@ -68,7 +68,7 @@ class ReadSummary(JsonValue):
         options, kinds = counted.options, counted.kinds
         ends = (("since", options.since), ("before", options.until))
         words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
-        roles = ("decision", "outcome", "random_accepts", "cohort", "id")
+        roles = ("decision", "outcome", "random_accepts", "cohort", "decider", "id")
         named = {"within": " & ".join(listed(options.within))}
         named |= {role: getattr(options, role) for role in roles}
         return cls(
@@ -206,6 +206,13 @@ class History(Past, Shown):
         random_accepts_against
             Columns, such as a score or a date, by which the accepted are compared with the other
             denied of their group, beside ``date``: a programme that was not random is refused.
+        decider
+            The column that names who decided, such as the judge, in every row:
+            ``check(..., deciders="as_random")`` makes use of it. Where cases are dealt out within
+            courts or months, name these in ``within``.
+        min_cases
+            Count deciders of fewer cases in a group together. Whoever is counted together must
+            be chosen by numbers of cases, as here, never by how often they approve.
         id
             The column that tells people apart. Somebody who is there more than once would count as
             often, and the guarantee would be lost.
@@ -247,6 +254,7 @@ class History(Past, Shown):
         return cls(
             cells,
             seed=options.seed,
+            deciders=counted.deciders,
             notes=tuple(notes),
             coding=counted.coding,
             summary=ReadSummary.of(counted),

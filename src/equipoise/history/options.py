@@ -68,6 +68,8 @@ class ReadOptions:
     cohort: str | None = None
     random_accepts: str | None = None
     random_accepts_against: str | Sequence[str] = ()
+    decider: str | None = None
+    min_cases: int = 0
     id: str | None = None
     repeated: Literal["refuse", "count_once"] = "refuse"
     score: str | None = None
@@ -95,7 +97,7 @@ class ReadOptions:
         for name, hint in get_type_hints(ReadOptions).items():
             if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
                 raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
-        for name, least in (("min_group", 0), ("max_groups", 2)):
+        for name, least in (("min_group", 0), ("max_groups", 2), ("min_cases", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name!r} must be a whole number >= {least}; got {value!r}")
@@ -120,6 +122,8 @@ class ReadOptions:
             raise InvalidInput(
                 "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
             )
+        if self.min_cases and self.decider is None:
+            raise InvalidInput("'min_cases' (--min-cases) belongs to 'decider' (--decider)")
         if self.repeated != "refuse" and self.id is None:
             raise InvalidInput("'repeated' (--repeated) belongs to 'id' (--id), a person's name")
 
@@ -154,7 +158,8 @@ class ReadOptions:
         A further one is named here; :attr:`Kind.values <equipoise.history.counting.Kind>` holds
         what rows have in it.
         """
-        more = (name for name in (self.random_accepts, self.cohort) if name is not None)
+        named = (self.random_accepts, self.cohort, self.decider)
+        more = (name for name in named if name is not None)
         return tuple(dict.fromkeys((*self.groups, self.decision, self.outcome, *more)))
 
     @property

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import plain
-from equipoise.cells import Cells
+from equipoise.cells import Cells, Decider
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Question
 
@@ -60,6 +60,8 @@ class Past:
         The past people themselves, where a world has drawn them.
     features
         The past people's features (:class:`equipoise.mixture.PastFeatures`), where they are given.
+    deciders
+        Of each group, in the order of ``cells``, what every decider did, where they are named.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Past:
     model: Any = field(default=None, repr=False, compare=False, kw_only=True)
     people: Any = field(default=None, repr=False, compare=False, kw_only=True)
     features: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    deciders: tuple[tuple[Decider, ...], ...] = field(default=(), repr=False, kw_only=True)
 
     def rows_until(
         self,
