@@ -71,11 +71,8 @@ def base_rate(deciders: Sequence[Decider], alpha: float | None) -> BaseRate:
     >>> known.least, known.most, known.by_good, known.by_bad
     (0.7, 0.8, 'X', 'X')
     """
-    good, bad = (
-        max((clopper_pearson(decider[kind], decider.cases, alpha)[0], decider.name)
-            for decider in deciders)
-        for kind in (1, 2)
-    )  # fmt: skip
+    good = max((clopper_pearson(d.approved_positive, d.cases, alpha)[0], d.name) for d in deciders)
+    bad = max((clopper_pearson(d.approved_negative, d.cases, alpha)[0], d.name) for d in deciders)
     return BaseRate(good[0], 1.0 - bad[0], good[1], bad[1])
 
 

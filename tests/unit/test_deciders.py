@@ -1,0 +1,195 @@
+"""Deciders as if at random: what their cases bound, at what level, and what contradicts it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from typer.testing import CliRunner
+
+import equipoise as eq
+from equipoise.cells import Cells, Decider, GroupCells
+from equipoise.cli.app import app
+from equipoise.deciders import base_rate, decider_band
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history import Past
+from equipoise.levels import ErrorBudget
+from equipoise.rates import METRICS, RATES, clopper_pearson
+from tests.support.courts import Court
+
+HOW = {"group": "race", "decision": "ok", "outcome": "came", "decider": "judge"}
+
+
+def table(rows: list[tuple[object, ...]]) -> dict[str, list[object]]:
+    names = ("race", "judge", "ok", "came")
+    return {name: list(own) for name, own in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+ROWS: list[tuple[object, ...]] = [
+    *[("A", "Xu", 1, 1), ("A", "xu ", 1, 0), ("A", "Xu", 0, None), ("A", "Yi", 1, None)],
+    *[("B", "Yi", 1, 1), ("B", "Yi", 0, None), ("B", "Zo", 0, None), ("B", "Wu", 1, 0)],
+]
+
+
+def test_deciders_are_counted_and_small_ones_together_by_numbers_of_cases() -> None:
+    past = eq.History.read(table(ROWS), unknown="bounds", **HOW)
+    assert past.deciders == (
+        (Decider("Xu", 1, 1, 3), Decider("Yi", 0, 0, 1)),  # an unknown outcome counts in neither
+        (Decider("Wu", 0, 1, 1), Decider("Yi", 1, 0, 2), Decider("Zo", 0, 0, 1)),
+    )
+    few = eq.History.read(table(ROWS), unknown="bounds", min_cases=2, **HOW)
+    assert few.deciders[1] == (
+        Decider("Yi", 1, 0, 2),
+        Decider("2 with fewer than 2 cases", 0, 1, 2),
+    )
+    assert past.summary is not None
+    assert past.summary.columns["decider"] == "judge"
+    with pytest.raises(BadData, match=r"'judge' must name a decider in every row; .* 1 row"):
+        eq.History.read(table([*ROWS, ("A", None, 0, None)]), unknown="bounds", **HOW)
+    with pytest.raises(InvalidInput, match=r"'min_cases'.*belongs to 'decider'"):
+        eq.History.read(table(ROWS), min_cases=2, **(HOW | {"decider": None}))
+
+
+@pytest.mark.parametrize("rate", [*RATES.values()], ids=[*RATES])
+def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) -> None:
+    """At every p1, p0 and q that the bounds allow, also where a corner is no population."""
+    rng, alpha = np.random.default_rng(5), 0.05
+    seen = 0
+    for _ in range(60):
+        good, bad, unknown, denied = rng.integers(0, 12, size=4)
+        if good + bad + denied == 0:
+            continue
+        counts = GroupCells(int(good), int(bad), int(denied), approved_unknown=int(unknown))
+        n = counts.total
+        known = base_rate([Decider("X", int(good), int(bad), n)], alpha)
+        band = decider_band(rate, counts, known, alpha)
+        p1s = clopper_pearson(good, n, alpha)[0], clopper_pearson(good + unknown, n, alpha)[1]
+        p0s = clopper_pearson(bad, n, alpha)[0], clopper_pearson(bad + unknown, n, alpha)[1]
+        p1, p0 = rng.uniform(*p1s, size=300), rng.uniform(*p0s, size=300)
+        q = rng.uniform(known.least, known.most, size=300)
+        if rate.trend == 0:
+            continue  # as without deciders
+        fits = (q >= p1) & (q + p0 <= 1.0)
+        for a, b, one in zip(p1[fits], p0[fits], q[fits], strict=True):
+            part, whole = rate.fraction(a, b, one - a, 1.0 - one - b)
+            if whole <= 1e-12:
+                continue
+            u = (one - known.least) / (known.most - known.least)
+            low, high = band.over(u, u)
+            assert low - 1e-9 <= part / whole <= high + 1e-9
+            seen += 1
+    assert seen > 1000 or rate.trend == 0
+
+
+@pytest.mark.parametrize("q", [0.02, 0.3, 0.7])
+def test_a_bound_of_q_is_missed_with_probability_at_most_alpha(q: float) -> None:
+    """Exactly, also of several deciders together, whose cases are good and approved with less."""
+    n, alpha = 40, 0.05
+    above = [clopper_pearson(k, n, alpha)[0] > q for k in range(n + 1)]
+    assert binom.pmf(np.arange(n + 1), n, q)[above].sum() <= alpha
+    half = n // 2  # one approves all, one only half of those who would do well
+    law = np.convolve(
+        binom.pmf(np.arange(half + 1), half, q), binom.pmf(np.arange(half + 1), half, q / 2)
+    )
+    assert law[above].sum() <= alpha
+
+
+@pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
+def test_every_bound_is_paid_for(metric: str) -> None:
+    question = eq.Question(metric, delta=0.06, delta_wrong_fair=0.1, delta_wrong_unfair=0.02)
+    budget = ErrorBudget.of_check(question, 3, deciders=[4, 9, 7])
+    rates = len(METRICS[metric].rates)
+    assert budget.past_fair * (2 + 9 + 7) == pytest.approx(0.1)
+    page = Path(__file__).parents[2] / "docs" / "understand" / "guarantees.md"
+    row = re.search(r"with deciders \| `(.+)`, and `(.+)` summed over groups", page.read_text())
+    assert row is not None
+    values = {"J_a": 9, "J_b": 7, "R": rates}
+    of_fair, of_group = (
+        eval(re.sub(r"(\d) (?=[JR])", r"\1*", text), values) for text in row.groups()
+    )
+    assert (of_fair, of_group) == (2 + 9 + 7, 2 * 9 + 2 * rates)
+    for level, share in ((budget.past_unfair, 0.02), (budget.past_intervals, 0.06)):
+        assert sum(level * (2 * judges + 2 * rates) for judges in (4, 9, 7)) == pytest.approx(share)
+
+
+def test_two_deciders_who_contradict_each_other_are_named() -> None:
+    counts = GroupCells(900, 900, 200)
+    deciders = ((Decider("Xu", 900, 0, 1000), Decider("Yi", 0, 900, 1000)),) * 2
+    past = Past(Cells({"A": counts, "B": counts}), deciders=deciders)
+    found = eq.check(past, "equal_opportunity", deciders="as_random")
+    assert found.verdict is eq.Verdict.INCONCLUSIVE
+    assert "in A: at least 0.8" in found.reason
+    assert "of Xu" in found.reason
+    assert "of Yi" in found.reason
+    assert found.warnings == (found.reason,)
+    assert not found.base_rates
+    plain = eq.check(past, "equal_opportunity")
+    assert found.lower <= plain.lower
+    assert plain.upper <= found.upper
+
+
+def test_it_decides_where_the_past_alone_does_not_and_says_what_it_assumes() -> None:
+    def own(scale: float) -> tuple[Decider, ...]:
+        lenient, strict = (7900, 1950), (4000, 100)
+        return tuple(
+            Decider(name, *(round(n * scale) for n in kinds), round(10_000 * scale))
+            for name, kinds in (("Xu", lenient), ("Yi", strict))
+        )
+
+    cells = Cells({g: GroupCells(11_900, 2_050, 6_050) for g in "AB"})
+    past = Past(cells, deciders=(own(1.0), own(1.0)))
+    question = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+    assert eq.check(past, question).verdict is eq.Verdict.INCONCLUSIVE
+    found = eq.check(past, question, deciders="as_random")
+    assert found.verdict is eq.Verdict.FAIR
+    assert found.reason.startswith("if cases fall to deciders as if at random")
+    assert any("no support" in line for line in found.assumptions)
+    assert 0.8 in found.base_rates["A"]
+    assert found.base_rates["A"].upper - found.base_rates["A"].lower < 0.05
+    assert "would do well  A: [0.7" in str(found)
+
+
+def test_what_has_no_proof_is_refused() -> None:
+    past = eq.History.read(table(ROWS), unknown="bounds", **HOW)
+    with pytest.raises(UnknownName, match=r"'deciders'.*as_random"):
+        eq.check(past, "equal_opportunity", deciders="random")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="no proof for both"):
+        eq.check(past, "equal_opportunity", deciders="as_random", assume=eq.Assume(True))
+    plain = eq.History.from_cells(past.cells)
+    with pytest.raises(InvalidInput, match="read with decider=COLUMN"):
+        eq.check(plain, "equal_opportunity", deciders="as_random")
+
+
+def test_the_interval_holds_in_random_courts() -> None:
+    """At least as often as promised; where cases are steered it misses or is contradicted."""
+    question = eq.Question("equalized_odds", gamma=0.05, epsilon=0.1)
+    missed, against = {0.0: 0, 0.6: 0}, {0.0: 0, 0.6: 0}
+    for steered in missed:
+        rng = np.random.default_rng(11)
+        for _ in range(100):
+            court = Court(rng, int(rng.integers(5, 51)), steered)
+            past = court.past(rng, int(np.exp(rng.uniform(*np.log([1e3, 1e5])))))
+            found = eq.check(past, question, deciders="as_random")
+            missed[steered] += not found.lower <= court.gap(question) <= found.upper
+            against[steered] += bool(found.warnings)
+    assert missed[0.0] + against[0.0] <= binom.ppf(0.999, 100, question.delta)
+    assert missed[0.6] > 0
+    assert against[0.6] > binom.ppf(0.999, 100, question.delta)
+
+
+def test_the_command_line_takes_them(tmp_path: Path) -> None:
+    file = tmp_path / "court.csv"
+    lines = [
+        f"{race},{judge},{ok},{'' if came is None else came}" for race, judge, ok, came in ROWS
+    ]
+    file.write_text("\n".join(["race,judge,ok,came", *lines]))
+    words = ["check", str(file), "-g", "race", "-d", "ok", "-o", "came", "--unknown", "bounds"]
+    more = ["--decider", "judge", "--min-cases", "2", "--deciders", "as_random"]
+    result = CliRunner().invoke(app, [*words, *more])
+    assert result.exit_code == 0, result.output
+    assert "cases fall to deciders as if at random" in " ".join(result.output.split())
+    refused = CliRunner().invoke(app, [*words, "--deciders", "as_random"])
+    assert refused.exit_code == 2
