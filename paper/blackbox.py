@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from equipoise.audits.tau_audits import paper_epsilon
-from equipoise.bounds import baseline_expectation, rs_expectation
+from equipoise.bounds import expectation
 from equipoise.free_check import check
 from equipoise.history.past import endless_counts
 from equipoise.question import Costs, Question
@@ -32,7 +32,7 @@ TAUS = (5, 10, 50, 100, 200, 500, 1000)
 COSTS = Costs(feature=0.0, label=1.0)
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.05)
 TOLERANT = Question(gamma=0.05, epsilon=0.05, delta=0.05)
-EXPECTED = {"baseline": baseline_expectation, "rs": rs_expectation}
+BY_TAU = ("baseline", "rs")
 TITLES = {"adult": "Adult", "law": "Law School"}
 KEYS = ["dataset", "classifier"]
 
@@ -112,7 +112,7 @@ def run(settings: Settings) -> Found:
             many += [
                 {**at, **_means(world, audit, tau, repeats, rng)}
                 for tau in TAUS
-                for audit in EXPECTED
+                for audit in BY_TAU
             ]
             for question in (QUESTION, TOLERANT):
                 sim = simulate("adaptive", world, question, COSTS, repeats=ours, seed=settings.seed)
@@ -132,8 +132,10 @@ def run(settings: Settings) -> Found:
 def _exact(world: CellWorld) -> dict[str, float]:
     """Return expected costs at tau = 1000, as printed and with labels kept between phases."""
     return {
-        audit + "_kept" * kept: price(world, QUESTION, COSTS, tau=1000, reuse_labels=kept).cost
-        for audit, price in EXPECTED.items()
+        audit + "_kept" * kept: expectation(
+            audit, world, QUESTION, COSTS, tau=1000, reuse_labels=kept
+        ).cost
+        for audit in BY_TAU
         for kept in (False, True)
     }
 
@@ -180,7 +182,7 @@ def draw_dataset(found: Found, dataset: str) -> Figure:
 
 def draw_cost(axes: Axes, here: Found) -> None:
     """Draw cost against tau."""
-    for audit in EXPECTED:
+    for audit in BY_TAU:
         many = where(here["many"], audit=audit)
         band(axes, audit, many.tau, many.cost, many.cost_sd)
     name, colour, _, dashes = AUDITS["adaptive"]
@@ -192,7 +194,7 @@ def draw_cost(axes: Axes, here: Found) -> None:
 
 def draw_estimate(axes: Axes, here: Found) -> None:
     """Draw estimated EOD against labels requested."""
-    for audit in EXPECTED:
+    for audit in BY_TAU:
         many = where(here["many"], audit=audit)
         band(axes, audit, many.labels, many.estimate, many.estimate_sd)
     truth, (_, ours) = here["truth"].true_EOD.item(), next(here["adaptive"].iterrows())
@@ -262,7 +264,7 @@ def _summary(found: Found) -> DataFrame:
     out = found["truth"].set_index(KEYS)
     last = where(_ratios(found["many"]), tau=1000).set_index(KEYS)
     many = where(found["many"], tau=1000).set_index(KEYS)
-    base, rs = (many[many.audit == audit] for audit in EXPECTED)
+    base, rs = (many[many.audit == audit] for audit in BY_TAU)
     out = out.assign(
         **{"RS/Baseline": last.ratio, "s.e.": last.se, "its_estimate": rs.estimate},
         **{"s.d.": rs.estimate_sd, "Baseline": base.cost, "RS-Audit": rs.cost},

@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 from pandas import DataFrame
 
-from equipoise.bounds import lower_bound, rs_expectation
+from equipoise.bounds import expectation, lower_bound
 from equipoise.errors import MissingExtra
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.question import Costs, Question
@@ -157,7 +157,7 @@ class Expected:
             for group, q in Q.items()
         }
         rs, coarse = (
-            rs_expectation(cells, question, Costs(0.0, 1.0), tau=tau)
+            expectation("rs", cells, question, Costs(0.0, 1.0), tau=tau)
             for tau in (per_group["1"].tau, per_group["1"].coarse)
         )
         seen = {g: cells.cells[g].shares[2] * c.features for g, c in per_group.items()}

@@ -77,7 +77,7 @@ def _instances(only: list[str] | None) -> Iterator[tuple[str, object]]:
 
 def _rows(name, world, question, costs, options):  # type: ignore[no-untyped-def]
     import equipoise as eq
-    from equipoise.bounds import baseline_expectation, rs_expectation
+    from equipoise.bounds import expectation
     from equipoise.worlds import CellWorld, MixtureWorld
 
     cells = CellWorld(world.cells, world.r)
@@ -91,10 +91,10 @@ def _rows(name, world, question, costs, options):  # type: ignore[no-untyped-def
     def exact(audit, cost):  # type: ignore[no-untyped-def]
         return f"  {audit}", f"{cost:,.3g}", "", _multiple(cost, least), ""
 
-    yield exact("baseline", baseline_expectation(cells, question, costs).cost)
-    yield exact("rs", rs_expectation(cells, question, costs).cost)
+    yield exact("baseline", expectation("baseline", cells, question, costs).cost)
+    yield exact("rs", expectation("rs", cells, question, costs).cost)
     tau = oracle_tau(cells, question, options.seed)
-    yield exact(f"rs, oracle tau={tau:,}", rs_expectation(cells, question, costs, tau=tau).cost)
+    yield exact(f"rs, oracle tau={tau:,}", expectation("rs", cells, question, costs, tau=tau).cost)
     sims = {"adaptive": (cells, options.runs, {})}
     if isinstance(world, MixtureWorld):
         sims["exp"] = (world, 5, {"weights": "map"})

@@ -8,7 +8,7 @@ from rich.table import Table
 from tests.support.tables import table
 
 import equipoise as eq
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.worlds import CellWorld, MixtureWorld
 
 PRICES = ((0.5, 0.25), (0.5, 0.5), (0.5, 1.0), (0.5, 3.0), (0.0, 1.0))
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> Table:
         for feature, label in PRICES:
             question = eq.Question(gamma=0.0, epsilon=epsilon, delta=0.01)
             costs = eq.Costs(feature, label)
-            rs = rs_expectation(cells, question, costs).cost
+            rs = expectation("rs", cells, question, costs).cost
             row = [f"{epsilon}, {feature}, {label}", f"{rs:,.0f}"]
             for weights in ("published", "auto"):
                 sim = eq.simulate(

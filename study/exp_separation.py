@@ -13,7 +13,7 @@ from rich.table import Table
 from tests.support.tables import table
 
 import equipoise as eq
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.mixture import MixtureModel
 from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
@@ -97,7 +97,7 @@ def cheapest_way(world: MixtureWorld, model: MixtureModel, costs: eq.Costs) -> f
     """Return the least expected cost among the ways that this model allows."""
     constants, cells = ExpConstants(EPSILON, DELTA / 2.0, 2), CellWorld(world.cells, world.r)
     if model.problems:
-        return rs_expectation(cells, replace(QUESTION, delta=DELTA / 2.0), costs).cost
+        return expectation("rs", cells, replace(QUESTION, delta=DELTA / 2.0), costs).cost
     fits = {group: model.of(group) for group in world.mixtures}
     coarse = {group: (1.0 - m.q, m.q) for group, m in world.mixtures.items()}
 
@@ -131,5 +131,5 @@ def expected_cost(
             features = ways[group].features * price.labels / float(q[:, a].sum())
             total += features * costs.of(group).feature
     if by_labels:
-        total += rs_expectation(world, replace(QUESTION, delta=DELTA / 2.0), costs).cost
+        total += expectation("rs", world, replace(QUESTION, delta=DELTA / 2.0), costs).cost
     return total

@@ -17,7 +17,7 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.audits.tau_audits import can_answer
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation
@@ -88,7 +88,7 @@ def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -
             seed=options.seed,
             n_jobs=options.jobs,
         ),
-        rs_expectation(world, question, costs).cost if can_answer(question) else None,
+        expectation("rs", world, question, costs).cost if can_answer(question) else None,
     )
 
 

@@ -57,7 +57,7 @@ def test_its_numbers_are_computed() -> None:
         assert check["lower"] <= world.gap(check["question"]["metric"]) <= check["upper"]
     assert story["sharp"]["verdict"] == "INCONCLUSIVE"
     assert story["coarse"]["verdict"] == "UNFAIR"
-    expected = eq.bounds.rs_expectation(world, sharp, eq.Costs()).cost
+    expected = eq.bounds.expectation("rs", world, sharp, eq.Costs()).cost
     assert abs(story["rs"]["mean_cost"] - expected) < 5 * story["rs"]["standard_error"]
     assert story["least_cost"] == eq.lower_bound(world, sharp, eq.Costs()).cost
     here = run(eq.AdaptiveAudit(history, sharp, eq.Costs()), world, 0)

@@ -4,21 +4,17 @@ from equipoise.bounds.assisted import most_efficient
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.theorems import (
     Price,
-    baseline_expectation,
-    exp_expectation,
+    expectation,
     family_bound,
-    rs_expectation,
     upper_bound,
 )
 
 __all__ = [
     "LowerBound",
     "Price",
-    "baseline_expectation",
-    "exp_expectation",
+    "expectation",
     "family_bound",
     "lower_bound",
     "most_efficient",
-    "rs_expectation",
     "upper_bound",
 ]

@@ -27,10 +27,8 @@ from equipoise.worlds.world import CellWorld
 
 __all__ = [
     "Price",
-    "baseline_expectation",
-    "exp_expectation",
+    "expectation",
     "family_bound",
-    "rs_expectation",
     "shares_of_outcomes",
     "upper_bound",
 ]
@@ -70,7 +68,8 @@ class Price(JsonValue):
         return f"{self.cost:,.6g} for {asked}"
 
 
-def baseline_expectation(
+def expectation(
+    audit: str,
     world: CellWorld,
     question: Question,
     costs: Costs,
@@ -78,59 +77,41 @@ def baseline_expectation(
     tau: int | None = None,
     reuse_labels: bool = False,
 ) -> Price:
-    """Return the expected price of the Baseline (Algorithm 3).
+    """Return what one of the paper's audits costs on average.
 
-    Without reuse it is ``sum over (y,a) of tau/q_{y,a}`` times the mean price of labelling an
-    arrival, whatever its group.
+    - "baseline", Algorithm 3: ``sum over (y,a) of tau/q_{y,a}`` times the mean price of labelling
+      an arrival, whatever its group.
+    - "rs", Algorithm 1: ``sum over (y,a) of tau/q_{y|a}`` times the mean price of labelling
+      somebody of group a.
+    - "exp", Algorithm 2: coarse labels, then features. It holds where the mixture model does and
+      weights come from MAP counts; an audit that finds the model wanting goes over to labels, at
+      RS-Audit's price on top.
+
+    Parameters
+    ----------
+    tau, reuse_labels
+        Of Baseline and RS-Audit: another threshold than the paper's; one stream of labels for all
+        phases.
 
     Examples
     --------
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(baseline_expectation(world, Question(), Costs(), tau=1000))
+    >>> print(expectation("baseline", world, Question(), Costs(), tau=1000))
     13,056.2 for 15,232.2 labels and 0 feature vectors
-    """
-    tau = paper_tau(question, len(world.cells)) if tau is None else tau
-    return _by_labels(world, question, costs, tau, within_group=False, together=reuse_labels)
-
-
-def rs_expectation(
-    world: CellWorld,
-    question: Question,
-    costs: Costs,
-    *,
-    tau: int | None = None,
-    reuse_labels: bool = False,
-) -> Price:
-    """Return the expected price of RS-Audit (Algorithm 1).
-
-    Without reuse it is ``sum over (y,a) of tau/q_{y|a}`` times the mean price of labelling
-    somebody of group a.
-
-    Examples
-    --------
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(rs_expectation(world, Question(), Costs(), tau=1000))
+    >>> print(expectation("rs", world, Question(), Costs(), tau=1000))
     6,848.49 for 7,883.11 labels and 0 feature vectors
-    """
-    tau = paper_tau(question, len(world.cells)) if tau is None else tau
-    return _by_labels(world, question, costs, tau, within_group=True, together=reuse_labels)
-
-
-def exp_expectation(world: CellWorld, question: Question, costs: Costs) -> Price:
-    """Return the expected price of Exp-Audit (Algorithm 2): coarse labels, then features.
-
-    It holds where the mixture model does and weights come from MAP counts; an audit that finds the
-    model wanting goes over to labels, at RS-Audit's price on top.
-
-    Examples
-    --------
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> print(exp_expectation(world, Question(epsilon=0.1), Costs(feature=0.05)))
+    >>> print(expectation("exp", world, Question(epsilon=0.1), Costs(feature=0.05)))
     727,524 for 22,143.7 labels and 1.41436e+07 feature vectors
     """
-    outcomes_of(question, by_features=True)
-    constants = ExpConstants(question.epsilon, exp_level(question), len(world.cells))
-    return _by_features(world, costs, constants.coarse_tau, constants.map_features)
+    _require_answered(audit, question)
+    groups = len(world.cells)
+    if audit == "exp":
+        constants = ExpConstants(question.epsilon, exp_level(question), groups)
+        return _by_features(world, costs, constants.coarse_tau, constants.map_features)
+    tau = paper_tau(question, groups) if tau is None else tau
+    return _by_labels(
+        world, question, costs, tau, within_group=audit == "rs", together=reuse_labels
+    )
 
 
 def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) -> Price:
@@ -156,15 +137,13 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    outcomes_of(question, by_features=audit == "exp")
+    _require_answered(audit, question)
     groups, square = len(world.cells), question.epsilon**2
     if audit == "exp":
         log_term = -math.log(exp_event_level(question.strictest, groups))
         return _by_features(
             world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * square)
         )
-    if audit not in ("baseline", "rs"):
-        raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
     # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
     longest = -624.0 * math.log(tau_event_level(question, groups)) / square
     return _by_labels(world, question, costs, longest, within_group=audit == "rs")
@@ -222,6 +201,12 @@ def family_bound(
     labels *= 2 / 32 if fair else 1 / 64
     r = q / 2.0 * (1.0 if fair else 1.0 + 8.0 * epsilon) / denied
     return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
+
+
+def _require_answered(audit: str, question: Question) -> None:
+    if audit not in ("baseline", "rs", "exp"):
+        raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
+    outcomes_of(question, by_features=audit == "exp")
 
 
 def shares_of_outcomes(world: CellWorld) -> Array:

@@ -13,7 +13,7 @@ from equipoise._json import JsonValue
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.tau_audits import can_answer, outcomes_of, paper_tau, rows_missing
-from equipoise.bounds import Price, baseline_expectation, exp_expectation, rs_expectation
+from equipoise.bounds import Price, expectation
 from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import (
     InvalidInput,
@@ -381,16 +381,17 @@ def _others(
     goals = [(y, group) for y in outcomes_of(question) for group in groups]
     tau = paper_tau(question, len(groups))
     found = [
-        OtherAudit(name, price(world, question, costs), rows_missing(history, goals, tau, within))
-        for name, price, within in (
-            ("rs", rs_expectation, True),
-            ("baseline", baseline_expectation, False),
+        OtherAudit(
+            name,
+            expectation(name, world, question, costs),
+            rows_missing(history, goals, tau, within_group=name == "rs"),
         )
+        for name in ("rs", "baseline")
     ]
     if can_answer(question, by_features=True):
         lacking = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
         missing = () if history.model is not None else lacking
-        found.append(OtherAudit("exp", exp_expectation(world, question, costs), missing))
+        found.append(OtherAudit("exp", expectation("exp", world, question, costs), missing))
     return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 
 

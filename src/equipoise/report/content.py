@@ -13,7 +13,7 @@ from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
 from equipoise.audits.tau_audits import can_answer
-from equipoise.bounds import baseline_expectation, rs_expectation
+from equipoise.bounds import expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
@@ -343,9 +343,9 @@ def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Com
     if settings.assist is not None and settings.assist.max_price is not None:
         note += ", had nobody a price of their own"
     rows = []
-    for name, expectation in (("RS-Audit", rs_expectation), ("Baseline", baseline_expectation)):
+    for name, audit in (("RS-Audit", "rs"), ("Baseline", "baseline")):
         try:
-            price = expectation(world, settings.question, settings.costs)
+            price = expectation(audit, world, settings.question, settings.costs)
         except EquipoiseError:
             continue
         rows.append(Comparison(name, price.cost, price.labels, note))

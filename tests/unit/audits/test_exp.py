@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from equipoise.audits.exp import ExpAudit
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, StructuralConstants
@@ -394,7 +394,7 @@ def test_a_verdict_by_features_is_not_guaranteed_and_prices_both() -> None:
         assert not audit.finding.guaranteed
         if weights != "published":
             assert audit.finding.reason.startswith("if the model holds, ")
-        price = rs_expectation(CellWorld(APART.cells, APART.r), question, COSTS).cost
+        price = expectation("rs", CellWorld(APART.cells, APART.r), question, COSTS).cost
         line = next(a for a in audit.finding.assumptions if "a guaranteed one by labels" in a)
         assert f"it cost {audit.cost:,.10g}" in line
         assert float(line.split("about ")[1].replace(",", "")) == pytest.approx(price, rel=0.01)
@@ -515,5 +515,5 @@ def test_auto_counts_by_features_where_few_were_approved_and_features_are_free()
     sim = simulate("exp", world, question, costs, repeats=3, seed=0, model=past.model)
     assert not sim.wrong.any()
     assert (sim.features > 0).all()
-    labels = rs_expectation(CellWorld(world.cells, world.r), question, costs).cost
+    labels = expectation("rs", CellWorld(world.cells, world.r), question, costs).cost
     assert sim.cost.max() < 0.2 * labels

@@ -16,7 +16,7 @@ from paper.synthetic import correctness, find_world
 from paper.tables import classify, decide, read_people
 from scipy import stats
 
-from equipoise.bounds import baseline_expectation, rs_expectation
+from equipoise.bounds import expectation
 from equipoise.mixture import ContinuousPoisson
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
@@ -26,14 +26,11 @@ ALARM = 1e-5
 QUESTION = Question(gamma=0.0, delta=0.01)
 
 
-PRICES = {"rs": rs_expectation, "baseline": baseline_expectation}
-
-
-@pytest.mark.parametrize(("audit", "price"), PRICES.items())
-def test_phases_cost_what_the_formula_says(audit: str, price) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("audit", ["rs", "baseline"])
+def test_phases_cost_what_the_formula_says(audit: str) -> None:
     world, repeats, tau = fico_lender().world, 4000, 50
     run = run_phases(audit, world, tau, repeats=repeats, rng=np.random.default_rng(0))
-    mean = price(world, QUESTION, Costs(0.0, 1.0), tau=tau)
+    mean = expectation(audit, world, QUESTION, Costs(0.0, 1.0), tau=tau)
     for found, expected in ((run.failures, mean.cost), (run.labels, mean.labels)):
         score = (found.mean() - expected) / (found.std(ddof=1) / repeats**0.5)
         assert abs(score) < stats.norm.isf(ALARM / 2)

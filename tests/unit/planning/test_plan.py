@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.plan import show_plan
 from equipoise.errors import InvalidInput, UnknownName
@@ -101,7 +101,7 @@ def test_the_paper_s_audits_in_a_line_each_at_the_usual_case() -> None:
     made = plan(WORLD.past(), QUESTION, COSTS)
     assert [other.audit for other in made.others] == ["rs", "baseline", "exp"]
     usual = CellWorld(WORLD.cells, as_often(WORLD.cells))
-    assert made.others[0].price == rs_expectation(usual, QUESTION, COSTS)
+    assert made.others[0].price == expectation("rs", usual, QUESTION, COSTS)
     assert [other.possible for other in made.others] == [True, True, False]
     assert "features of past approved people" in made.others[2].missing[0]
     assert f"rs: {made.others[0].price}" in str(made)

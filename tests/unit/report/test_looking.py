@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
-from equipoise.bounds import rs_expectation
+from equipoise.bounds import expectation
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
 from equipoise.service.panels import panels_of
@@ -71,7 +71,7 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
     assert report.sensitivity.upper < wrong
     assert plan_of(live).cases[0].scenario.r == shares
     world = CellWorld(live.settings.past.cells, shares)
-    assert report.comparisons[0].cost == rs_expectation(world, QUESTION, report.costs).cost
+    assert report.comparisons[0].cost == expectation("rs", world, QUESTION, report.costs).cost
 
 
 def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Report) -> None:
