@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
+from paper.pictures import small_svg
 
 import equipoise as eq
 from equipoise.rates import RATES
@@ -35,14 +36,15 @@ def main(kind: str = "svg") -> None:
             "axes.spines.top": False,
             "axes.spines.right": False,
             "svg.hashsalt": "equipoise",
-            "svg.fonttype": "none",
             "font.family": "sans-serif",
         }
     )
     for draw in (story, rates, square, staircase, evidence, order):
-        figure = draw()
-        metadata = {"Date": None} if kind == "svg" else None
-        figure.savefig(HERE / f"{draw.__name__}.{kind}", metadata=metadata)
+        place = HERE / f"{draw.__name__}.{kind}"
+        if kind == "svg":
+            place.write_text(small_svg(draw()), encoding="utf-8")
+        else:
+            draw().savefig(place)
 
 
 def story() -> Figure:
@@ -124,8 +126,9 @@ def staircase() -> Figure:
         _paint_regions(axis, faint=True)
         assert audit.evidence is not None
         unfair, fair = audit.evidence.standing()
-        for (low, high, _), colour in ((unfair, UNFAIR), *((each, FAIR) for each in fair)):
-            _paint_cells(axis, *(ends[:, _a_first(audit)] for ends in (low, high)), colour)
+        for (low, high, lacks), colour in ((unfair, UNFAIR), *((each, FAIR) for each in fair)):
+            ends = (end[lacks > 0.0][:, _a_first(audit)] for end in (low, high))
+            _paint_cells(axis, *ends, colour)
         axis.plot([WORLD.r["B"]], [WORLD.r["A"]], "o", color=INK, markersize=4)
         verdict = "" if audit.finding is None else f": {audit.finding.verdict}"
         axis.set_title(f"{told} labels{verdict}", fontsize=9)
@@ -206,8 +209,9 @@ def _paint_cells(axis: Axes, low: np.ndarray, high: np.ndarray, colour: str) -> 
     for y, x in np.stack([low, high], axis=2).tolist():
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1]), (x[0], y[0])]
         outlines.append(Outline(np.round(corners, 3), closed=True))
-    whole = Outline.make_compound_path(*outlines)  # one element of the file instead of thousands
-    axis.add_patch(PathPatch(whole, fill=False, edgecolor=colour, linewidth=0.4, alpha=0.7))
+    whole = Outline.make_compound_path(*outlines)
+    style = {"edgecolor": colour, "linewidth": 0.4, "alpha": 0.7}
+    axis.add_patch(PathPatch(whole, fill=False, rasterized=True, **style))  # thousands of cells
 
 
 def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "to_svg"]
+__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "small_svg", "to_svg"]
 
 TRUTH = "#009E73"
 
@@ -46,12 +46,18 @@ def new_figure(
 
 
 def to_svg(draw: Callable[[], Figure]) -> str:
-    """Draw a figure and return it as SVG text, the same for the same data, and small."""
+    """Draw a figure in the product's style and return it as SVG text."""
+    with styled():
+        return small_svg(draw())
+
+
+def small_svg(figure: Figure) -> str:
+    """Return a figure as SVG text, the same for the same data, and small."""
     import matplotlib
 
-    with styled(), matplotlib.rc_context({"svg.fonttype": "none"}):  # text, not outlines
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # text, not outlines
         out = io.StringIO()
-        draw().savefig(out, format="svg", metadata=NO_METADATA)
+        figure.savefig(out, format="svg", metadata=NO_METADATA, dpi=160)
     text = out.getvalue()
     text = re.sub(r"<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r"<[^>]*>", _rounded, " ".join(text.split()))
