@@ -52,7 +52,7 @@ _NAMES = {
     "simulation": "run simulate",
 }
 _HOMES = {name: f"equipoise.{home}" for home, names in _NAMES.items() for name in names.split()}
-_HOMES |= {name: home for home, _, name in (one.audit.partition(":") for one in _AUDITS.values())}
+_HOMES |= {name: home for home, _, name in (one.partition(":") for one in _AUDITS.values())}
 _MODULES = {name: f"equipoise.{name}" for name in ("bounds", "errors", "mixture", "worlds")}
 _MODULES["data"] = "equipoise.worlds.data"
 

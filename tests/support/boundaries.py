@@ -12,7 +12,7 @@ import numpy as np
 
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.base import Answer, Audit
+from equipoise.audits.base import Audit, Step
 from equipoise.question import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.worlds import CellWorld
@@ -98,7 +98,7 @@ class ArrivalOrder(AdaptiveAudit):
     def _book_request(self, ticket: Ticket) -> None:
         Audit._book_request(self, ticket)
 
-    def _take_in(self, answer: Answer) -> None:
+    def _take_in(self, answer: Step) -> None:
         if self._finding is None and self.evidence is not None and answer.outcome is not None:
             number = self.evidence.request(self._index[answer.ticket.group])
             self.evidence.record(number, answer.outcome)

@@ -10,8 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.base import Answer
-from equipoise.audits.catalogue import AUDITS, Entry
+from equipoise.audits.base import Step
+from equipoise.audits.catalogue import AUDITS
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.worlds import CellWorld
@@ -29,7 +29,7 @@ class ArrivalOrder(AdaptiveAudit):
 
     name = "arrival order"
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: Step) -> None:
         self._order.remove(answer.ticket)
         self._order.appendleft(answer.ticket)
         super()._settle(answer)
@@ -89,7 +89,7 @@ def delayed_audits(order: str, audits: int, seed: int, people: int, jobs: int = 
 def one_audit(order: str, seed: int, people: int) -> str | None:
     """Run one live audit with delays and return its verdict."""
     if order == "arrival order":
-        AUDITS[order] = Entry("tests.torture.ledger_delay:ArrivalOrder")
+        AUDITS[order] = "tests.torture.ledger_delay:ArrivalOrder"
     rng, population = np.random.default_rng(seed), world()
     arrival = order == "arrival order"
     live = LiveAudit.create(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
-from equipoise.audits.base import Answer, Audit, Step
+from equipoise.audits.base import Audit, Step
 from equipoise.audits.standing import Standing
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
@@ -431,7 +431,7 @@ class AdaptiveAudit(Audit):
             self._sampler.remember(np.array([index]), records)
         self._numbers[ticket.number] = self._evidence().request(index, ends)
 
-    def _take_in(self, answer: Answer) -> None:
+    def _take_in(self, answer: Step) -> None:
         self._order.clear()  # answers count as they come
         evidence, number = self._evidence(), self._numbers[answer.ticket.number]
         record = answer.ticket.score_record
@@ -452,7 +452,7 @@ class AdaptiveAudit(Audit):
         if self._finding is None:
             self._finding = self._after_labels()
 
-    def _learn(self, answer: Answer) -> Finding | None:
+    def _learn(self, answer: Step) -> Finding | None:
         raise NotImplementedError("answers are weighed as they come")
 
     def _after_corrections(self) -> None:

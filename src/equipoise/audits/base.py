@@ -34,7 +34,7 @@ from equipoise.history.past import Past, require_past
 from equipoise.history.values import LiveValues
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
-__all__ = ["Answer", "Audit", "Spending", "Step", "as_corrected", "binary"]
+__all__ = ["Audit", "Spending", "Step", "as_corrected", "binary"]
 
 Features = NDArray[np.float64]
 
@@ -66,20 +66,12 @@ class Spending:
         return costs.label * self.pending + self.held
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A settled request: ``outcome`` is None if it was withdrawn or only features were asked."""
-
-    ticket: Ticket
-    outcome: int | None = None
-    features: Features | None = None
-
-
 class Step(NamedTuple):
-    """One entry of an audit's log: what happened to a request, in the order in which it did.
+    """What happened to a request; an audit's log is a list of steps.
 
-    ``corrected`` replaces an outcome that was told, or gives one after all where the request was
-    withdrawn. A step ``asked`` whose ticket wants nothing is somebody whose arrival ended it all.
+    ``outcome`` is None if the request was withdrawn, or wanted features alone. ``corrected``
+    replaces an outcome that was told, or gives one after all where the request was withdrawn.
+    A step ``asked`` whose ticket wants nothing is somebody whose arrival ended the audit.
     """
 
     kind: Literal["asked", "told", "withdrawn", "corrected"]
@@ -163,7 +155,7 @@ class Audit(ABC):
         self._issued = 0
         self._order: deque[Ticket] = deque()  # requests not counted yet, in request order
         self._open: dict[int, Ticket] = {}  # requests without an answer
-        self._waiting: dict[int, Answer] = {}  # answers that wait for an earlier one
+        self._waiting: dict[int, Step] = {}  # answers that wait for an earlier one
         self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
         self._closed: set[str] = set()  # groups that the budget closed for good
         self._finding: Finding | None = None
@@ -224,13 +216,13 @@ class Audit(ABC):
         """
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
-            self._settle(Answer(ticket, self._bit("outcome", outcome), features))
+            self._settle(Step("told", ticket, self._bit("outcome", outcome), features))
             return
         if features is None or outcome is not None:
             raise InvalidInput(
                 f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
             )
-        self._settle(Answer(ticket, None, features))
+        self._settle(Step("told", ticket, None, features))
 
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
         """Say that the answer will never come; it stays unknown and counts against the auditor.
@@ -240,7 +232,7 @@ class Audit(ABC):
         """
         self._require_open(ticket)
         self._book_withdrawal(ticket, cost)
-        self._settle(Answer(ticket))
+        self._settle(Step("withdrawn", ticket, cost=cost))
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -399,7 +391,7 @@ class Audit(ABC):
         """Decide what to ask of the person who arrived."""
 
     @abstractmethod
-    def _learn(self, answer: Answer) -> Finding | None:
+    def _learn(self, answer: Step) -> Finding | None:
         """Take in the next answer in request order; return the finding if it decides."""
 
     @abstractmethod
@@ -448,7 +440,7 @@ class Audit(ABC):
         if ticket.decision == 0:
             self._book_request(ticket)
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: Step) -> None:
         ticket = answer.ticket
         del self._open[ticket.number]
         if ticket.decision == 0 and ticket.want is Want.LABEL:
@@ -461,8 +453,8 @@ class Audit(ABC):
         if self._finding is None:
             self._give_up_if_broke()
 
-    def _take_in(self, answer: Answer) -> None:
-        """Learn from answers in request order, up to the first that is out."""
+    def _take_in(self, answer: Step) -> None:
+        """Learn from answers in request order, up to the first that is pending."""
         self._waiting[answer.ticket.number] = answer
         while self._order and self._order[0].number in self._waiting:
             settled = self._waiting.pop(self._order.popleft().number)

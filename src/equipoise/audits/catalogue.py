@@ -1,8 +1,6 @@
-"""Every audit in one table: its class, and the fast way to draw its runs.
+"""Every audit in one table: names to classes, which are imported when they are used.
 
-The table names things by dotted references that are resolved when they are used, so that layers
-above the audits (simulation) can be named here without being imported. Whatever lists
-audits reads this table: the public names, simulations, plans, ledgers and the command line.
+Whatever lists audits reads this table: the public names, simulations, ledgers and the command line.
 """
 
 from __future__ import annotations
@@ -10,48 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from equipoise.errors import UnknownName, require_kind
 
 if TYPE_CHECKING:
     from equipoise.audits.base import Audit
 
-__all__ = ["AUDITS", "Entry", "audit_class", "check_options", "options_of", "resolve"]
+__all__ = ["AUDITS", "audit_class", "check_options", "options_of"]
 
 
-class Entry(NamedTuple):
-    """An audit: its class, and a function that draws its runs at once.
-
-    ``draws`` takes a simulation's setting and returns all its runs, or None where it does not cover
-    the setting; left out, every run is made label by label.
-    """
-
-    audit: str
-    draws: str | None = None
-
-
-AUDITS: dict[str, Entry] = {
-    "adaptive": Entry(audit="equipoise.audits.adaptive:AdaptiveAudit"),
-    "baseline": Entry(
-        audit="equipoise.audits.tau_audits:BaselineAudit",
-        draws="equipoise.simulation.tau_audit_draws:draw",
-    ),
-    "exp": Entry(
-        audit="equipoise.audits.exp:ExpAudit",
-        draws="equipoise.simulation.exp_draws:draw",
-    ),
-    "rs": Entry(
-        audit="equipoise.audits.tau_audits:RSAudit",
-        draws="equipoise.simulation.tau_audit_draws:draw",
-    ),
+AUDITS = {
+    "adaptive": "equipoise.audits.adaptive:AdaptiveAudit",
+    "baseline": "equipoise.audits.tau_audits:BaselineAudit",
+    "exp": "equipoise.audits.exp:ExpAudit",
+    "rs": "equipoise.audits.tau_audits:RSAudit",
 }
-
-
-def resolve(reference: str) -> Any:
-    """Return what a dotted reference ``package.module:name`` stands for."""
-    module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
 
 
 def audit_class(audit: str | type[Audit]) -> type[Audit]:
@@ -73,7 +45,8 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
     require_kind("audit", audit, str, "the name of an audit, or an audit's class")
     if audit not in AUDITS:
         raise UnknownName("audit", audit, AUDITS)
-    found: type[Audit] = resolve(AUDITS[audit].audit)
+    module, _, name = AUDITS[audit].partition(":")
+    found: type[Audit] = getattr(import_module(module), name)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.base import Answer, Audit, Features
+from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import (
     FAIR_SAMPLE,
@@ -239,8 +239,7 @@ class ExpAudit(Audit):
         if self.budget is not None and self._least_hold() > self.available:
             return Want.NOTHING
         if self.label_audit is not None:  # its tickets have our numbers
-            self.label_audit._issued = self._issued
-            return self.label_audit.ask(group, decision).want
+            return self.label_audit.ask(group, decision, number=self._issued).want
         if self.stage == "coarse":
             return Want.NOTHING if self._coarse[group].done else Want.LABEL
         if self._asked[group] >= self.branches[group].features:
@@ -265,7 +264,7 @@ class ExpAudit(Audit):
         self.stage = stage
         self._begins[stage] = self._issued, self.cost
 
-    def _learn(self, answer: Answer) -> Finding | None:
+    def _learn(self, answer: Step) -> Finding | None:
         phase, group = self._phase_of(answer.ticket), answer.ticket.group
         if phase == "fallback":
             assert self.label_audit is not None

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.base import Answer, Audit
+from equipoise.audits.base import Audit, Step
 from equipoise.comparison import Compared
 from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.finding import Finding, Interval
@@ -127,7 +127,7 @@ class TauAudit(Audit):
         groups = [g for g, stream in self._streams.items() if not stream.done]
         return max((self.costs.of(g).worst for g in groups), default=0.0)
 
-    def _learn(self, answer: Answer) -> Finding | None:
+    def _learn(self, answer: Step) -> Finding | None:
         stream = self._streams[answer.ticket.group]
         if stream.done:
             return None

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
-from equipoise.audits.catalogue import AUDITS, audit_class, check_options, resolve
+from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.display import Progress, silent
 from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.history.past import Past, require_past
@@ -154,13 +154,11 @@ def run_setting(
     setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
 ) -> Draws:
     """Return all runs of a setting: drawn at once where its audit can, else made one by one."""
-    entry = AUDITS.get(setting.audit.name)
-    if entry and entry.draws and setting.audit is audit_class(setting.audit.name):
-        drawn: Draws | None = resolve(entry.draws)(setting)
-        if drawn is not None:
-            return drawn
     from joblib import delayed
 
+    drawn = _draw_at_once(setting)
+    if drawn is not None:
+        return drawn
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     pasts: Sequence[Past | None] = setting.pasts or [None] * setting.repeats
     alike = replace(setting, pasts=None)
@@ -170,6 +168,16 @@ def run_setting(
         runs.append(one)
         progress(len(runs) / setting.repeats)
     return Draws.of(runs)
+
+
+def _draw_at_once(setting: Setting) -> Draws | None:
+    """Return all runs from their exact distributions; None where these are not known."""
+    name = setting.audit.name
+    if name not in ("baseline", "rs", "exp") or setting.audit is not audit_class(name):
+        return None
+    from equipoise.simulation import exp_draws, tau_audit_draws
+
+    return exp_draws.draw(setting) if name == "exp" else tau_audit_draws.draw(setting)
 
 
 def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
