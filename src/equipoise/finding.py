@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from equipoise._json import JsonValue
+from equipoise._json import JsonValue, plain
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
@@ -14,7 +15,9 @@ from equipoise.question import Question, Verdict
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Finding", "Interval", "Separation", "separation"]
+    from equipoise.rates import Rate
+
+__all__ = ["Finding", "GroupShares", "Interval", "Separation", "separation"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,59 @@ class Interval(JsonValue):
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
+    @property
+    def percent(self) -> str:
+        """The range in percent, and the best guess."""
+        guess = "" if self.estimate is None else f" ({100 * self.estimate:.1f})"
+        return f"{100 * self.lower:.1f} to {100 * self.upper:.1f}%{guess}"
+
     def __str__(self) -> str:
         middle = "" if self.estimate is None else f"{self.estimate:.3f} in "
         return f"{middle}[{self.lower:.3f}, {self.upper:.3f}]"
+
+
+@dataclass(frozen=True)
+class GroupShares(JsonValue):
+    """Three shares of a group that make up its confusion matrix, with what is established of each.
+
+    Attributes
+    ----------
+    denied
+        The share of the group that is denied, s.
+    approved_good
+        The share of good outcomes among the approved, ``p1/(p1 + p0)``.
+    denied_good
+        The share of good outcomes among the denied, r.
+    """
+
+    denied: Interval
+    approved_good: Interval
+    denied_good: Interval
+
+    def rate(self, rate: Rate) -> Interval:
+        """Return what follows for a rate.
+
+        A rate is a fraction of functions that are linear in each of the three shares, so that it
+        is least and largest at corners of their box.
+        """
+        shares = (self.denied, self.approved_good, self.denied_good)
+        corners = product(*((share.lower, share.upper) for share in shares))
+        found = [value for corner in corners if (value := _rate_at(rate, *corner)) is not None]
+        if not found:  # undefined: it may be anything
+            return Interval(0.0, 1.0)
+        guesses = [share.estimate for share in shares]
+        guess = None
+        if rate.trend == 0 and guesses[2] is None:
+            guesses[2] = 0.0
+        if all(value is not None for value in guesses):
+            guess = _rate_at(rate, *(float(value or 0.0) for value in guesses))
+        lower, upper = min(found), max(found)
+        return Interval(lower, upper, None if guess is None else min(max(guess, lower), upper))
+
+
+def _rate_at(rate: Rate, denied: float, good: float, r: float) -> float | None:
+    curve = rate.curve((1.0 - denied) * good, (1.0 - denied) * (1.0 - good), denied)
+    return None if curve is None else curve.at(r)
 
 
 @dataclass(frozen=True)
@@ -119,6 +172,9 @@ class Finding(JsonValue, Shown):
     p_hat, q_hat
         The paper's estimates of P[f=1, Y=y | A=a] and P[Y=y | A=a], by outcome ("0", "1") and
         group, of the audits that compare rates; empty for the others.
+    shares
+        What is established of every group's confusion matrix, from which :meth:`all_rates` and
+        :meth:`all_metrics` follow; empty for audits that estimate rates directly.
     currency, decimals
         How ``cost`` is written: in units of ``10**decimals`` of this currency.
 
@@ -154,6 +210,7 @@ class Finding(JsonValue, Shown):
     warnings: tuple[str, ...] = ()
     p_hat: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     q_hat: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shares: Mapping[str, GroupShares] = field(default_factory=dict)
     currency: str = ""
     decimals: int = 0
 
@@ -163,7 +220,8 @@ class Finding(JsonValue, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; scores, estimates, and how money is written, where there are any."""
-        unsaid = {"score_only": 0, "p_hat": {}, "q_hat": {}, "currency": "", "decimals": 0}
+        unsaid = {"score_only": 0, "p_hat": {}, "q_hat": {}, "shares": {}}
+        unsaid |= {"currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
     def __str__(self) -> str:
@@ -244,6 +302,77 @@ class Finding(JsonValue, Shown):
                 span = f"{one.lower:.3f} to {one.upper:.3f}"
                 rows.setdefault(group, {"group": group})[rate.replace("_", " ")] = span
         return [*rows.values()]
+
+    def all_rates(self) -> dict[str, dict[str, Interval]]:
+        """Return an interval for every rate of every group, whatever was asked.
+
+        Each group has three unknown shares, and one simultaneous set for all of them gives every
+        rate. Of an audit, all of these intervals and the verdict are right together with
+        probability at least ``1 - delta``, whenever one looks; of a free check, the intervals are.
+        They are wider than :attr:`rates`, whose bounds are made for the question. Empty for
+        audits that estimate rates directly.
+
+        Examples
+        --------
+        >>> from equipoise import History, check
+        >>> counts = {"approved_positive": 600, "approved_negative": 200, "denied": 200}
+        >>> found = check(History.from_cells({"A": counts, "B": counts}), "equal_opportunity")
+        >>> print(found.all_rates()["selection_rate"]["A"])
+        0.800 in [0.765, 0.832]
+        """
+        if not self.shares:
+            return {}
+        from equipoise.rates import RATES
+
+        return {
+            name: {group: own.rate(rate) for group, own in self.shares.items()}
+            for name, rate in RATES.items()
+        }
+
+    def all_metrics(self) -> dict[str, Interval]:
+        """Return an interval for every metric's gap, compared as the question does.
+
+        It follows from :meth:`all_rates` and holds together with it.
+        """
+        if not self.shares:
+            return {}
+        import numpy as np
+
+        from equipoise.rates import METRICS
+
+        rates, compare = self.all_rates(), compared(self.question.compare, self.shares)
+        found = {}
+        for name, metric in METRICS.items():
+            own = [[*rates[rate.name].values()] for rate in metric.rates]
+            low, high = (
+                np.array([[getattr(one, end) for one in by_group] for by_group in own])
+                for end in ("lower", "upper")
+            )
+            guess = np.array([[one.estimate for one in by_group] for by_group in own], dtype=float)
+            known = not np.isnan(guess[:, compare.groups]).any()
+            found[name] = Interval(
+                float(compare.least(low, high).max()),
+                min(float(compare.most(low, high).max()), 1.0),
+                float(compare.gap(guess).max()) if known else None,
+            )
+        return found
+
+    def all_rows(self) -> tuple[list[Row], list[Row]]:
+        """Return :meth:`all_rates`, a row per rate, and :meth:`all_metrics`, a row per metric."""
+        rates: list[Row] = [
+            {"rate": rate.replace("_", " "), **{g: one.percent for g, one in by_group.items()}}
+            for rate, by_group in self.all_rates().items()
+        ]
+        metrics: list[Row] = [
+            {"metric": name.replace("_", " "), "gap": one.percent}
+            for name, one in self.all_metrics().items()
+        ]
+        return rates, metrics
+
+    def to_full_dict(self) -> dict[str, Any]:
+        """Return :meth:`to_dict` with every rate and every metric, where there are any."""
+        more = {"all_rates": plain(self.all_rates()), "all_metrics": plain(self.all_metrics())}
+        return self.to_dict() | (more if self.shares else {})
 
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped

@@ -21,7 +21,7 @@ from equipoise.comparison import Block, Compare, Compared, GapScale, compared
 from equipoise.deciders import ASSUMES_DECIDERS, base_rate, decider_band
 from equipoise.display import Row
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.finding import Finding, Interval, separation
+from equipoise.finding import Finding, GroupShares, Interval, separation
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
@@ -34,6 +34,7 @@ from equipoise.rates import (
     bands_from_cells,
     clopper_pearson,
     gap,
+    share_bounds,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ __all__ = [
     "check",
     "free_verdict",
     "gap_bounds",
+    "group_shares",
     "label_box",
     "rate_intervals",
     "short_strata",
@@ -224,6 +226,7 @@ def check(
     known = _known(cells, metric, exact, budget.past_intervals, labels, assume, named)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
     unlimited = _known(cells, metric, True, 0.0, False, assume)
+    table = _known(cells, metric, exact, budget.past_table, labels, assume)
     verdict = Verdict.INCONCLUSIVE
     if not known.against:
         verdict = _free_verdict(cells, exact, question, budget, labels, assume, named)
@@ -261,6 +264,7 @@ def check(
         ),
         denied_as_failures=_naive(dict(cells.like_known), question),
         base_rates={} if known.against else known.base_rates,
+        shares=group_shares(history, budget.past_table, table.boxes),
     )
 
 
@@ -465,6 +469,34 @@ def _one_by_one(bands: Bands, boxes: Box, compare: Compared) -> tuple[float, flo
     )
     low, high = ranges[..., 0], ranges[..., 1]
     return float(compare.least(low, high).max()), float(compare.most(low, high).max())
+
+
+def group_shares(
+    history: Past,
+    alpha: float,
+    boxes: Box,
+    guesses: Mapping[str, float | None] | None = None,
+) -> dict[str, GroupShares]:
+    """Return what is established of every group's confusion matrix, from which every rate follows.
+
+    Parameters
+    ----------
+    alpha
+        Each of four bounds per group fails with at most this probability.
+    boxes, guesses
+        Where each group's r lies, and the best guess at it, where there is one.
+    """
+    found = {}
+    for group, counts in history.cells.items():
+        denied, good = share_bounds(counts, None if history.exact else alpha)
+        likely = counts.like_known
+        known = likely.approved_positive / likely.approved if likely.approved else None
+        found[group] = GroupShares(
+            Interval(*denied, counts.denied / counts.total),
+            Interval(*good, known),
+            Interval(*boxes[group], None if guesses is None else guesses.get(group)),
+        )
+    return found
 
 
 def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str, Interval]]:

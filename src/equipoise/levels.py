@@ -42,11 +42,13 @@ def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
     (0.96, 0.96)
     """
     half = past_share / 2.0
+    table = INTERVAL_SHARE / 2.0 if past_share else 0.0
     return {
         "past data, for the verdict": (half, half),
         "past data, for the intervals": (half, 0.0),  # one event with those behind UNFAIR
         "evidence": (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
-        "labels, for the intervals": (INTERVAL_SHARE, INTERVAL_SHARE),
+        "past data, for all rates": (table, table),
+        "labels, for the intervals": (INTERVAL_SHARE - table, INTERVAL_SHARE - table),
     }
 
 
@@ -69,6 +71,9 @@ class ErrorBudget:
         covers of a set are averaged and divide nothing.
     label_interval
         The interval of one group's r from labels, at all times together.
+    past_table
+        Each one-sided bound behind the table of all rates: of a group's share denied and of the
+        share of good outcomes among its approved.
 
     Examples
     --------
@@ -85,6 +90,7 @@ class ErrorBudget:
     evidence_fair: float = 0.0
     evidence_unfair: float = 0.0
     label_interval: float = 0.0
+    past_table: float = 0.0
 
     @classmethod
     def of_check(
@@ -116,6 +122,7 @@ class ErrorBudget:
             question.level_wrong_fair / a_piece,
             question.level_wrong_unfair / all_bounds,
             question.delta / all_bounds,
+            past_table=question.delta / (groups * (4 + 2 * labels + precisions)),
         )
 
     @classmethod
@@ -129,9 +136,10 @@ class ErrorBudget:
             )
         shares = shares_of_audit(0.0 if exact else past_share)
         fair, unfair = question.level_wrong_fair, question.level_wrong_unfair
-        (past_fair, past_unfair), (intervals, _), (evidence_fair, evidence_unfair), (labels, _) = (
+        (past_fair, past_unfair), (intervals, _), (evidence_fair, evidence_unfair), *rest = (
             shares.values()
         )
+        (table, _), (labels, _) = rest
         rates = len(METRICS[question.metric].rates)
         return cls(
             past_fair * fair / 2,
@@ -140,6 +148,7 @@ class ErrorBudget:
             fair * evidence_fair,
             unfair * evidence_unfair,
             labels * question.strictest / groups,
+            table * question.strictest / (4 * groups),
         )
 
 

@@ -77,7 +77,8 @@ class Question(JsonValue):
     Parameters
     ----------
     metric
-        One of :data:`equipoise.rates.METRICS`.
+        One of :data:`equipoise.rates.METRICS`; or several, as a tuple of names or as
+        ``"equal_opportunity+demographic_parity"``: the gap is the largest over all of their rates.
     gamma
         The tolerated gap, >= 0.
     epsilon
@@ -112,8 +113,11 @@ class Question(JsonValue):
     compare: Literal["difference", "ratio"] | Compare = "difference"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, str) or self.metric not in METRICS:
-            raise UnknownName("metric", self.metric, METRICS)
+        several = self.metric.split("+") if isinstance(self.metric, str) else self.metric
+        for name in several if isinstance(several, list | tuple) and several else [several]:
+            if not isinstance(name, str) or name not in METRICS:
+                raise UnknownName("metric", name, METRICS)
+        object.__setattr__(self, "metric", "+".join(dict.fromkeys(several)))
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
         for name in ("delta", "delta_wrong_fair", "delta_wrong_unfair"):

@@ -43,6 +43,7 @@ __all__ = [
     "gap",
     "rates",
     "register",
+    "share_bounds",
 ]
 
 Number = TypeVar("Number", float, "Array")
@@ -418,6 +419,26 @@ def clopper_pearson(successes: float, trials: float, alpha: float | None) -> tup
     return low, high
 
 
+def share_bounds(
+    counts: GroupCells, alpha: float | None
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return bounds of the share denied, and of the share of good outcomes among the approved.
+
+    Each of the four is missed with probability at most ``alpha``; every rate follows from the two
+    shares and r.
+    """
+    cohorts = len(counts.cohorts)
+    if counts.approved_unknown and cohorts:
+        good = _good_share(counts, _part(alpha, 1.0 if cohorts == 1 else 0.5 / cohorts))
+    else:
+        known, every = counts.approved_positive, counts.approved
+        good = (
+            clopper_pearson(known, every, alpha)[0],
+            clopper_pearson(known + counts.approved_unknown, every, alpha)[1],
+        )
+    return clopper_pearson(counts.denied, counts.total, alpha), good
+
+
 def _part(alpha: float | None, share: float) -> float | None:
     return None if alpha is None else alpha * share
 
@@ -497,7 +518,20 @@ def _same(one: float, other: float) -> bool:
 RATES: dict[str, Rate] = {}
 """Every rate by name."""
 
-METRICS: dict[str, Metric] = {}
+
+class _Metrics(dict[str, "Metric"]):
+    """Metrics by name; ``"a+b"`` is the one that compares groups in the rates of both."""
+
+    def __missing__(self, name: str) -> Metric:
+        parts = [self[part] for part in name.split("+") if part in self]
+        if len(parts) < 2 or len(parts) < len(name.split("+")):
+            raise KeyError(name)
+        every = {rate.name: rate for metric in parts for rate in metric.rates}
+        asks = " ".join(metric.asks for metric in parts)
+        return Metric(name, tuple(every.values()), asks)
+
+
+METRICS = _Metrics()
 """Every metric by name."""
 
 
@@ -528,7 +562,7 @@ class Metric:
     @property
     def words(self) -> str:
         """The name as people write it."""
-        return self.name.replace("_", " ")
+        return self.name.replace("_", " ").replace("+", " and ")
 
     @property
     def is_free(self) -> bool:

@@ -14,7 +14,9 @@ import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step
 from equipoise.question import Ticket
+from equipoise.rates import METRICS, gap, rates
 from equipoise.simulation import Delay, Simulation, simulate
+from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.worlds import CellWorld
 
 DELTA = 0.05
@@ -132,3 +134,37 @@ def _world_at(line: str, question: eq.Question, difference: float) -> CellWorld:
         return world(moved).gap(question.metric, question.compare) - difference
 
     return world(float(brentq(beyond, r, 1.0, xtol=1e-12)))
+
+
+def all_rates_missed(row: Row, seed: int) -> tuple[int, int, int]:
+    """Run audits; return wrong verdicts, tables of all rates that miss one, and either of the two.
+
+    A table is looked at when its audit ends. It misses if the true value of any rate of any group,
+    or of any metric's gap, is outside.
+    """
+    world, question = row.boundary.world, row.boundary.question
+    truth = {
+        name: (rates(world.cells, world.r, name), gap(world.cells, world.r, name, question.compare))
+        for name in METRICS
+    }
+    right = question.truth(gap(world.cells, world.r, question.metric, question.compare))
+    wrong = missed = either = 0
+    for at in range(row.runs):
+        rng = np.random.default_rng([seed, at])
+        size = None if row.past is None else row.past * len(world.groups)
+        audit = AdaptiveAudit(world.past(size, rng), question, eq.Costs())
+        run_in_blocks(audit, Denied.of(audit, world), rng)
+        found = audit.conclude()
+        by_rate, by_metric = found.all_rates(), found.all_metrics()
+        misses = any(
+            not by_rate[rate][group].lower - 1e-12 <= value <= by_rate[rate][group].upper + 1e-12
+            for every, _ in truth.values()
+            for rate, by_group in every.items()
+            for group, value in by_group.items()
+        ) or any(
+            not by_metric[name].lower - 1e-12 <= size <= by_metric[name].upper + 1e-12
+            for name, (_, size) in truth.items()
+        )
+        errs = found.verdict is not eq.Verdict.INCONCLUSIVE and found.verdict not in right
+        wrong, missed, either = wrong + errs, missed + misses, either + (errs or misses)
+    return wrong, missed, either

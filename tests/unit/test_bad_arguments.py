@@ -32,7 +32,7 @@ def audit() -> Audit:
         (lambda: any_.Question(delta=True), "'delta' must be a number; got True"),
         (lambda: any_.Question(delta_wrong_fair="no"), "'delta_wrong_fair' must be a number"),
         (lambda: any_.Question(gamma=float("nan")), "'gamma' must be a finite number"),
-        (lambda: any_.Question(["equalized_odds"]), "unknown metric"),
+        (lambda: any_.Question({"equalized_odds"}), "unknown metric"),
         (lambda: any_.Question(compare=None), "unknown way to 'compare' 'None'"),
         (lambda: any_.Costs(label="dear"), "'label' must be a number; got 'dear'"),
         (lambda: any_.Costs(groups="B"), "'groups' of Costs must map groups to Costs"),

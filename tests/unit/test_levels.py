@@ -29,7 +29,8 @@ def test_error_levels_of_an_audit_add_up(
     question = Question(metric, delta_wrong_fair=fair, delta_wrong_unfair=unfair)
     budget = ErrorBudget.of_audit(question, groups, exact=exact, past_share=share)
     rates = len(METRICS[metric].rates)
-    all_bounds, labels = 2 * rates * groups, groups * budget.label_interval
+    all_bounds = 2 * rates * groups
+    labels = groups * budget.label_interval + 4 * groups * budget.past_table
     wrong_fair = (
         budget.evidence_fair + 2 * budget.past_fair + all_bounds * budget.past_intervals + labels
     )
@@ -57,6 +58,7 @@ def test_every_bound_of_a_check_is_paid_for(labels: bool, precisions: bool, metr
     assert budget.past_fair * (2 + 2 * labels + 2 * precisions) == pytest.approx(0.1)
     assert budget.past_unfair * bounds == pytest.approx(0.02)
     assert budget.past_intervals * bounds == pytest.approx(0.06)
+    assert budget.past_table * 3 * (4 + 2 * labels + precisions) == pytest.approx(0.06)
 
 
 def test_the_table_in_the_guarantees_is_the_code_s() -> None:

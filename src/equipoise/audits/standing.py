@@ -12,7 +12,13 @@ from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.evidence import Evidence, GroupSample
 from equipoise.finding import Finding, Interval, separation
-from equipoise.free_check import assumptions_of, gap_bounds, rate_intervals, short_strata
+from equipoise.free_check import (
+    assumptions_of,
+    gap_bounds,
+    group_shares,
+    rate_intervals,
+    short_strata,
+)
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
@@ -81,6 +87,12 @@ class Standing:
             else None,
             missing=missing,
             assumptions=self._assumptions(),
+            shares=group_shares(
+                self.history,
+                self.budget.past_table,
+                boxes,
+                {group: own.mean for group, own in self._samples.items()},
+            ),
         )
 
     def boxes(self) -> dict[str, tuple[float, float]]:

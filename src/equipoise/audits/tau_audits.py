@@ -572,6 +572,7 @@ def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
         features=audit.features,
         missing=missing,
         assumptions=free.assumptions,
+        shares=free.shares,
     )
 
 

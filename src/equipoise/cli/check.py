@@ -76,8 +76,8 @@ def check(
         write_check(history, findings, report)
     if json:
         past = history.to_dict()
-        several = {"findings": [one.to_dict() for one in findings]}
-        one = findings[0].to_dict() if len(findings) == 1 else several
+        several = {"findings": [one.to_full_dict() for one in findings]}
+        one = findings[0].to_full_dict() if len(findings) == 1 else several
         print_json({**one, "history": {k: v for k, v in past.items() if v is not None}})
     elif len(findings) == 1:
         show_check(console(), history, findings[0])

@@ -107,13 +107,20 @@ def _parameters(
 
 
 Metric = Annotated[
-    str, option(what=", ".join(METRICS) + ".", panel=QUESTION, metavar="NAME", default=True)
+    str,
+    option(
+        what=", ".join(METRICS) + "; or several, joined by +.",
+        panel=QUESTION,
+        metavar="NAME",
+        default=True,
+    ),
 ]
 Metrics = Annotated[
     list[str],
     option(
         "--metric",
-        what=f"all, or one of: {', '.join(METRICS)}; give it again for several.",
+        what=f"all, or one of: {', '.join(METRICS)}; give it again for several, join them by + "
+        "for one question.",
         panel=QUESTION,
         metavar="NAME",
         default=True,

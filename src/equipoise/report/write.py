@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -88,6 +89,7 @@ def to_html(report: Report) -> str:
         status=report.status,
         question=report.question,
         rates=[rate.name for rate in METRICS[report.question.metric].rates],
+        all_tables=_all_tables(report.finding),
     )
 
 
@@ -122,6 +124,7 @@ def _finding_page(
         in_progress=in_progress,
         past_table=Markup(html_table(past_rows(history.cells, exact=history.exact))),
         notes=getattr(history, "notes", ()),
+        all_tables=_all_tables(pairs[0][1]),
         version=__version__,
         gap_rows=_gap_rows,
         rate_rows=_rate_rows,
@@ -145,8 +148,18 @@ def _rate_rows(free: Finding | None, found: Finding, rate: str) -> list[pictures
     return rows
 
 
+def _all_tables(found: Finding) -> dict[str, Markup]:
+    """Return every rate of every group, and every metric, as tables; none where none follow."""
+    names = ("Every rate by group", "Every metric")
+    rows = zip(names, found.all_rows(), strict=True)
+    return {name: Markup(html_table(own)) for name, own in rows if own}
+
+
 def _json(value: Report | Finding) -> str:
-    return value.to_json(indent=2) + "\n"
+    found = value if isinstance(value, Finding) else value.finding
+    full = found.to_full_dict()
+    data = full if found is value else value.to_dict() | {"finding": full}
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _written(path: Path, text: str) -> Path:

@@ -1,0 +1,111 @@
+"""Every rate and metric from three shares per group, and questions of several metrics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import equipoise as eq
+from equipoise.cells import Cells, GroupCells
+from equipoise.cli.app import app
+from equipoise.errors import UnknownName
+from equipoise.finding import Finding, GroupShares, Interval
+from equipoise.rates import METRICS, RATES, Rate, gap, rates, share_bounds
+
+CELLS = {"A": GroupCells(600, 200, 200), "B": GroupCells(300, 200, 500)}
+PAST = eq.History.from_cells(Cells(CELLS))
+
+
+@pytest.mark.parametrize("rate", [*RATES.values()], ids=[*RATES])
+def test_a_rate_lies_in_its_interval_wherever_the_shares_are(rate: Rate) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        ends = np.sort(rng.choice([0.0, 1.0, *rng.random(4)], size=(3, 2)), axis=1)
+        box = GroupShares(*(Interval(*map(float, own)) for own in ends))
+        found = box.rate(rate)
+        for s, g, r in rng.uniform(ends[:, 0], ends[:, 1], size=(50, 3)):
+            part, whole = rate.fraction((1 - s) * g, (1 - s) * (1 - g), s * r, s * (1 - r))
+            if whole > 1e-9:
+                assert found.lower - 1e-9 <= part / whole <= found.upper + 1e-9
+
+
+def test_an_unlimited_past_and_known_unknowns_give_the_rates_themselves() -> None:
+    past = eq.history.Past(Cells(CELLS), exact=True)
+    r = {"A": 0.3, "B": 0.2}
+    exactly = eq.Assume(r_at_most=r, r_at_least=r)
+    found = eq.check(past, eq.Question(compare=eq.Compare(against="A")), assume=exactly)
+    for name, one in found.all_metrics().items():
+        true = gap(past.cells, r, name, found.question.compare)
+        assert (one.lower, one.upper) == pytest.approx((true, true)), name
+        for rate, by_group in rates(past.cells, r, name).items():
+            for group, value in by_group.items():
+                interval = found.all_rates()[rate][group]
+                assert (interval.lower, interval.upper) == pytest.approx((value, value))
+
+
+def test_unknown_outcomes_widen_the_precision() -> None:
+    counts = GroupCells(60, 20, 20, approved_unknown=10)
+    (_, whole), (alike, likely) = (
+        share_bounds(counts, 0.01),
+        (
+            GroupCells(60, 20, 20, approved_unknown=10, cohorts=((60, 20, 10),)),
+            0.75,
+        ),
+    )
+    assert whole[0] < 60 / 90
+    assert whole[1] > 70 / 90
+    assert share_bounds(alike, 0.01)[1][1] < whole[1]
+    assert share_bounds(alike, None)[1] == (likely, likely)
+
+
+def test_a_finding_keeps_them_and_the_command_line_and_reports_show_them(tmp_path: Path) -> None:
+    audit = eq.AdaptiveAudit(PAST, eq.Question("equal_opportunity", epsilon=0.3), eq.Costs())
+    for i in range(30):
+        for group in "AB":
+            if audit.finding is None and (t := audit.ask(group, 0)).want is eq.Want.LABEL:
+                audit.tell(t, i % 2)
+    found = audit.so_far()
+    assert found.all_rates().keys() == RATES.keys()
+    assert found.all_metrics().keys() == METRICS.keys()
+    assert Finding.from_json(found.to_json()) == found
+    assert replace(found, shares={}).all_rates() == {}
+    page = eq.write_report(audit, tmp_path / "report.html").read_text()
+    assert "Every rate by group" in page
+    assert found.all_rates()["accuracy"]["A"].percent in page
+    kept = json.loads(eq.write_report(audit, tmp_path / "report.json").read_text())
+    assert (
+        kept["all_metrics"]["accuracy_parity"]["upper"]
+        == found.all_metrics()["accuracy_parity"].upper
+    )
+    rows = ["race,ok,paid", *["a,1,1", "a,0,", "b,1,0", "b,1,1", "b,0,"] * 20]
+    (tmp_path / "loans.csv").write_text("\n".join(rows))
+    said = ["check", str(tmp_path / "loans.csv"), "-g", "race", "-d", "ok", "-o", "paid", "--json"]
+    printed = json.loads(CliRunner().invoke(app, said).stdout)
+    assert printed["all_rates"]["precision"]["a"]["upper"] == 1.0
+
+
+def test_several_metrics_are_one_question() -> None:
+    both = eq.Question(("equal_opportunity", "demographic_parity"))  # type: ignore[arg-type]
+    assert both == eq.Question("equal_opportunity+demographic_parity")
+    assert eq.Question.from_json(both.to_json()) == both
+    assert [rate.name for rate in METRICS[both.metric].rates] == [
+        *("true_positive_rate", "selection_rate")
+    ]
+    assert both.metric not in list(METRICS)
+    ones = [eq.check(PAST, name) for name in both.metric.split("+")]
+    found = eq.check(PAST, both)
+    assert found.lower >= max(one.lower for one in ones) - 0.05
+    assert found.upper >= max(one.upper for one in ones)
+    r = {"A": 0.3, "B": 0.2}
+    separate = [gap(PAST.cells, r, name) for name in both.metric.split("+")]
+    assert gap(PAST.cells, r, both.metric) == max(separate)
+    with pytest.raises(UnknownName, match="'nonsense'"):
+        eq.Question("equal_opportunity+nonsense")
+    audit = eq.AdaptiveAudit(eq.history.Past(Cells(CELLS), exact=True), both, eq.Costs())
+    assert audit.finding is not None
+    assert audit.finding.verdict is eq.Verdict.UNFAIR  # selection rates alone say so
