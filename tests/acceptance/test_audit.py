@@ -206,6 +206,22 @@ def test_a_column_that_is_missing_is_named(ledger: str, tmp_path: Path) -> None:
     done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger)
     assert done.returncode == 2
     assert "unknown column of asks.csv 'group'. Did you mean 'grup'?" in done.stderr
+    assert "--column group=NAME" in done.stderr
+    named = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger, "--column", "group=grup")
+    assert (named.returncode, named.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("between", [";", "\t"])
+def test_what_stands_between_cells_is_seen_in_the_header(
+    ledger: str, tmp_path: Path, between: str
+) -> None:
+    """As where a comma is written in numbers; a comma inside a quoted name is none of them."""
+    path = tmp_path / "asks.csv"
+    rows = [['"name, first, last"', "decision", "person", "group"], ["x", "0", "a", "A"]]
+    path.write_text("\n".join(between.join(row) for row in rows), encoding="utf-8-sig")
+    done = equipoise("audit", "ask", "loans", "-f", path, "-l", ledger)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 rows: 1 new, 0 known before, 0 refused" in done.stdout
 
 
 def test_files_of_people_are_read_as_the_past_was(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,6 @@ def test_a_reading_is_kept_and_given_in_place_of_its_options(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*COLUMNS[:4], "--outcome", "repayed"], "Did you mean 'repaid'?"),
         ([*COLUMNS, "--gamma", "-0.1"], "'gamma' must be a finite number >= 0"),
         ([*COLUMNS, "--gamma", "wide"], "'--gamma'"),
         ([*COLUMNS, "--metric", "equal_odds"], "Did you mean 'equalized_odds'?"),
@@ -152,6 +152,27 @@ def test_a_mistake_is_one_line_and_code_2(loans: Path, arguments: list[str], mes
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
     assert message in line
+
+
+def test_the_finished_command_is_the_one_that_was_typed(loans: Path, tmp_path: Path) -> None:
+    """Problems stand on lines of their own; the last line, run as it is, ends where one began."""
+    saved = tmp_path / "our loans.toml"
+    typed = (*COLUMNS[:4], "--outcome", "repayed", "--metric", "equal_opportunity")
+    done = equipoise("plan", loans, *typed, "--save", saved, "--delay", 30)
+    assert done.returncode == 2
+    problem, tried, _, command = done.stderr.splitlines()
+    assert problem.startswith("error: ")
+    assert "Did you mean 'repaid'?" in problem
+    assert tried.startswith("This was tried")
+    words = shlex.split(command)
+    assert words[:2] == ["equipoise", "plan"]
+    assert words[-6:] == [
+        *("--save", str(saved), "--metric", "equal_opportunity", "--delay", "30.0")
+    ]
+    again = equipoise(*words[1:])
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "equal opportunity" in again.stdout
+    assert 'outcome = "repaid"' in saved.read_text()
 
 
 def test_a_bad_file_is_one_line_and_code_2(tmp_path: Path) -> None:

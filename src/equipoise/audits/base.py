@@ -210,8 +210,9 @@ class Audit(ABC):
     def tell(
         self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
-        """Bring what the ticket wanted: 1 or "good", 0 or "bad", or as the past's table writes it.
+        """Bring what the ticket wanted: 1 or "good", 0 or "bad", or a word of the past's table.
 
+        The number 1 is a good outcome even if the past's column wrote 1 for a bad one.
         Exp-Audit's tickets may want ``features`` in place of an outcome.
         """
         self._require_open(ticket)

@@ -29,7 +29,7 @@ UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 
 
 class LazyGroup(TyperGroup):
-    """Import a command's module when it is needed; turn our errors into one line and code 2."""
+    """Import a command's module when it is needed; turn our errors into a message and code 2."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return every command's name."""

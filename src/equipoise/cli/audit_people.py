@@ -38,7 +38,7 @@ STATES = {
     "WRITTEN_OFF": "written off, the outcome stays unknown",
 }
 WHY_NOTHING = {
-    "approved": "approved, and this audit needs no more of them",
+    "approved": "approved: there is no denial to override",
     "budget": "the budget is spent or held",
     "concluded": "the audit is concluded",
     "decided": "the audit has its verdict",

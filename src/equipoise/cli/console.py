@@ -42,13 +42,11 @@ def speak_json(wanted: bool) -> None:
 
 
 def fail(message: str, kind: str = "InvalidInput") -> NoReturn:
-    """Say what is wrong in one line and exit with code 2."""
-    line = " ".join(message.split())
+    """Say what is wrong, line by line as the message is written, and exit with code 2."""
+    said = f"error: {message}"
     if _in_json.get():
-        line = json.dumps({"error": kind, "message": line}, ensure_ascii=False)
-    else:
-        line = f"error: {line}"
-    print(line, file=sys.stderr)
+        said = json.dumps({"error": kind, "message": message}, ensure_ascii=False)
+    print(said, file=sys.stderr)
     raise typer.Exit(2)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from equipoise.cli.console import working
 from equipoise.cli.options import Within, option
-from equipoise.errors import InvalidInput
+from equipoise.errors import BadData, InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.history import History
@@ -34,6 +35,7 @@ Positive = Annotated[
 
 
 def past_decisions(
+    context: typer.Context,
     source: Annotated[
         list[str],
         typer.Argument(
@@ -179,7 +181,7 @@ def past_decisions(
     The options are called as the arguments of :meth:`equipoise.History.read`.
     """
     given: dict[str, Any] = dict(locals())
-    del given["source"], given["save"]
+    del given["context"], given["source"], given["save"]
 
     def read(*, score: str | None = None) -> History:
         from equipoise.history import History
@@ -192,13 +194,36 @@ def past_decisions(
         )
         given["positive"] = read_meaning("--positive", positive, *columns)
         given["negative"] = read_meaning("--negative", negative, *columns)
-        with working("Reading past decisions …"):
-            history = History.read(source, **given, score=score)
+        try:
+            with working("Reading past decisions …"):
+                history = History.read(source, **given, score=score)
+        except BadData as error:
+            raise BadData(_as_typed(str(error), context, {"source", *given})) from None
         if save is not None:
             save_reading(save, source, given)
         return history
 
     return read
+
+
+def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str:
+    """Let the command that a message ends in be the one that was typed, with its other options."""
+    from equipoise.history.options import listed
+
+    text, mark, finished = message.rpartition("\n  equipoise check ")
+    before, after = [context.command_path.partition(" ")[2]], [finished]
+    for one in context.command.params:
+        name = str(one.name)
+        if name in read or str(context.get_parameter_source(name)) != "ParameterSource.COMMANDLINE":
+            continue
+        value = context.params[name]
+        if one.param_type_name == "argument":
+            before.append(shlex.quote(str(value)))
+        elif isinstance(value, bool):
+            after.append(one.opts[0] if value else one.secondary_opts[0])
+        else:
+            after += [f"{one.opts[0]} {shlex.quote(str(own))}" for own in listed(value)]
+    return f"{text}\n  equipoise {' '.join([*before, *after])}" if mark else message
 
 
 def read_meaning(

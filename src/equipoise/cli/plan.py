@@ -125,6 +125,9 @@ def show_plan(to: Console, made: Plan) -> None:
         say(to, f"note: {note}", "yellow")
 
 
+EITHER = " either: the gap is in the grey zone, where both answers are right."
+
+
 def show_cases(to: Console, made: Plan) -> None:
     """Print what the adaptive audit costs in each case."""
     timed, tried = made.arrivals_per_day is not None, made.cases[0].trial_runs > 0
@@ -157,6 +160,7 @@ def show_cases(to: Console, made: Plan) -> None:
         f"50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
         f"{'days' if timed else 'people who must arrive'}: the median's."
         + (" verdict: so many runs ended with one." if tried else "")
+        + (EITHER if any(row["expect"] == "either" for row in rows) else "")
     )
     show_rows(to, rows, caption, wrap=False)
 

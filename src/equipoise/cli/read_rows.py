@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TextIO
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 
@@ -57,16 +59,23 @@ def header_of(path: Path) -> list[str]:
         return []
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         if path.suffix == ".csv":
-            return next(csv.reader(file), [])
+            return next(_csv_rows(file), [])
         with suppress(ValueError):
             return list(json.loads(file.readline()))
     return []
 
 
+def _csv_rows(file: TextIO) -> Any:
+    """Return a reader of a file whose header says what stands between its cells: , ; or a tab."""
+    first = re.sub('"[^"]*"', "", file.readline())
+    file.seek(0)
+    return csv.reader(file, delimiter=max(",;\t", key=first.count))
+
+
 def _csv(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
     # A byte that is no UTF-8 spoils its own row only: it becomes a character no pseudonym may have.
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        reader = csv.reader(file)
+        reader = _csv_rows(file)
         header = next(reader, [])
         _require_columns(path, columns, header)
         places = [(meaning, header.index(name)) for meaning, name in columns.items()]
@@ -98,7 +107,7 @@ def _json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
                 continue
             missing = [n for n in columns.values() if not isinstance(row, dict) or n not in row]
             if missing:
-                yield number, f"no {missing[0]!r} in this line"
+                yield number, f"no {missing[0]!r} in this line (--column says what it is called)"
             else:
                 yield number, {meaning: row[name] for meaning, name in columns.items()}
 
@@ -123,6 +132,7 @@ def _parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _require_columns(path: Path, columns: Mapping[str, str], header: Sequence[str]) -> None:
-    for name in columns.values():
+    for meaning, name in columns.items():
         if name not in header:
-            raise UnknownName(f"column of {path.name}", name, header)
+            unknown = UnknownName(f"column of {path.name}", name, header)
+            raise BadData(f"{unknown}. Say which one it is: --column {meaning}=NAME")

@@ -385,7 +385,7 @@ def _require_outcomes(kinds: Sequence[Kind], options: ReadOptions) -> None:
     raise Problem(
         f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
         f"{rows(_size(unknown))} ({', '.join(parts[:8])}{many}). To leave these rows out would "
-        "bias the answer. A choice: unknown='like_known' (--unknown like_known) takes them to be "
+        "bias the answer. Choose one: unknown='like_known' (--unknown like_known) takes them to be "
         "like the known ones of their group; date= and until= (--date, --until) keep only people "
         "old enough for their outcome to be known, by a rule that does not look at outcomes; or "
         "nothing is assumed of them",

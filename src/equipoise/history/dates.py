@@ -76,10 +76,12 @@ def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:
         )
     best = max(read.values(), key=lambda days: sum(day is not None for day in days.values()))
     odd = {text: found[text] for text, day in best.items() if day is None}
+    most = [text for text in best if text not in odd]
+    beside = f" beside {shown(most, 1)}" if most else ""
     raise BadData(
         f"column {column!r} must hold dates such as '2024-01-31', all written in one way, to be "
-        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}; rewrite "
-        "these, year first, or give a column of the engine's own type for dates"
+        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}{beside}; "
+        "write all of them year first, or give a column of the engine's own type for dates"
     )
 
 

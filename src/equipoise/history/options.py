@@ -221,7 +221,10 @@ class ReadOptions:
 
 
 class Open(str):
-    """A value that only a person can choose; it is shown as the choice that is left."""
+    """A value that only a person can choose; it is shown as the choice that is left.
+
+    The first choice is the one that is tried.
+    """
 
     choices: Sequence[str]
 
@@ -278,11 +281,13 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
         else:
             if options == asked:
                 return done
-            ending = "This was tried and reads the table; look whether it says what is true:"
+            ending = "This was tried and reads the table; check that it says what is true:"
         call = options.call(source)
         said = [v for argument in MEANINGS for v in _each_role(getattr(options, argument)).values()]
+        said.append(options.missing_values)
         if any(isinstance(value, Open) for values in said for value in listed(values)):
             ending = ending.replace(" was tried", ", with the first of each <choice>, was tried")
+            ending = ending.replace("check that it", "choose, so that it")
         many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
         text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
         raise BadData(f"{text}\n{ending}\n{call}") from None
@@ -413,5 +418,5 @@ def _flags(name: str, value: Any) -> Iterator[str]:
     flag = "--" + ("missing-value" if name == "missing_values" else name.replace("_", "-"))
     for role, values in value.items() if isinstance(value, Mapping) else [("", value)]:
         for one in listed(values):
-            word = "|".join(one.choices) if isinstance(one, Open) else str(one)
+            word = f"<{' or '.join(one.choices)}>" if isinstance(one, Open) else str(one)
             yield f"{flag} {shlex.quote(f'{role}={word}' if role else word)}"

@@ -507,21 +507,32 @@ def _unsaid(
     good, bad = _clear(role, column, rest, {*labels} - {*rest})
     if role == "decision" and (approved := _approvals(found, known)) and not (ones or zeros):
         good, bad = approved & set(rest), bad - approved
+    for own, other in ((ones, bad), (zeros, good)):  # of 0 and 1 each says what the other means
+        other |= {bit for bit in STANDARD if bit in rest and len({*own, bit} & set(STANDARD)) == 2}
     left = set(rest) - good - bad
     if len(left) == 1 and bool(good or ones) != bool(bad or zeros):
         good, bad, left = (good, left, set()) if good or ones else (left, bad, set())
     fix: dict[str, Any] = {}
-    if not (good or bad or ones or zeros):
-        fix["positive"] = {role: Open(sorted(rest.values()))}
-    else:
-        one_is_enough = good and not (left or zeros or set(bad) & set(STANDARD)) and len(bad) <= 1
-        for argument, own in (("positive", good), ("negative", bad if not one_is_enough else ())):
-            if own:
-                fix[argument] = {role: short(sorted(rest[key] for key in own))}
-        if left:
-            fix["missing_values"] = sorted(rest[key] for key in left)
-        if left and role == "decision":
-            fix["undecided"] = "leave_out"
+    one_is_enough = good and not (left or zeros or set(bad) & set(STANDARD)) and len(bad) <= 1
+    for argument, own in (("positive", good), ("negative", bad if not one_is_enough else ())):
+        if own:
+            fix[argument] = {role: short(sorted(rest[key] for key in own))}
+    lacking = [a for a, own in (("positive", good or ones), ("negative", bad or zeros)) if not own]
+    sizes = tally((labels[key_of(value)], n) for value, n in found.items())
+    free = sorted((rest[key] for key in left), key=lambda label: (-sizes[label], label))
+    bits = [rest[bit] for bit in STANDARD if bit in left]
+    choices = sorted(bits) if len(bits) == len(lacking) == 2 else free
+    if len(free) == len(lacking) == 2:
+        fix["positive"], free = {role: Open(sorted(choices))}, []
+    elif lacking and choices:
+        opened = [Open([own, *(o for o in choices if o != own)]) for own in choices]
+        fix |= {argument: {role: own} for argument, own in zip(lacking, opened, strict=False)}
+        words = [own for own in free if own not in choices]
+        free = [*opened[len(lacking) :], *words]
+    if free:
+        fix["missing_values"] = free if isinstance(free[0], Open) else sorted(free)
+    if free and role == "decision":
+        fix["undecided"] = "leave_out"
     none = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
     what = (
         f"column {column!r} must be 0/1 or true/false; found {with_counts(unsaid)}"

@@ -398,8 +398,8 @@ def _others(
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:
     if unknown:
         return (
-            f"the outcomes of {unknown:,g} approved people are not known: audits that count people "
-            "by outcome cannot run, and are left out",
+            f"the outcomes of {unknown:,g} approved people are not known: RS-Audit and Baseline "
+            "need them all, and are left out",
         )
     if question.gamma > 0.0:
         return ()

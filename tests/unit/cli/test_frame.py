@@ -23,12 +23,12 @@ def test_numbers_without_limit_are_null(capsys: pytest.CaptureFixture[str]) -> N
     assert answer == {"most": None, "range": [{"lower": 0.0, "upper": None, "estimate": None}, 1]}
 
 
-def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
     speak_json(False)  # whatever was asked of the command before
     with pytest.raises(typer.Exit) as caught:
-        fail("two\n  lines")
+        fail("2 problems:\n1. one\n2. two")
     assert caught.value.exit_code == 2
-    assert capsys.readouterr().err == "error: two lines\n"
+    assert capsys.readouterr().err == "error: 2 problems:\n1. one\n2. two\n"
 
 
 def test_a_value_that_means_one() -> None:

@@ -56,7 +56,10 @@ def test_the_engine_compares_its_own_dates(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ("2024-15-01", "found '2024-15-01' in 2 rows; rewrite these, year first"),
+        (
+            "2024-15-01",
+            "found '2024-15-01' in 2 rows beside '2024-.*; write all of them year first",
+        ),
         ("15/06/2024", "all written in one way"),
         ("soon", "found 'soon' in 2 rows"),
         ("", "2 rows have none; fill it in"),

@@ -114,6 +114,59 @@ def test_what_only_a_person_can_know_stays_open() -> None:
     assert call_of(message, data).cells["a"].approved_positive == 2
 
 
+@pytest.mark.parametrize(
+    ("values", "open_choices"),
+    [
+        (["0", "1", "offen"], ["positive={'outcome': <'0' or '1'>}", "missing_values=['offen']"]),
+        (
+            ["bezahlt", "ausgefallen", "offen"],
+            [
+                "positive={'outcome': <'bezahlt' or 'ausgefallen' or 'offen'>}",
+                "negative={'outcome': <'ausgefallen' or 'bezahlt' or 'offen'>}",
+                "missing_values=[<'offen' or 'bezahlt' or 'ausgefallen'>]",
+            ],
+        ),
+    ],
+)
+def test_of_three_values_none_is_guessed_to_be_no_outcome(
+    values: list[str], open_choices: list[str]
+) -> None:
+    """A bad outcome that is taken for an unknown one would be a wrong answer."""
+    status = [*([values[0]] * 5), *([values[1]] * 3), *([values[2]] * 2)]
+    data = pd.DataFrame({"race": ["a", "b"] * 5, "decision": 1, "status": status})
+    message = message_of(data, **LOANS)
+    for choice in open_choices:
+        assert choice in message
+    assert "with the first of each <choice>, was tried" in message
+    cells = call_of(message, data).cells
+    found = [
+        sum(getattr(c, cell) for c in cells.values())
+        for cell in ("approved_positive", "approved_negative", "approved_unknown")
+    ]
+    assert found == [5, 3, 2]
+
+
+def test_a_denial_in_another_language_is_not_left_out() -> None:
+    """Only a person knows which of two words is the denial and which that nobody decided."""
+    data = pd.DataFrame(
+        {
+            "race": ["a", "b"] * 6,
+            "decision": [*["Ja"] * 6, *["Nein"] * 4, *["storniert"] * 2],
+            "status": [*[1, 0] * 3, *[None] * 6],
+        }
+    )
+    message = message_of(data, **LOANS)
+    assert "negative={'decision': <'Nein' or 'storniert'>}" in message
+    cells = call_of(message, data).cells
+    assert sum(c.denied for c in cells.values()) == 4
+
+
+def test_one_said_of_0_and_1_leaves_no_doubt_about_the_other() -> None:
+    data = pd.DataFrame({"race": ["a", "b"] * 3, "decision": 1, "status": ["0", "1", "offen"] * 2})
+    message = message_of(data, **LOANS, positive={"outcome": "0"})
+    assert "negative={'outcome': '1'}, missing_values=['offen']" in message
+
+
 def test_a_problem_without_remedy_ends_the_list() -> None:
     data = messy()
     data["status"] = data.status.where(data.status.isna(), np.linspace(0, 1, len(data)).round(2))
