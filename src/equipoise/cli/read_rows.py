@@ -76,7 +76,7 @@ def _csv(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
     # A byte that is no UTF-8 spoils its own row only: it becomes a character no pseudonym may have.
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         reader = _csv_rows(file)
-        header = next(reader, [])
+        header: list[str] = next(reader, [])
         _require_columns(path, columns, header)
         places = [(meaning, header.index(name)) for meaning, name in columns.items()]
         while True:

@@ -507,8 +507,8 @@ def _unsaid(
     good, bad = _clear(role, column, rest, {*labels} - {*rest})
     if role == "decision" and (approved := _approvals(found, known)) and not (ones or zeros):
         good, bad = approved & set(rest), bad - approved
-    for own, other in ((ones, bad), (zeros, good)):  # of 0 and 1 each says what the other means
-        other |= {bit for bit in STANDARD if bit in rest and len({*own, bit} & set(STANDARD)) == 2}
+    for said, other in ((ones, bad), (zeros, good)):  # of 0 and 1 each says what the other means
+        other |= {bit for bit in STANDARD if bit in rest and len({*said, bit} & set(STANDARD)) == 2}
     left = set(rest) - good - bad
     if len(left) == 1 and bool(good or ones) != bool(bad or zeros):
         good, bad, left = (good, left, set()) if good or ones else (left, bad, set())
