@@ -104,7 +104,7 @@ class ArrivalOrder(AdaptiveAudit):
         if self._finding is None and self.evidence is not None and answer.outcome is not None:
             number = self.evidence.request(self._index[answer.ticket.group])
             self.evidence.record(number, answer.outcome)
-            self._look()
+            self._weigh()
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:

@@ -1,9 +1,10 @@
-"""The adaptive audit: look after every label, stop as soon as the answer is certain enough."""
+"""The adaptive audit: weigh every label at once, stop when a wrong answer is refuted."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import ClassVar
 
@@ -13,24 +14,22 @@ from numpy.typing import NDArray
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
-from equipoise.audits.standing import Standing
-from equipoise.cells import Cells, GroupCells
+from equipoise.audits.standing import Basis, Standing
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
-from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.evidence.observation import LABEL
 from equipoise.finding import Finding
-from equipoise.free_check import bands_from_past, free_verdict
+from equipoise.free_check import free_verdict
 from equipoise.history.past import Past
 from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
-__all__ = ["AdaptiveAudit", "groups_in_order", "wrong_answers"]
+__all__ = ["AdaptiveAudit"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-DOUBT = 1.2  # labels grow by this factor between two looks at whether they can decide at all
+RECHECK = 1.2  # labels grow by this factor between two checks whether they can decide at all
 
 
 class AdaptiveAudit(Audit):
@@ -46,8 +45,9 @@ class AdaptiveAudit(Audit):
     free_share
         Share of the error level spent on finite past data.
     assist
-        Look before asking: everybody welcome counts as an observation, and scores or prices, given
-        to :meth:`ask`, say whose label is asked for. The guarantee is the same for every score.
+        Everybody welcome counts as an observation, and scores or prices, given to :meth:`ask`,
+        decide by a recorded draw whose label is asked for. The guarantee is the same for every
+        score.
 
     Examples
     --------
@@ -75,15 +75,14 @@ class AdaptiveAudit(Audit):
         assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        self._budget = ErrorBudget.of_audit(
+        error_budget = ErrorBudget.of_audit(
             question, len(history.cells), exact=history.exact, past_share=free_share
         )
-        self._groups = groups_in_order(history.cells)
-        self._index = {group: i for i, group in enumerate(self._groups)}
+        self._basis = Basis(history, question, error_budget)
+        self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self._concluded: str | None = None
-        self._looks_later = False  # while a log is taken in
-        self._bands = bands_from_past(history, question.metric, self._budget.past_intervals)
+        self._replaying = False  # while a log is taken in
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
@@ -91,24 +90,23 @@ class AdaptiveAudit(Audit):
         self.closes_for_good = assist is not None and assist.max_price is not None
         self._sampler: ScoreSampler | None = None
         if assist is not None:
-            assist.require_label_cost(max(costs.of(group).label for group in self._groups))
-            self._sampler = ScoreSampler(
-                assist, [costs.of(group).feature for group in self._groups]
-            )
+            assist.require_label_cost(max(costs.of(group).label for group in self.groups))
+            self._sampler = ScoreSampler(assist, [costs.of(group).feature for group in self.groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._accepts: Mapping[str, Sequence[float]] = {
             group: own.random_accepts or (0, 0, 0) for group, own in history.cells.items()
         }
-        self._weighed: Evidence | None = None
+        self.evidence: Evidence | None = None
+        """What the labels so far have refuted; None where no label is needed."""
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
-        self._next_doubt = 20.0 if self._may_blur else np.inf
-        free = free_verdict(history, question, self._budget)
+        self._next_recheck = 20.0 if self._may_blur else np.inf
+        free = free_verdict(history, question, error_budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"
             )
-        elif not self._labels_help():
+        elif not self._basis.reachable.any():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
                 f"{question.metric.replace('_', ' ')} does not depend on what the denied would "
@@ -116,13 +114,16 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            self._weighed = self._start()
-            self._look()
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """What the labels so far have refuted; None where no label is needed."""
-        return self._weighed
+            per_group = [costs.of(group) for group in self.groups]
+            self.evidence = Evidence(
+                self._basis.wrong_answers(),
+                np.array([own.feature for own in per_group]),
+                np.array([own.label for own in per_group]),
+                self._basis.reachable,
+                sizer=self._sampler,
+                random_accepts=self._basis.random_accepts(),
+            )
+            self._weigh()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -130,14 +131,14 @@ class AdaptiveAudit(Audit):
 
         It depends on no name and on no label, so neither does any answer.
         """
-        return self._groups
+        return self._basis.groups
 
     @property
     def shares(self) -> dict[str, float]:
         """Planned share of the labels per group."""
-        if self._weighed is None:
-            return dict.fromkeys(self._groups, 0.0)
-        return dict(zip(self._groups, self._weighed.shares.tolist(), strict=True))
+        if self.evidence is None:
+            return dict.fromkeys(self.groups, 0.0)
+        return dict(zip(self.groups, self.evidence.shares.tolist(), strict=True))
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
@@ -166,15 +167,15 @@ class AdaptiveAudit(Audit):
             index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
             self._sampler.relearn(index, number, score, label)
         evidence.record(number, label)
-        if self._finding is not None or not self._looks_later:
+        if self._finding is not None or not self._replaying:
             self._after_corrections()
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log, and pause where so many of its steps are taken in as ``stops`` say.
 
         The audit of the log went on asking, so none of the answers before its last request decided;
-        the one after it that did is found by bisection. The evidence is looked at there, and where
-        a plan or a doubt is due.
+        the one after it that did is found by bisection. The evidence is weighed there, and where
+        a plan or a check is due.
         """
         requests = (
             i
@@ -192,25 +193,25 @@ class AdaptiveAudit(Audit):
                     taken = self._take_run(log, at, min(end for end in ends if end > at))
                 if not taken:
                     answer = log[at].kind in ("told", "withdrawn")
-                    self._looks_later = at < last or (answer and at + 1 != decisive)
+                    self._replaying = at < last or (answer and at + 1 != decisive)
                     self._take_step(log[at])
                     taken = 1
                 at += taken
                 if at in stops:
                     yield at
         finally:
-            self._looks_later = False
+            self._replaying = False
 
     def _take_run(self, log: Sequence[Step], start: int, end: int) -> int:
-        """Take in steps of a log up to where a plan or a doubt is due; return how many.
+        """Take in steps of a log up to where a plan or a check is due; return how many.
 
         These are requests of labels and first answers to them. Other steps end the run.
         """
-        if self._weighed is None or self._sampler is not None:
+        if self.evidence is None or self._sampler is not None:
             return 0
-        evidence, left = self._weighed, self._weighed.labels_until_plan
+        evidence, left = self.evidence, self.evidence.labels_until_plan
         if self._finding is None:
-            left = min(left, self._next_doubt - evidence.told_in_all)
+            left = min(left, self._next_recheck - evidence.told_in_all)
         numbers, index, first = self._numbers, self._index, evidence.requests
         asked: list[int] = []
         answers: list[tuple[int, int, int]] = []  # request, group, outcome
@@ -249,7 +250,7 @@ class AdaptiveAudit(Audit):
             spending.pending += requests - len(own)
             spending.failures += int((own == 0).sum())
         if left <= 0.0:
-            self._look()
+            self._weigh()
         if answers and self._finding is None:
             self._give_up_if_broke()
         return end - start
@@ -261,16 +262,10 @@ class AdaptiveAudit(Audit):
         """
         run = enumerate(takewhile(lambda step: step.kind != "corrected", log), start=1)
         answers = [(at, step) for at, step in run if step.ticket.number in self._open]
-        if self._weighed is None or not answers:
+        if self.evidence is None or not answers:
             return len(log) + 1
-        needed = self._weighed.answers_to_verdict(
-            [
-                (
-                    self._numbers[step.ticket.number],
-                    UNKNOWN if step.outcome is None else step.outcome,
-                )
-                for _, step in answers
-            ]
+        needed = self.evidence.answers_to_verdict(
+            [(self._numbers[step.ticket.number], _told(step.outcome)) for _, step in answers]
         )
         return answers[needed - 1][0] if needed <= len(answers) else len(log) + 1
 
@@ -281,7 +276,7 @@ class AdaptiveAudit(Audit):
     ) -> None:
         """Take in a later file of the test programme whose labels the past data told of.
 
-        Null cells, stakes and bets stay those of the past data at the first look; the file brings
+        Null cells, stakes and bets stay those of the past data at the beginning; the file brings
         labels only, as one block. It must list everybody whom the programme accepted since its
         first day up to one last day for all groups, whether the outcome is known or not.
 
@@ -299,10 +294,10 @@ class AdaptiveAudit(Audit):
             If somebody is missing who was in the last file.
         """
         self._accepts = self.checked_random_accepts(random_accepts, corrected)
-        if self._weighed is not None:
-            self._weighed.set_random_accepts(_counts(self._accepts[g] for g in self._groups))
+        if self.evidence is not None:
+            self.evidence.set_random_accepts(self._basis.random_accepts(self._accepts))
             self._finding = None
-            self._look()
+            self._weigh()
 
     def checked_random_accepts(
         self,
@@ -357,9 +352,9 @@ class AdaptiveAudit(Audit):
                 "no label; use ask and tell"
             )
         evidence = self._evidence()
-        # A doubt that is due waits for a label, which somebody has to come for.
-        until_doubt = max(np.ceil(self._next_doubt - evidence.told_in_all), 1e-9)
-        count = min(evidence.labels_until_plan, until_doubt)
+        # A check that is due waits for a label, which somebody has to come for.
+        until_recheck = max(np.ceil(self._next_recheck - evidence.told_in_all), 1e-9)
+        count = min(evidence.labels_until_plan, until_recheck)
         return evidence.choose(arrivals, count if most is None else min(count, most), rng)
 
     def count_block(
@@ -372,7 +367,7 @@ class AdaptiveAudit(Audit):
     ) -> int:
         """Count the outcomes of chosen people; return how many were needed for the finding.
 
-        An audit that looks wants everybody's score, price and draw as well, NaN for none; outcomes
+        With ``assist`` everybody's score, price and draw are needed as well, NaN for none; outcomes
         of people who turn out not to be asked are not read.
         """
         evidence = self._evidence()
@@ -381,11 +376,11 @@ class AdaptiveAudit(Audit):
             taken = evidence.record_block(groups, outcomes)
         else:
             if scores is None or prices is None or draws is None:
-                raise InvalidInput("an audit that looks needs 'scores', 'prices' and 'draws'")
-            if self.assist is not None and not np.isnan(prices).all():
+                raise InvalidInput("an audit with 'assist' needs 'scores', 'prices' and 'draws'")
+            if not np.isnan(prices).all():
                 self.assist.require_price(float(np.nanmin(prices)))
                 self.assist.require_price(float(np.nanmax(prices)))
-            labels = np.array([self.costs.of(group).label for group in self._groups])[groups]
+            labels = np.array([self.costs.of(group).label for group in self.groups])[groups]
             prices = np.where(np.isnan(prices), labels, prices)
             records = self._sampler.sample(groups, scores, prices, draws)
             asked, extra = records.asked, prices - labels
@@ -409,14 +404,14 @@ class AdaptiveAudit(Audit):
     # -- the protocol's inside ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
-        if decision == 1 or self._weighed is None:
+        if decision == 1 or self.evidence is None:
             return Want.NOTHING
         index = self._index[group]
-        welcome = self._weighed.eligible()[index] and group not in self._closed
+        welcome = self.evidence.eligible()[index] and group not in self._closed
         return Want.LABEL if welcome else Want.NOTHING
 
     def _decide_want(self, group: str, decision: int) -> Want:
-        if self._looks_later and self.budget is None:
+        if self._replaying and self.budget is None:
             return Want.NOTHING  # the log says what was wanted, and nobody's arrival ends the audit
         return super()._decide_want(group, decision)
 
@@ -441,13 +436,13 @@ class AdaptiveAudit(Audit):
             self._sampler.learn(group, *told)
         evidence.record(number, _told(answer.outcome))
         if (
-            not self._looks_later
+            not self._replaying
             or evidence.plan_is_due
-            or (self._finding is None and evidence.told_in_all >= self._next_doubt)
+            or (self._finding is None and evidence.told_in_all >= self._next_recheck)
         ):
-            self._look()
+            self._weigh()
 
-    def _look(self) -> None:
+    def _weigh(self) -> None:
         self._evidence().advance()
         if self._finding is None:
             self._finding = self._after_labels()
@@ -467,8 +462,8 @@ class AdaptiveAudit(Audit):
         evidence = self._evidence()
         if evidence.verdict is not None:
             return self._decided(evidence.verdict)
-        if evidence.told_in_all >= self._next_doubt or self._finding is not None:
-            self._next_doubt = max(self._next_doubt, DOUBT * evidence.told_in_all)
+        if evidence.told_in_all >= self._next_recheck or self._finding is not None:
+            self._next_recheck = max(self._next_recheck, RECHECK * evidence.told_in_all)
             if self._may_blur and self._standing.undecidable():
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
@@ -476,16 +471,16 @@ class AdaptiveAudit(Audit):
         return None
 
     def _least_hold(self) -> float:
-        if self._weighed is None:
+        if self.evidence is None:
             return super()._least_hold()
         welcome = [
             self._worst_cost(group, 0, Want.LABEL)
-            for group, eligible in zip(self._groups, self._weighed.eligible(), strict=True)
+            for group, eligible in zip(self.groups, self.evidence.eligible(), strict=True)
             if eligible and group not in self._closed
         ]
         return min(welcome, default=np.inf)
 
-    # -- looking before asking ------------------------------------------------------------------
+    # -- scores and prices -----------------------------------------------------------------------
 
     def _score_record(
         self,
@@ -528,23 +523,9 @@ class AdaptiveAudit(Audit):
 
     # -- statistics -----------------------------------------------------------------------------
 
-    def _start(self) -> Evidence:
-        per_group = [self.costs.of(group) for group in self._groups]
-        return Evidence(
-            wrong_answers(self.history, self.question, self._budget, self._groups),
-            np.array([c.feature for c in per_group]),
-            np.array([c.label for c in per_group]),
-            np.array([self._standing.is_reachable(group) for group in self._groups]),
-            sizer=self._sampler,
-            random_accepts=_counts(self._accepts[group] for group in self._groups),
-        )
-
     def _evidence(self) -> Evidence:
-        assert self._weighed is not None
-        return self._weighed
-
-    def _labels_help(self) -> bool:
-        return any(self._standing.is_reachable(group) for group in self._groups)
+        assert self.evidence is not None
+        return self.evidence
 
     # -- the finding ----------------------------------------------------------------------------
 
@@ -558,58 +539,12 @@ class AdaptiveAudit(Audit):
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
-        return self._standing.report(
-            verdict, reason, missing, cost=self.cost, labels=self.labels, score_only=self.features
-        )
+        finding = self._standing.finding(verdict, reason, missing)
+        return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
 
     @property
     def _standing(self) -> Standing:
-        return Standing(
-            *(self.history, self.question, self._budget, self._bands, self._groups, self._weighed)
-        )
-
-
-def groups_in_order(cells: Cells) -> tuple[str, ...]:
-    """Return the groups in the order that evidence knows them by: that of their past counts."""
-    return tuple(sorted(cells, key=lambda group: _past_counts(cells[group])))
-
-
-def wrong_answers(
-    history: Past, question: Question, budget: ErrorBudget, groups: Sequence[str]
-) -> WrongAnswers:
-    """Return the wrong answers that an audit on this past has to refute, groups in this order."""
-    against_unfair, against_fair = (
-        tuple(
-            tuple(by_group[group] for group in groups)
-            for by_group in bands_from_past(history, question.metric, level).values()
-        )
-        for level in (budget.past_fair, budget.past_intervals)
-    )
-    known = [history.cells[group].like_known for group in groups]
-    return WrongAnswers(
-        against_unfair,
-        against_fair,
-        gamma=question.gamma,
-        epsilon=question.epsilon,
-        level_fair=budget.evidence_fair,
-        level_unfair=budget.evidence_unfair,
-        compare=question.gap_scale,
-        blocks=question.compared(groups).blocks,
-        precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
-    )
-
-
-def _past_counts(counts: GroupCells) -> tuple[float, ...]:
-    """Return what groups are ordered by: counts of the past, no label among them."""
-    return (
-        *(counts.denied, counts.approved_positive, counts.approved_negative),
-        counts.approved_unknown,
-    )
-
-
-def _counts(random_accepts: Iterable[Sequence[float]]) -> Array:
-    """Return labels that are 0, 1 and unknown from good, bad and unknown ones."""
-    return np.array(list(random_accepts), dtype=np.float64)[:, [1, 0, 2]]
+        return Standing(self._basis, self.evidence)
 
 
 def _told(outcome: int | None) -> int:

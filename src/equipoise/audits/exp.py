@@ -44,7 +44,7 @@ FALLBACKS: dict[str, type[Audit]] = {"rs": RSAudit, "adaptive": AdaptiveAudit}
 
 
 class ExpAudit(Audit):
-    """Label few, look at many: the weights of the outcomes come from features.
+    """Label few people, see the features of many: these give the weights of the outcomes.
 
     Coarse weights from labels (within 10%), then the features of many people, weighed with the
     laws that a model of past approved people's features gives. UNFAIR if the largest estimated

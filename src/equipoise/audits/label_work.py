@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.adaptive import groups_in_order, wrong_answers
+from equipoise.audits.standing import Basis
 from equipoise.evidence.allocation import FLOOR, Outlook, information, refute_all
 from equipoise.evidence.evidence import PILOT
 from equipoise.evidence.null_cells import NullCells, evidence
@@ -27,7 +27,7 @@ __all__ = ["LabelWork", "Work"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-NEAR = 300  # cells of a cover that are looked at, those with the least information
+NEAR = 300  # cells of a cover that count, those with the least information
 SOME = 12  # … and so many of every pair of groups
 
 
@@ -52,26 +52,16 @@ class LabelWork:
     """
 
     def __init__(self, past: Past, question: Question, costs: Costs) -> None:
-        cells, self.groups = past.cells, groups_in_order(past.cells)
-        budget = ErrorBudget.of_audit(question, len(cells), exact=past.exact)
-        self._wrong = wrong_answers(past, question, budget, self.groups)
+        budget = ErrorBudget.of_audit(question, len(past.cells), exact=past.exact)
+        basis = Basis(past, question, budget)
+        self.groups, self.reachable = basis.groups, basis.reachable
+        self._wrong, self._start = basis.wrong_answers(), basis.random_accepts()
         self._covers: dict[Verdict, tuple[NullCells, ...]] = {}
-        left_out = question.compared(cells).left_out
-        self.reach = np.array(
-            [
-                cells[group].denied > 0
-                and group not in left_out
-                and any(rate[i].depends_on_r for rate in self._wrong.against_fair)
-                for i, group in enumerate(self.groups)
-            ]
-        )
-        self._start = np.array([cells[g].random_accepts or (0, 0, 0) for g in self.groups])
-        self._start = self._start[:, [1, 0, 2]].astype(float)  # labels that are 0, 1 and unknown
         self._prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
 
     def pilot(self, r: Mapping[str, float]) -> float:
         """Return what the labels cost with which every audit begins."""
-        return PILOT * float(self._mean_costs(self._rates(r))[self.reach].sum())
+        return PILOT * float(self._mean_costs(self._rates(r))[self.reachable].sum())
 
     def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR."""
@@ -96,7 +86,7 @@ class LabelWork:
 
     def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
         prices, nothing = self._mean_costs(r), np.zeros(len(r))
-        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reach
+        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
         cells = _slowest(cover, info @ (1.0 / prices))
         if not len(cells):
             return Work(0.0, nothing)
@@ -105,8 +95,8 @@ class LabelWork:
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
         budget, _ = refute_all(Outlook(info[cells], np.maximum(missing, 0.0)), prices)
-        shares = budget / prices * self.reach
-        shares = (1.0 - FLOOR) * shares / shares.sum() + FLOOR * self.reach / self.reach.sum()
+        shares, even = budget / prices * self.reachable, FLOOR * self.reachable
+        shares = (1.0 - FLOOR) * shares / shares.sum() + even / self.reachable.sum()
         label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
             growth = cover.log_wealth(label, cells) - cover.log_stake[cells]

@@ -1,19 +1,21 @@
-"""Where an adaptive audit stands: what its labels and the past data say of every rate by now."""
+"""What an adaptive audit knows: before the first label, and what its labels say by now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.cells import Cells
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.evidence import Evidence, GroupSample
+from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.finding import Finding, Interval, separation
 from equipoise.free_check import (
     assumptions_of,
+    bands_from_past,
     gap_bounds,
     group_shares,
     rate_intervals,
@@ -24,72 +26,119 @@ from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Bands, Curve
 
-__all__ = ["Standing"]
+__all__ = ["Basis", "Standing"]
+
+Array = NDArray[np.float64]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 TOO_FEW = 10  # labels of a group from which nothing is foretold
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The past data, the question, and the evidence so far.
-
-    ``groups`` are in the order that the evidence knows them by; ``evidence`` is None where no label
-    is needed.
-    """
+class Basis:
+    """What past data and question fix before the first label; no label changes any of it."""
 
     history: Past
     question: Question
     budget: ErrorBudget
-    bands: Bands
-    groups: tuple[str, ...]
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in the order that evidence knows them by: that of their past counts.
+
+        It depends on no name and on no label, so neither does any answer.
+        """
+        cells = self.history.cells
+
+        def counts(group: str) -> tuple[float, ...]:
+            own = cells[group]
+            approved = (own.approved_positive, own.approved_negative, own.approved_unknown)
+            return (own.denied, *approved)
+
+        return tuple(sorted(cells, key=counts))
+
+    @cached_property
+    def bands(self) -> Bands:
+        """Every rate as a function of r, as far as the past data tell, for intervals."""
+        return bands_from_past(self.history, self.question.metric, self.budget.past_intervals)
+
+    @cached_property
+    def reachable(self) -> NDArray[np.bool_]:
+        """Which groups have denied people to label whose labels matter."""
+        cells = self.history.cells
+        left_out = self.question.compared(cells).left_out
+        return np.array(
+            [
+                cells[group].denied > 0
+                and group not in left_out
+                and any(by_group[group].depends_on_r for by_group in self.bands.values())
+                for group in self.groups
+            ]
+        )
+
+    def wrong_answers(self) -> WrongAnswers:
+        """Return the wrong answers that an audit on this past has to refute."""
+        question, budget, groups = self.question, self.budget, self.groups
+        for_fair = bands_from_past(self.history, question.metric, budget.past_fair)
+        against_unfair, against_fair = (
+            tuple(tuple(by_group[group] for group in groups) for by_group in bands.values())
+            for bands in (for_fair, self.bands)
+        )
+        known = [self.history.cells[group].like_known for group in groups]
+        return WrongAnswers(
+            against_unfair,
+            against_fair,
+            gamma=question.gamma,
+            epsilon=question.epsilon,
+            level_fair=budget.evidence_fair,
+            level_unfair=budget.evidence_unfair,
+            compare=question.gap_scale,
+            blocks=question.compared(groups).blocks,
+            precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
+        )
+
+    def random_accepts(self, counts: Mapping[str, Sequence[float]] | None = None) -> Array:
+        """Return labels of a test programme as evidence counts them: 0, 1 and unknown per group.
+
+        Those of the past data, or good, bad and unknown outcomes of a later file.
+        """
+        if counts is None:
+            counts = {g: own.random_accepts or (0, 0, 0) for g, own in self.history.cells.items()}
+        return np.array([counts[g] for g in self.groups], dtype=np.float64)[:, [1, 0, 2]]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known by now: the basis, and the evidence so far (None where no label is needed)."""
+
+    basis: Basis
     evidence: Evidence | None
 
-    @property
-    def cells(self) -> Cells:
-        """The past data, counted."""
-        return self.history.cells
-
-    def report(
-        self,
-        verdict: Verdict,
-        reason: str,
-        missing: tuple[str, ...],
-        *,
-        cost: float,
-        labels: int,
-        score_only: int,
-    ) -> Finding:
-        """Return the finding."""
-        boxes = self.boxes()
-        lower, upper = gap_bounds(
-            self.bands, boxes, compare=self.question.comparison, tolerance=1e-4
-        )
+    def finding(self, verdict: Verdict, reason: str, missing: tuple[str, ...]) -> Finding:
+        """Return the finding, without what it cost."""
+        question, bands, boxes = self.basis.question, self.basis.bands, self.boxes()
+        lower, upper = gap_bounds(bands, boxes, compare=question.comparison, tolerance=1e-4)
         if verdict is Verdict.FAIR:
-            upper = min(upper, self.question.threshold)
+            upper = min(upper, question.threshold)
         elif verdict is Verdict.UNFAIR:
-            lower = max(lower, self.question.gamma)
+            lower = max(lower, question.gamma)
         lower, upper = min(lower, upper), max(lower, upper)
-        rates, estimate = self._with_estimates(rate_intervals(self.bands, boxes))
+        rates, estimate = self._with_estimates(rate_intervals(bands, boxes))
+        is_unfair = verdict is Verdict.UNFAIR
         return Finding(
-            question=self.question,
+            question=question,
             verdict=verdict,
             lower=lower,
             upper=upper,
             reason=reason,
             estimate=None if estimate is None else min(max(estimate, lower), upper),
             rates=rates,
-            cost=cost,
-            labels=labels,
-            score_only=score_only,
-            decided_by=separation(rates, self.question.compare)
-            if verdict is Verdict.UNFAIR
-            else None,
+            decided_by=separation(rates, question.compare) if is_unfair else None,
             missing=missing,
-            assumptions=self._assumptions(),
+            assumptions=(*assumptions_of(self.basis.history, question), ASSUMES_STREAM),
             shares=group_shares(
-                self.history,
-                self.budget.past_table,
+                self.basis.history,
+                self.basis.budget.past_table,
                 boxes,
                 {group: own.mean for group, own in self._samples.items()},
             ),
@@ -98,8 +147,8 @@ class Standing:
     def boxes(self) -> dict[str, tuple[float, float]]:
         """Return where labels put each group's r: nowhere in particular before its first one."""
         if self.evidence is None:
-            return dict.fromkeys(self.groups, (0.0, 1.0))
-        level = self.budget.label_interval
+            return dict.fromkeys(self.basis.groups, (0.0, 1.0))
+        level = self.basis.budget.label_interval
         return {
             group: anytime_interval(own.ones, own.zeros, own.unknown, level, own.sized)
             for group, own in self._samples.items()
@@ -108,30 +157,24 @@ class Standing:
     @cached_property
     def _samples(self) -> dict[str, GroupSample]:
         settled = [] if self.evidence is None else self.evidence.settled()
-        return dict(zip(self.groups, settled, strict=bool(settled)))
-
-    def is_reachable(self, group: str) -> bool:
-        """Say whether a group has denied people to label, and their labels matter."""
-        depends = any(by_group[group].depends_on_r for by_group in self.bands.values())
-        left_out = group in self.question.compared(self.cells).left_out
-        return depends and not left_out and self.cells[group].denied > 0  # else nobody would come
+        return dict(zip(self.basis.groups, settled, strict=bool(settled)))
 
     def _with_estimates(
         self, intervals: Mapping[str, Mapping[str, Interval]]
     ) -> tuple[dict[str, dict[str, Interval]], float | None]:
         """Add the plug-in value to each rate that labels or past data support, and to the gap."""
-        out: dict[str, dict[str, Interval]] = {}
+        cells, out = self.basis.history.cells, dict[str, dict[str, Interval]]()
         for rate, by_group in intervals.items():
             out[rate] = {}
             for group, interval in by_group.items():
-                curve = RATES[rate].curve(*self.cells[group].like_known.shares)
+                curve = RATES[rate].curve(*cells[group].like_known.shares)
                 guess = None if curve is None else self._plug_in(curve, group)
                 if guess is not None:
                     guess = min(max(guess, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        compare = self.question.compared(self.cells)
+        compare = self.basis.question.compared(cells)
         guesses = np.array(
-            [[out[rate][group].estimate for group in self.cells] for rate in out], dtype=float
+            [[out[rate][group].estimate for group in cells] for rate in out], dtype=float
         )
         known = not np.isnan(guesses[:, compare.groups]).any()
         return out, float(compare.gap(guesses).max()) if known else None
@@ -150,10 +193,10 @@ class Standing:
     def what_is_missing(self, pending: int) -> tuple[str, ...]:
         """Say what would bring a verdict, so many outcomes being pending."""
         assert self.evidence is not None
+        history, question = self.basis.history, self.basis.question
         to_go = self.evidence.labels_to_go()
         lines = []
-        reachable = [self.is_reachable(group) for group in self.groups]
-        if (self.evidence.told[reachable] < TOO_FEW).any():
+        if (self.evidence.told[self.basis.reachable] < TOO_FEW).any():
             lines.append(
                 f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
                 "plan forecasts what such audits need"
@@ -161,16 +204,17 @@ class Standing:
         elif np.isfinite(to_go).all():
             wanted = [
                 f"about {int(np.ceil(n)):,} of {g}"
-                for g, n in zip(self.groups, to_go, strict=True)
+                for g, n in zip(self.basis.groups, to_go, strict=True)
                 if n >= 0.5
             ]
             lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
-        elif self.cells.unknown:
+        elif history.cells.unknown:
             lines.append(
-                f"outcomes of {self.cells.unknown:,g} approved people that are not known: at the "
-                "present estimates no number of labels decides without them; or a larger epsilon"
+                f"outcomes of {history.cells.unknown:,g} approved people that are not known: at "
+                "the present estimates no number of labels decides without them; or a larger "
+                "epsilon"
             )
-        elif not self.history.exact:
+        elif not history.exact:
             lines.append(
                 "more past rows: at the present estimates no number of labels decides with these; "
                 f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
@@ -178,22 +222,18 @@ class Standing:
         else:
             lines.append("a larger epsilon: at the present estimates both answers stay possible")
         r = {g: 0.5 if own.mean is None else own.mean for g, own in self._samples.items()}
-        lines += short_strata(self.history, self.question, self.budget, r)
+        lines += short_strata(history, question, self.basis.budget, r)
         if pending:
             lines.append(f"{pending:,} outcomes that are still pending")
         return tuple(lines)
 
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""
+        question, middle = self.basis.question, dict.fromkeys(self.basis.groups, (0.5, 0.5))
         widest = max(
-            float(self.question.gap_scale.gap(interval.lower, interval.upper))
-            for by_group in rate_intervals(
-                self.bands, dict.fromkeys(self.groups, (0.5, 0.5))
-            ).values()
+            float(question.gap_scale.gap(interval.lower, interval.upper))
+            for by_group in rate_intervals(self.basis.bands, middle).values()
             for interval in by_group.values()
         )
-        shrink = max(widest / (self.question.epsilon / 4.0), 2.0)
-        return self.cells.total * shrink**2
-
-    def _assumptions(self) -> tuple[str, ...]:
-        return (*assumptions_of(self.history, self.question), ASSUMES_STREAM)
+        shrink = max(widest / (question.epsilon / 4.0), 2.0)
+        return self.basis.history.cells.total * shrink**2

@@ -78,7 +78,7 @@ class TauAudit(Audit):
     tau
         The stopping threshold; the paper's ``576 log(8K/delta) / epsilon^2`` if left out.
     reuse_labels
-        Let one stream of labels serve all phases that look at the same people. The guarantee is
+        Let one stream of labels serve all phases that count the same people. The guarantee is
         the same, since it rests on a union bound.
     """
 

@@ -254,7 +254,9 @@ class Forecaster:
         median = median_of(parts)
         low, high = FITTED.spread[parts.verdict][parts.far < 1.0]
         spread = dict(zip(LEVELS, (low, 1.0, high), strict=True))
-        each = np.maximum(parts.labels * median / max(parts.work, 1e-9), PILOT * self._now.reach)
+        each = np.maximum(
+            parts.labels * median / max(parts.work, 1e-9), PILOT * self._now.reachable
+        )
         labels = dict(zip(self._now.groups, each.tolist(), strict=True))
         return Forecast(
             scenario=case,

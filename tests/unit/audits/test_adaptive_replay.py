@@ -55,7 +55,7 @@ def standing(audit: AdaptiveAudit) -> list[object]:
     evidence = audit._evidence()
     finding = None if audit.finding is None else audit.finding.to_json()
     return [
-        *(finding, evidence.verdict, evidence._next_plan, audit._next_doubt, evidence.requests),
+        *(finding, evidence.verdict, evidence._next_plan, audit._next_recheck, evidence.requests),
         *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open)),
         *([epoch.start for epoch in evidence._epochs], evidence._total.tolist()),
     ]

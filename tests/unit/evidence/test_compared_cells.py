@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.adaptive import groups_in_order, wrong_answers
+from equipoise.audits.standing import Basis
 from equipoise.comparison import Compare
 from equipoise.evidence import NullCells, WrongAnswers
 from equipoise.levels import ErrorBudget
@@ -29,9 +29,8 @@ def setting(
     gamma = 0.4 if compare.by == "ratio" else 0.2  # few points are FAIR by two ratios
     question = Question(metric, gamma, 0.1, compare=compare)
     past = world.past(size, seed)
-    order = groups_in_order(past.cells)
-    budget = ErrorBudget.of_audit(question, len(order), exact=past.exact)
-    return world, question, order, wrong_answers(past, question, budget, order)
+    basis = Basis(past, question, ErrorBudget.of_audit(question, len(groups), exact=past.exact))
+    return world, question, basis.groups, basis.wrong_answers()
 
 
 def cells_with(cover: NullCells, points: Array) -> NDArray[np.bool_]:
@@ -85,7 +84,6 @@ def test_a_set_is_no_larger_than_the_question_asks() -> None:
     world = CellWorld.from_shares(
         {"A": (0.3, 0.2, 0.5, 0.45), "B": (0.4, 0.1, 0.5, 0.2), "C": (0.45, 0.05, 0.5, 0.1)}
     )
-    point = np.array([[world.r[group] for group in groups_in_order(world.cells)]])
     held = {}
     for name, compare in {
         "all": Compare(),
@@ -94,7 +92,8 @@ def test_a_set_is_no_larger_than_the_question_asks() -> None:
     }.items():
         question = Question("equal_opportunity", 0.05, 0.05, compare=compare)
         budget = ErrorBudget.of_audit(question, 3, exact=True)
-        wrong = wrong_answers(world.past(), question, budget, groups_in_order(world.cells))
+        basis = Basis(world.past(), question, budget)
+        wrong, point = basis.wrong_answers(), np.array([[world.r[group] for group in basis.groups]])
         (unfair,) = wrong.unfair_covers()
         held[name] = bool(cells_with(unfair, point).any())
         assert all(cells_with(cover, point).any() for cover in wrong.fair_covers()) != held[name]
@@ -104,12 +103,11 @@ def test_a_set_is_no_larger_than_the_question_asks() -> None:
 
 def test_a_reference_and_one_other_are_compared_as_a_pair() -> None:
     world = random_world(("A", "B"), np.random.default_rng(1), 0.5)
-    order = groups_in_order(world.cells)
     covers = []
     for compare in (Compare(), Compare(against="B")):
         question = Question("equalized_odds", compare=compare)
         budget = ErrorBudget.of_audit(question, 2, exact=True)
-        wrong = wrong_answers(world.past(), question, budget, order)
+        wrong = Basis(world.past(), question, budget).wrong_answers()
         covers.append((*wrong.unfair_covers(), *wrong.fair_covers()))
     for one, other in zip(*covers, strict=True):
         assert np.array_equal(one.low, other.low)
