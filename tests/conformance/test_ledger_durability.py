@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -289,6 +290,29 @@ def test_a_handle_that_has_seen_more_than_the_ledger_holds_stops(ledger: str) ->
     assert behind.person("x") is None
     behind.ask("x", "A", 0)  # whoever opens it anew has accepted the loss
     behind.verify()
+
+
+@pytest.mark.parametrize("every", [5, 1000], ids=["from a snapshot", "from events"])
+def test_a_handle_stops_where_others_went_on_from_less_than_it_has_seen(
+    ledger: str, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", every)
+    run(create(ledger), 10)
+    with sqlite3.connect(ledger) as source, sqlite3.connect(f"{ledger}.old") as copy:
+        source.backup(copy)
+    live = LiveAudit.open(ledger, "loans")
+    live.ask("seen", "A", 0)
+    seen = live.checkpoint().seq
+    with sqlite3.connect(f"{ledger}.old") as copy, sqlite3.connect(ledger) as target:
+        copy.backup(target)  # a replica that was behind takes over …
+    other = LiveAudit.open(ledger, "loans")
+    other.ask_many([(f"other {i}", "A", 0) for i in range(5)])  # … and is longer soon
+    assert other.checkpoint().seq > seen
+    for call in (live.status, lambda: live.ask("seen", "A", 0), lambda: live.ask("x", "A", 0)):
+        with pytest.raises(LedgerError, match=rf"seen event {seen} .* has another event {seen} "):
+            call()
+    assert other.person("x") is None
+    other.verify()
 
 
 def test_a_writer_killed_between_a_correction_and_its_verdict_leaves_an_honest_ledger(

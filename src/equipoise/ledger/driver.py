@@ -213,10 +213,14 @@ class Driver:
     def _known(self, head: Head) -> Head:
         """Return the ledger's head; refuse it where events are gone that this handle has seen."""
         seen, own = self._seen
-        if head.seq < seen or (head.seq == seen and head.hash != own):
+        found, where = head.hash if head.seq == seen else "", f"ends at event {head.seq}"
+        if head.seq > seen:  # others went on, from what this handle has seen or from less
+            bodies = self._store.events(self._row.id, after=max(0, seen - 1), upto=seen)
+            found, where = "".join(map(digest, bodies)), f"has another event {seen}"
+        if found != own:
             raise LedgerError(
                 f"this program has seen event {seen} of {self._row.name!r} ({own[:12]}…) and the "
-                f"ledger now ends at event {head.seq} ({head.hash[:12]}…): events are gone, after "
+                f"ledger now {where} ({(found or head.hash)[:12]}…): events are gone, after "
                 "a failover to a replica that was behind, or from an older backup. Nothing was "
                 "stored. Bring back the database that has them; if it is lost for good, write "
                 "down what is missing and open the audit anew (LiveAudit.open, or restart)"
@@ -281,4 +285,5 @@ def _proposed(state: AuditState, todo: list[tuple[_Job, Deed]]) -> list[int]:
 
 
 def _people_of(events: Iterable[Event]) -> list[int]:
-    return [event["data"]["person"] for event in events if "person" in event["data"]]
+    about = (event["data"].get("arguments", event["data"]) for event in events)
+    return [own["person"] for own in about if "person" in own]
