@@ -94,7 +94,12 @@ class RemoteAudit(Verbs):
             import httpx
         except ImportError:
             raise MissingExtra("httpx", extra="client", purpose="audits on a server") from None
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInput(f"'url' must begin with http:// or https://; got {url!r}")
+        secret = (token or "").strip()  # as read from a file
+        if not secret.isascii() or not secret.isprintable():
+            raise InvalidInput("'token' must be what 'equipoise token new' showed, and no more")
+        headers = {"authorization": f"Bearer {secret}"} if secret else {}
         self.name = name
         self._patience = patience
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
@@ -136,10 +141,13 @@ class RemoteAudit(Verbs):
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Send checked commands, at most 1,000; return a result for each."""
         sent = [_keyed(one).to_dict() for one in commands]
-        found = self._call("POST", "/commands", {"commands": sent})
+        found = self._call("POST", "/commands", {"commands": sent}).get("results", ())
+        if len(found) != len(sent):
+            raise LedgerError(
+                f"{len(found)} of {len(sent)} commands were answered; send them again"
+            )
         return [
-            _error(one["problem"]) if one.get("problem") else Reply.from_dict(one)
-            for one in found["results"]
+            _error(one["problem"]) if one.get("problem") else Reply.from_dict(one) for one in found
         ]
 
     def overdue(self, *, days: float | None = None) -> list[Reply]:
@@ -216,13 +224,14 @@ class RemoteAudit(Verbs):
             try:
                 answer = self._http.request(method, self._root + path, json=body)
                 if answer.is_success:
-                    return answer.json()
+                    return _read(answer)
                 problem = _error_of(answer)
                 if answer.status_code not in AGAIN:
                     raise problem
-                asked = float(answer.headers.get("retry-after", 0))
-                wait, words = min(max(wait, asked), 30.0), str(problem)
-            except httpx.TransportError as error:
+                asked = answer.headers.get("retry-after", "")  # seconds; a proxy may send a date
+                wait = min(max(wait, float(asked) if asked.isdecimal() else 0.0), 30.0)
+                words = str(problem)
+            except httpx.RequestError as error:
                 words = f"no answer from {self._http.base_url}: {error}"
             if time.monotonic() + wait > deadline:
                 raise LedgerError(f"{words}; repeating the call is safe")
@@ -235,6 +244,16 @@ def _keyed(command: Command) -> Command:
     if command.key or do.person_of(command):
         return command
     return replace(command, key=secrets.token_hex(16))
+
+
+def _read(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        return dict(answer.json())
+    except (TypeError, ValueError):
+        raise LedgerError(
+            f"what answers at {answer.url.host} is not the service, or somebody between: "
+            f"{answer.text[:60]!a}"
+        ) from None
 
 
 def _error_of(answer: httpx.Response) -> EquipoiseError:

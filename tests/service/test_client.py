@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -183,6 +184,45 @@ def test_it_waits_for_a_server_that_starts_again() -> None:
             impatient.status()
         impatient.close()
         audit.close()
+
+
+def test_an_address_or_a_token_that_is_none_is_refused_at_once(served: Served) -> None:
+    for url in ("127.0.0.1:8100", "localhost", "ftp://localhost", ""):
+        with pytest.raises(InvalidInput, match="'url' must begin with http"):
+            RemoteAudit(url, "loans")
+    for token in ("eqp_1_sec\nret", "eqp_1_secr\u00e9t"):
+        with pytest.raises(InvalidInput, match="'token' must be what") as refusal:
+            RemoteAudit(served.url, "loans", token=token)
+        assert "sec" not in str(refusal.value)
+    served.create("newline")
+    served.as_("writer")
+    with RemoteAudit(served.url, "newline", token=served.tokens["writer of all"] + "\n") as bank:
+        assert bank.ask("p", "A", 0).state == "RESERVED"  # as a file has it
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (httpx.Response(200, text="<html>log in</html>"), "is not the service"),
+        (httpx.Response(200, json=[1]), "is not the service"),
+        (httpx.Response(200, json={"fine": True}), "0 of 1 commands were answered"),
+        (httpx.Response(503, headers={"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), "503"),
+        (httpx.DecodingError("incorrect header check"), "no answer from http://x"),
+    ],
+    ids=["a page", "a list", "something else", "a date", "no gzip"],
+)
+def test_whatever_a_proxy_answers_is_a_clear_error(
+    answer: httpx.Response | Exception, words: str
+) -> None:
+    def handle(request: httpx.Request) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    bank = RemoteAudit("http://x", "loans", token="eqp_1_2", patience=0.0)
+    bank._http = httpx.Client(transport=httpx.MockTransport(handle), base_url="http://x")
+    with bank, pytest.raises(LedgerError, match=words):
+        bank.ask("p", "A", 0)
 
 
 @pytest.mark.parametrize("name", quick([], full=["lender_by_service.py"]))
