@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -68,6 +69,18 @@ def test_telling_twice_is_free_and_telling_otherwise_is_a_recorded_conflict(ledg
     assert status.spent == COSTS.of("B").feature
     assert [row.person for row in live.people(conflicted=True)] == ["person"]
     live.verify()
+
+
+def test_advice_can_be_pasted_into_a_shell(ledger: str) -> None:
+    live = create(ledger, "loans & more")
+    live.ask("Anna B; rm *", "B", 1)
+    live.tell("Anna B; rm *", 1)
+    with pytest.raises(Conflict) as refusal:
+        live.tell("Anna B; rm *", 0)
+    said = str(refusal.value).partition("equipoise ")[2].removesuffix(")")
+    words = ["audit", "correct", "loans & more", "Anna B; rm *", "0", "--why", "REASON"]
+    assert shlex.split(said) == words
+    assert "audit scrub 'loans & more'" in live.erase("Anna B; rm *").why
 
 
 def test_money_follows_the_states(either: str) -> None:

@@ -88,6 +88,9 @@ def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger
             live.set_random_accepts({"A": own, "B": [3, 5, 2]}, why="somebody left")
     with pytest.raises(InvalidInput, match="'random_accepts' of 'B' must be three counts"):
         live.set_random_accepts({"A": [5, 4, 3], "B": [1.5, 0, 0]}, why="half a person")
+    for wrong in (5, None, [5, 4], [5, 4, 10**400], [5, 4, 2**53]):
+        with pytest.raises(InvalidInput, match="'random_accepts' of 'A' must be three counts"):
+            live.set_random_accepts({"A": wrong}, why="no counts")  # type: ignore[dict-item]
     with pytest.raises(UnknownName, match="unknown group in 'random_accepts' 'Z'"):
         live.set_random_accepts({"Z": [1, 1, 1]}, why="typo")
     live.set_random_accepts(files[1], {"B": 1}, why="the second quarter, one outcome corrected")
@@ -161,6 +164,19 @@ def test_a_second_person_must_approve_where_the_audit_says_so(ledger: str) -> No
     assert live.status().concluded is None
     bert.approve(live.status().proposals[0].number)
     assert live.status().concluded == "nobody else is to come"
+    live.verify()
+
+
+def test_a_later_file_of_a_test_programme_may_need_a_second_person(ledger: str) -> None:
+    kinds = ("random_accepts",)
+    live, file = create(ledger, audit="adaptive", approvals=kinds, actor="anna"), {"A": [9, 1, 2]}
+    proposal = live.set_random_accepts(file, why="the first quarter")
+    assert (proposal.state, live.status().events) == ("PROPOSED", 2)
+    assert live.set_random_accepts({**file, "B": [0, 0, 0]}, why="the first quarter").repeated
+    assert live.acting_as("bert").approve(proposal.number).state == "RANDOM_ACCEPTS"
+    (taken,) = [e["data"] for e in live.events() if e["type"] == "random_accepts"]
+    assert taken["random_accepts"] == {"A": [9, 1, 2], "B": [0, 0, 0]}
+    assert taken["proposal"] == proposal.number
     live.verify()
 
 
@@ -315,6 +331,46 @@ def test_a_key_belongs_to_one_command(ledger: str) -> None:
         live.ask("q", "A", 1, key="k2")
     replies = live.run([Pause("x", key="k9"), Resume("y", key="k8"), Pause("z", key="k8")])
     assert [reply.problem is None for reply in replies] == [True, True, False]
+    live.verify()
+
+
+def test_a_key_belongs_to_what_the_command_said(ledger: str) -> None:
+    live = create(ledger, audit="adaptive", approvals=("corrected",), actor="anna")
+    bert, files = live.acting_as("bert"), {"A": [1, 2, 3]}
+    for person in "pq":
+        live.ask(person, "B", 0, key=f"ask {person}")
+        live.tell(person, 1, key=f"tell {person}")
+    live.set_budget(9000, "more", key="money")
+    live.set_limits(5, {"A": 2}, why="fewer", key="limits")
+    live.set_random_accepts(files, why="a file", key="file")
+    first = live.correct("p", 0, "typo", key="wrong")
+    second = live.correct("q", 0, "typo", key="wrong, too")
+    bert.approve(first.number, key="approved")
+    seen = live.checkpoint().seq
+    for otherwise in (
+        lambda: live.ask("p", "A", 0, key="ask p"),
+        lambda: live.ask("p", "B", 1, key="ask p"),
+        lambda: live.tell("p", 0, key="tell p"),
+        lambda: live.set_budget(9001, "more", key="money"),
+        lambda: live.set_limits(5, {}, why="fewer", key="limits"),
+        lambda: live.set_random_accepts({"A": [1, 2, 4]}, why="a file", key="file"),
+        lambda: live.correct("q", 0, "typo", key="wrong"),
+        lambda: bert.approve(second.number, key="approved"),
+        lambda: bert.approve(second.number, key="wrong, too"),
+    ):
+        with pytest.raises(Conflict, match="was used for another command"):
+            otherwise()
+    for again in (
+        live.ask("p", " B ", 0, key="ask p"),
+        live.tell("p", 1, key="tell p"),
+        live.set_budget(9000, "in other words", key="money"),
+        live.set_limits(5, {"A": 2}, why="fewer", key="limits"),
+        live.set_random_accepts({**files, "B": (0, 0, 0)}, why="a file", key="file"),
+        live.correct("p", 0, "typo", key="wrong"),
+        bert.approve(first.number, key="approved"),
+    ):
+        assert again.repeated
+    assert live.checkpoint().seq == seen
     live.verify()
 
 

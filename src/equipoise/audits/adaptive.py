@@ -313,10 +313,11 @@ class AdaptiveAudit(Audit):
         now = {}
         for group, (good, bad, unknown) in self._accepts.items():
             own, changed = random_accepts.get(group, (0, 0, 0)), fewer_by.get(group, 0)
-            if len(own) != 3 or any(type(n) is not int or n < 0 for n in (*own, changed)):
+            three = isinstance(own, Sequence) and len(own) == 3
+            if not three or any(type(n) is not int or not 0 <= n < 2**53 for n in (*own, changed)):
                 raise InvalidInput(
                     f"'random_accepts' of {group!r} must be three counts (good, bad, unknown), and "
-                    f"'corrected' one; got {own!r} and {changed!r}"
+                    f"'corrected' one, below 2**53; got {own!r} and {changed!r}"
                 )
             fewer = max(good - own[0], bad - own[1])
             if fewer > changed or sum(own) < good + bad + unknown:

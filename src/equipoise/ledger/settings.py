@@ -42,7 +42,7 @@ class Settings:
         them approval rates cannot be compared with the past.
     approvals
         What a second person must approve, of ``budget``, ``concluded``, ``corrected``, ``erased``,
-        ``limits``, ``resumed`` and ``upgraded``.
+        ``limits``, ``random_accepts``, ``resumed`` and ``upgraded``.
     clock_skew
         Seconds that a program's clock may be ahead of the database's.
     options

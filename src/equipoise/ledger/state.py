@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -193,7 +194,7 @@ class AuditState:
                 f"(equipoise {self.settings.software}), this program has edition {EDITION}: it "
                 "can be read, and its chain, books and money verified, but not continued. Use "
                 "that version, or let an approver weigh what is recorded by the present edition: "
-                f"equipoise audit upgrade {name} --why REASON"
+                f"equipoise audit upgrade {shlex.quote(name)} --why REASON"
             )
 
     def statistics(self) -> RequestLog:

@@ -52,7 +52,10 @@ __all__ = [
 
 FORMAT = 3
 GENESIS = "0" * 64  # what the first event names as the hash before it
-APPROVABLE = ("budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded")
+APPROVABLE = (
+    *("budget", "concluded", "corrected", "erased", "limits", "random_accepts", "resumed"),
+    "upgraded",
+)
 SCORE_RECORD = ("score", "version", "price", "m", "pi", "range", "draw")  # known before asking
 REASONS = (
     *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
@@ -692,9 +695,11 @@ class Books:
     def _change_random_accepts(self, data: Data, _: Event) -> None:
         """Take in a later file of a test programme, in which nobody of the last one is missing."""
         _require("groups", sorted(data["random_accepts"]), sorted(self.groups))
+        _require("groups beside them", sorted(set(data["corrected"]) - set(self.groups)), [])
         for group, now in data["random_accepts"].items():
             before, changed = self.random_accepts[group], data["corrected"].get(group, 0)
-            if len(now) != 3 or any(type(n) is not int or n < 0 for n in (*now, changed)):
+            counts = (*now, changed)
+            if len(counts) != 4 or any(type(n) is not int or not 0 <= n < 2**53 for n in counts):
                 raise ValueError(f"random accepts {now!r} of {group!r}, {changed!r} corrected")
             fewer = max(old - new for old, new in zip(before[:2], now[:2], strict=True))
             if sum(now) < sum(before) or fewer > changed:
@@ -852,7 +857,7 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "resumed": (Books._resumed, "why proposal?"),
     "budget": (Books._budget, "budget before why proposal?"),
     "limits": (Books._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
-    "random_accepts": (Books._change_random_accepts, "random_accepts corrected why"),
+    "random_accepts": (Books._change_random_accepts, "random_accepts corrected why proposal?"),
     "upgraded": (Books._upgraded, "edition before software why proposal?"),
     "proposed": (Books._proposed, "command arguments"),
     "rejected": (Books._rejected, "proposal why"),

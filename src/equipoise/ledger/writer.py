@@ -7,11 +7,13 @@ book's business (:class:`~equipoise.ledger.verify.Books`), which takes it before
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from equipoise._json import plain
 from equipoise._version import __version__
 from equipoise.assist.options import require_seen
 from equipoise.errors import (
@@ -162,10 +164,11 @@ class TransactionWriter:
             return None
         kind, data = event["type"], event["data"]
         made = data["command"] if kind == "proposed" else kind
-        row = (self.books.people or {}).get(data.get("person", 0))
+        said = data.get("arguments", data)
+        row = (self.books.people or {}).get(said.get("person", 0))
         about, known = do.person_of(command), None if row is None else row.person
         other = bool(about) and known not in (None, about)
-        if other or made not in HANDLERS[type(command)][1]:
+        if other or made not in HANDLERS[type(command)][1] or self._differs(command, said):
             raise Conflict(
                 f"'key' {command.key!r} was used for another command, event {event['seq']} "
                 f"({kind}); give every command a key of its own"
@@ -176,6 +179,25 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         number = data.get("proposal" if kind == "rejected" else "person")
         return self._done(kind, number, data.get("why", ""), repeated=True)
+
+    def _differs(self, command: Command | do.Scrubbed, said: Mapping[str, Any]) -> bool:
+        """Say whether an event says otherwise than a command, but for its reason."""
+        own = {**vars(command)}
+        for name, value in own.items():
+            if isinstance(value, Mapping):
+                own[name] = self._by_group(value)
+        if isinstance(command, do.SetRandomAccepts):
+            nobody = {group: [0, 0, 0] for group in self.books.groups}
+            own["random_accepts"] = plain(nobody | own["random_accepts"])
+        if isinstance(command, do.Ask):
+            (own["group"],) = self._by_group({command.group: None})
+        names = own.keys() & (said.keys() | {"proposal"}) - {"person", "why", "command"}
+        return any(own[name] != said.get(name) for name in names)
+
+    def _by_group(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is said of groups under the past data's own names."""
+        names = self.state.settings.group_names
+        return {names.get(group, group): own for group, own in given.items()}
 
     # -- people -----------------------------------------------------------------------------------
 
@@ -270,11 +292,12 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         if not row.conflicted:
             self._happens("conflict", row, told=outcome)
+        about = shlex.join([self.state.settings.name, str(row.person), str(outcome)])
         raise Conflict(
             f"outcome {row.outcome} of person {row.person!r} is stored; got {outcome}. The "
             "conflict is recorded and the stored outcome stands; if the new one is right: "
-            f"correct({row.person!r}, {outcome}, why) (equipoise audit correct "
-            f"{self.state.settings.name} {row.person} {outcome} --why REASON)"
+            f"correct({row.person!r}, {outcome}, why) "
+            f"(equipoise audit correct {about} --why REASON)"
         )
 
     def _execute(self, command: do.Execute) -> Reply:
@@ -351,7 +374,7 @@ class TransactionWriter:
         """Answer what happened to the audit, or to somebody who is erased by now."""
         state = kind.upper()
         if kind == "erased" and self.books.scrubbed < self.books.erased:
-            state, why = "UNLINKED", STILL_THERE.format(self.state.settings.name)
+            state, why = "UNLINKED", STILL_THERE.format(shlex.quote(self.state.settings.name))
         ended = "concluded" if self.books.concluded is not None else "decided"
         if kind == "resumed" and (ended == "concluded" or self.books.verdict is not None):
             state, why = ended.upper(), "nobody is asked any more"
@@ -385,10 +408,7 @@ class TransactionWriter:
 
     def _set_limits(self, command: do.SetLimits) -> Reply:
         settings, books = self.state.settings, self.books
-        groups = {
-            settings.group_names.get(group, group): limit
-            for group, limit in command.max_in_flight_groups.items()
-        }
+        groups = self._by_group(command.max_in_flight_groups)
         require_limits(command.max_in_flight, groups, settings.groups)
         own = {"max_in_flight": command.max_in_flight, "max_in_flight_groups": groups}
         if tuple(own.values()) == (books.max_in_flight, books.max_in_flight_groups):
@@ -398,9 +418,7 @@ class TransactionWriter:
     def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
         if not self.state.ready:
             raise NotReady
-        names = self.state.settings.group_names
-        given = {names.get(group, group): own for group, own in command.random_accepts.items()}
-        corrected = {names.get(group, group): n for group, n in command.corrected.items()}
+        given, corrected = self._by_group(command.random_accepts), self._by_group(command.corrected)
         now = self.state.log.audit.checked_random_accepts(given, corrected)
         if now == self.books.random_accepts:
             return self._done("random_accepts", repeated=True)

@@ -182,9 +182,31 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
         lambda e: first(e, "scrubbed").update(erased=2),
         "2 people are said to be out of the files",
     ),
+    "a later file without somebody": (
+        lambda e: add_file(e, {"A": [4, 1, 0], "B": [0, 0, 0]}, {"A": [2, 4, 0], "B": [9, 0, 0]}),
+        r"of \[4, 1, 0\] random accepts of 'A' some miss in \[2, 4, 0\]",
+    ),
+    "a later file beyond counting": (
+        lambda e: add_file(e, {"A": [10**400, 0, 0], "B": [0, 0, 0]}),
+        "random accepts .* of 'A', 0 corrected",
+    ),
+    "corrections of nobody": (
+        lambda e: add_file(e, {"A": [1, 1, 1], "B": [0, 0, 0]}, corrected={"Z": 1}),
+        r"groups beside them is \['Z'\]",
+    ),
     "a key used twice": (lambda e: [x.update(key="k") for x in e[2:4]], "known key"),
     "a missing field": (lambda e: requested(e).pop("hold"), "lack or add hold"),
 }
+
+
+def add_file(
+    events: list[dict[str, Any]],
+    *files: dict[str, list[int]],
+    corrected: dict[str, int] | None = None,
+) -> None:
+    for counts in files:
+        data = {"random_accepts": counts, "corrected": corrected or {}, "why": "a file"}
+        events.append({**events[-1], "type": "random_accepts", "data": data})
 
 
 def lower_caps(events: list[dict[str, Any]], cap: int) -> None:
