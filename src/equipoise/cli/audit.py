@@ -88,7 +88,7 @@ def new(
         typer.Option(
             metavar="KIND",
             help="A second person must approve it: budget, concluded, corrected, erased, limits, "
-            "resumed; give it again.",
+            "random_accepts, resumed, upgraded; give it again.",
         ),
     ] = None,
     option: Annotated[
@@ -130,7 +130,7 @@ def new(
         audit=audit,
         budget=budget,
         max_in_flight=max_in_flight,
-        max_in_flight_groups={g: int(n) for g, n in pairs("--max-in-flight-of", max_in_flight_of)},
+        max_in_flight_groups=counts_of("--max-in-flight-of", max_in_flight_of),
         lottery=lottery,
         overdue_after=overdue_after,
         stream="denied" if denied_only else "everybody",
@@ -266,7 +266,7 @@ def limits(
     json: Json = False,
 ) -> None:
     """Change how many requests may be without an outcome at once."""
-    groups = {g: int(n) for g, n in pairs("--max-in-flight-of", max_in_flight_of)}
+    groups = counts_of("--max-in-flight-of", max_in_flight_of)
     show_reply(live.set_limits(max_in_flight, groups, why=why), json)
 
 
@@ -290,9 +290,25 @@ def random_accepts(
     json: Json = False,
 ) -> None:
     """Take in a later file of the test programme that the past data told of."""
-    given = {g: [int(n) for n in own.split(",")] for g, own in pairs("--of", counts)}
-    changed = {g: int(n) for g, n in pairs("--corrected", corrected)}
+    given = {group: _numbers("--of", own) for group, own in pairs("--of", counts)}
+    changed = counts_of("--corrected", corrected)
     show_reply(live.set_random_accepts(given, changed, why=why), json)
+
+
+def counts_of(flag: str, texts: list[str] | None) -> dict[str, int]:
+    """Return the counts that options like GROUP=N give."""
+    return {group: _numbers(flag, own, 1)[0] for group, own in pairs(flag, texts)}
+
+
+def _numbers(flag: str, text: str, count: int = 3) -> list[int]:
+    try:
+        found = [int(n) for n in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        form = "GROUP=N" if count == 1 else "GROUP=GOOD,BAD,UNKNOWN"
+        raise InvalidInput(f"{flag!r} must look like {form}, in whole numbers; got {text!r}")
+    return found
 
 
 @app.command()

@@ -249,11 +249,13 @@ def failing(
 
 def pairs(flag: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
     """Split options that look like NAME=VALUE."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for text in texts or ():
         name, mark, value = text.rpartition("=") if flag != "--option" else text.partition("=")
         if not mark or not name or not value:
             form = "WHAT=COLUMN, as in person=id" if flag == "--column" else "NAME=VALUE"
             raise InvalidInput(f"{flag!r} must look like {form}; got {text!r}")
+        if any(name == known for known, _ in pairs):
+            raise InvalidInput(f"{flag!r} says {name!r} twice; got {text!r} last")
         pairs.append((name, value))
     return pairs

@@ -151,7 +151,8 @@ class ReportCache:
 
     def _evidence(self, status: Status) -> tuple[EvidencePoint, ...]:
         """Return the evidence over time: replayed once, then one point more at each look."""
-        revised = status.late + sum(n.get("corrected", 0) for n in status.actors.values())
+        kinds = ("corrected", "random_accepts")
+        revised = status.late + sum(n.get(k, 0) for n in status.actors.values() for k in kinds)
         answers = sum(status.states.get(state, 0) for state in SETTLED)
         if not self._trail or revised != self._revised:
             self._trail, self._revised = list(self._live.trace()), revised

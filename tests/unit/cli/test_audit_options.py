@@ -46,6 +46,29 @@ def test_an_option_of_another_audit_is_refused_with_the_remedy(tmp_path: Path) -
     assert new(tmp_path, "--option", "tau=20", "--audit", "rs")[0] == 0  # the remedy, followed
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("random-accepts --of A=x", "'--of' must look like GROUP=GOOD,BAD,UNKNOWN, in whole"),
+        ("random-accepts --of A=1,2", "'--of' must look like GROUP=GOOD,BAD,UNKNOWN, in whole"),
+        ("random-accepts --of A=1,2,3 --of A=4,5,6", "'--of' says 'A' twice"),
+        ("random-accepts --of A=1,2,3 --corrected A=1.5", "'--corrected' must look like GROUP=N"),
+        ("limits --max-in-flight-of A=many", "'--max-in-flight-of' must look like GROUP=N"),
+    ],
+)
+def test_counts_of_groups_that_are_none_are_refused(
+    tmp_path: Path, command: str, words: str
+) -> None:
+    assert new(tmp_path)[0] == 0
+    verb, *options = command.split()
+    rest = ["loans", *options, "--why", "x", "--ledger", str(tmp_path / "ledger.db")]
+    done = CliRunner().invoke(app, ["audit", verb, *rest])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {words}")
+    code, _, error = new(tmp_path, "--max-in-flight-of", "A=x")
+    assert (code, "'--max-in-flight-of' must look like GROUP=N" in error) == (2, True)
+
+
 def test_an_option_that_no_audit_of_a_simulation_has_is_refused() -> None:
     runs = ["simulate", "adaptive", "--world", "fico", "--repeats", "1", "--tau", "20"]
     done = CliRunner().invoke(app, runs)

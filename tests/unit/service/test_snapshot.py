@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from equipoise import Costs, History, LiveAudit, Question
 from equipoise.report import Report, to_html
-from equipoise.service.audits import Snapshot
+from equipoise.service.audits import ReportCache, Snapshot
 from equipoise.service.forms import fragment
 from equipoise.service.panels import apart, panels_of
 from equipoise.service.tokens import Role
@@ -43,6 +43,17 @@ def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     forecast = Report.of(live).forecast
     assert forecast is not None
     assert forecast.in_all(0) == ()
+
+
+def test_evidence_over_time_is_drawn_anew_after_a_later_file_of_a_test_programme() -> None:
+    past = History.from_cells(dict.fromkeys("AB", CELLS))
+    live = LiveAudit.create("sqlite://", "x", past, Question("equal_opportunity"), Costs(1, 100))
+    reports = ReportCache(live)
+    before = reports.report().evidence
+    live.set_random_accepts({"A": [300, 100, 0], "B": [100, 300, 0]}, why="the first quarter")
+    after = reports.report().evidence
+    reports.close()
+    assert after == live.trace() != before
 
 
 class _Reader:

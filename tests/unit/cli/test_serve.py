@@ -1,0 +1,139 @@
+"""``equipoise token`` and ``equipoise serve``: who is let in, and what a first start shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+import uvicorn
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from equipoise.ledger import LiveAudit, Status
+from equipoise.service import Role, TokenStore, demonstration
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name in ("EQUIPOISE_LEDGER", "EQUIPOISE_TOKENS", "EQUIPOISE_DEMO"):
+        monkeypatch.delenv(name, raising=False)
+    return str(tmp_path / "audits.db")
+
+
+def token(ledger: str, *words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["token", *words, "--ledger", ledger])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_token_is_shown_once_listed_without_its_secret_and_ended(ledger: str) -> None:
+    assert json.loads(token(ledger, "list", "--json")[1]) == []
+    code, shown, _ = token(ledger, "new", "bank", "--role", "writer", "--audit", "loans")
+    assert (code, shown[:4]) == (0, "eqp_")
+    store = TokenStore(f"{ledger}.tokens")
+    found = store.find(shown.strip())
+    assert found is not None
+    assert (found.name, found.role, found.audit) == ("bank", "writer", "loans")
+    made = json.loads(token(ledger, "new", "anna", "--role", "auditor", "--days", "1", "--json")[1])
+    assert (made["name"], made["role"], made["audit"]) == ("anna", "auditor", None)
+    for words in (("list",), ("list", "--json")):
+        listed = token(ledger, *words)[1]
+        assert "bank" in listed
+        assert shown.strip().split("_", 2)[2] not in listed
+        assert made["token"].split("_", 2)[2] not in listed
+    code, said, _ = token(ledger, "revoke", "bank")
+    assert (code, said[:15]) == (0, "bank: revoked 2")
+    assert token(ledger, "revoke", "bank")[1] == said  # again, as it was
+    assert store.find(shown.strip()) is None
+    assert store.find(made["token"]) is not None
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        ("new bank --role writer", "a token named 'bank' exists or existed"),
+        ("new anna --role boss", "Invalid value for '--role'"),
+        ("new anna --role auditor --days 0", "'days' must be more than 0"),
+        ("new anna --role auditor --days nan", "'days' must be more than 0"),
+        ("revoke nobody", "unknown token 'nobody'. Known: bank"),
+    ],
+)
+def test_tokens_that_cannot_be_are_refused(ledger: str, words: str, refusal: str) -> None:
+    token(ledger, "new", "bank", "--role", "writer")
+    token(ledger, "revoke", "bank")  # the name is the actor in events, so it is never given again
+    code, shown, error = token(ledger, *words.split())
+    assert (code, shown) == (2, "")
+    assert error.startswith(f"error: {refusal}")
+
+
+# -- serve ----------------------------------------------------------------------------------------
+
+
+def test_the_demonstration_lives_and_its_link_logs_in(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
+    servers: list[uvicorn.Server] = []
+
+    def serve(made: Any, **options: Any) -> None:
+        servers.append(uvicorn.Server(uvicorn.Config(made, **options | {"log_config": None})))
+        servers[0].run()
+
+    monkeypatch.setattr("uvicorn.run", serve)
+    monkeypatch.setattr(demonstration, "PAUSE", 0.01)
+    words = ["serve", "--demo", "--ledger", ledger, "--port", str(port)]
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(CliRunner().invoke, app, words)
+        try:
+            people = _wait_for_people(servers, ledger)
+        finally:
+            servers[0].should_exit = True
+        said = done.result().stdout
+    assert people >= demonstration.AT_ONCE
+    link = re.search(rf"log in, today: http://127.0.0.1:{port}/login#token=(\S+)", said)
+    assert link is not None, said
+    store = TokenStore(f"{ledger}.tokens")
+    found = store.find(link[1])
+    store.close()
+    assert found is not None
+    assert (found.role, found.audit) == ("auditor", None)
+    LiveAudit.open(ledger, demonstration.NAME).verify()
+
+
+def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
+    """Return how many arrived, as a page of the running server says."""
+    while not servers or not servers[0].started:
+        time.sleep(0.01)
+    secret = TokenStore(f"{ledger}.tokens")
+    held = {"authorization": f"Bearer {secret.new('reader', Role.REGULATOR)}"}
+    secret.close()
+    config = servers[0].config
+    with httpx.Client(base_url=f"http://{config.host}:{config.port}", headers=held) as client:
+        while True:
+            status = client.get(f"/v1/audits/{quote(demonstration.NAME)}/status")
+            if status.is_success and (people := Status.from_dict(status.json()).people):
+                return people
+            time.sleep(0.02)
+
+
+def test_no_link_is_printed_once_somebody_made_a_token(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.run", lambda made, **options: None)
+    serve = ["serve", "--ledger", ledger]
+    assert "#token=" in CliRunner().invoke(app, serve).stdout
+    assert "#token=" in CliRunner().invoke(app, serve).stdout  # its own links do not count
+    token(ledger, "new", "anna", "--role", "auditor")
+    assert "#token=" not in CliRunner().invoke(app, serve).stdout
+    token(ledger, "revoke", "anna")
+    assert "#token=" in CliRunner().invoke(app, serve).stdout
