@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
@@ -80,6 +80,7 @@ class CountedTable:
     coding: Coding
     notes: tuple[str, ...]
     deciders: tuple[tuple[Decider, ...], ...] = ()
+    attributes: Mapping[str, Cells] = field(default_factory=dict)
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -227,7 +228,8 @@ def _interpret(
     columns = Columns(options.groups, options.decision, options.outcome)
     coding = Coding(columns, grouping, decision, outcome, also)
     deciders = _deciders(kinds, cells, options)
-    return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders)
+    attributes = _by_attribute(kinds, options, grouping)
+    return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
 
 
 def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
@@ -495,6 +497,23 @@ def _group_cells(kinds: Sequence[Kind], by_cohort: bool, column: str) -> GroupCe
         tuple((a, b, u) for a, b, u in cohorts.values()) if by_cohort and approved[2] else (),
         tuple(accepted) if any(accepted) else (),
     )
+
+
+def _by_attribute(
+    kinds: Sequence[Kind], options: ReadOptions, grouping: Grouping
+) -> dict[str, Cells]:
+    """Return the counts by each group column alone, where groups are intersections of several."""
+    columns = listed(options.group)
+    found: dict[str, Cells] = {}
+    for column, labels in zip(columns, grouping.labels[grouping.strata :], strict=True):
+        values: dict[str, list[Kind]] = {}
+        for kind in kinds:
+            name = labels.get(key_of(kind.values[column]), grouping.missing or "")
+            values.setdefault(name, []).append(kind)
+        if len(columns) > 1 and len(values) > 1 and not grouping.strata:
+            own = {name: _group_cells(part, False, "") for name, part in sorted(values.items())}
+            found[column] = Cells(own)
+    return found
 
 
 def _deciders(

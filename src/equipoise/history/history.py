@@ -132,6 +132,8 @@ class History(Past, Shown):
         What was read and how it was understood; None for counts.
     scores
         Scores of past people per group, if a column of them was named.
+    attributes
+        Where groups are intersections of several columns: the counts by each column alone.
 
     Examples
     --------
@@ -145,6 +147,7 @@ class History(Past, Shown):
     coding: Coding | None = None
     summary: ReadSummary | None = None
     scores: Mapping[str, Scores] | None = field(default=None, compare=False)
+    attributes: Mapping[str, Cells] = field(default_factory=dict, compare=False)
 
     @classmethod
     @_takes(ReadOptions)
@@ -255,6 +258,7 @@ class History(Past, Shown):
             cells,
             seed=options.seed,
             deciders=counted.deciders,
+            attributes=counted.attributes,
             notes=tuple(notes),
             coding=counted.coding,
             summary=ReadSummary.of(counted),

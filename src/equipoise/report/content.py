@@ -25,6 +25,7 @@ from equipoise.planning import Forecast, Plan, plan
 from equipoise.planning.cases import as_often
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
+from equipoise.report.selection import SelectionRow, selection_table
 from equipoise.worlds import CellWorld, World
 
 __all__ = [
@@ -39,9 +40,7 @@ __all__ = [
     "widened",
 ]
 
-FOUR_FIFTHS = 0.8
 AT_ONCE = 50  # simulated people who arrive together
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,11 @@ class GroupReport(JsonValue):
         sample of the denied only if the audit does not look first.
     pending, overdue, withdrawn, written_off
         Requests without an outcome.
-    selection_rate, impact_ratio
-        Share of the past who were approved, and that share over the largest of the others (at
-        most 1): plug-in values, and what is established at the question's error probability.
     before, after
         Rate -> what past data alone establish, and what the audit adds.
     """
 
     group: str
-    past: int
-    past_approved: int
-    past_good: int
     seen: int
     approved: int
     looked: int
@@ -79,22 +72,8 @@ class GroupReport(JsonValue):
     written_off: int
     spent: int
     reserved: int
-    selection_rate: Interval
-    impact_ratio: Interval
     before: Mapping[str, Interval]
     after: Mapping[str, Interval]
-
-    @property
-    def four_fifths(self) -> str:
-        """Whether the four-fifths rule is "met", the group is "below" it, or it is "undecided"."""
-        return four_fifths_state(self.impact_ratio)
-
-
-def four_fifths_state(ratio: Interval) -> str:
-    """Say what is established about a ratio: "met", "below" or "undecided"."""
-    if ratio.lower >= FOUR_FIFTHS - _ROUNDING:
-        return "met"
-    return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "undecided"
 
 
 @dataclass(frozen=True)
@@ -165,6 +144,7 @@ class Report(JsonValue):
     free: Interval
     four_fifths: Interval
     status: Status
+    selection: tuple[SelectionRow, ...]
     groups: tuple[GroupReport, ...]
     evidence: tuple[EvidencePoint, ...]
     comparisons: tuple[Comparison, ...]
@@ -189,7 +169,7 @@ class Report(JsonValue):
         evidence = live.trace() if evidence is None else evidence
         finding = status.finding or live.so_far()
         free = check(settings.past, settings.question)
-        approvals = _check_approvals(settings)
+        selection, approvals = selection_table(settings.past, settings.question)
         final, shares = status.finding is not None, live.good_shares()
         return cls(
             name=settings.name,
@@ -206,7 +186,8 @@ class Report(JsonValue):
             free=widened(Interval(free.lower, free.upper), Interval(finding.lower, finding.upper)),
             four_fifths=Interval(1.0 - approvals.upper, 1.0 - approvals.lower),
             status=status,
-            groups=tuple(_groups(settings, status, free, finding, approvals)),
+            selection=selection,
+            groups=tuple(_groups(settings, status, free, finding)),
             evidence=evidence,
             comparisons=tuple(_comparisons(settings, shares)),
             forecast=forecast_of(live, status),
@@ -248,24 +229,16 @@ def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
 
 
 def _groups(
-    settings: Settings, status: Status, free: Finding, finding: Finding, approvals: Finding
+    settings: Settings, status: Status, free: Finding, finding: Finding
 ) -> list[GroupReport]:
-    cells = settings.past.cells
-    selection = {
-        g: Interval(known.lower, known.upper, cells[g].approved / cells[g].total)
-        for g, known in approvals.rates["selection_rate"].items()
-    }
     rates = [rate.name for rate in METRICS[settings.question.metric].rates]
     rows = []
-    for group, c in cells.items():
+    for group in settings.past.cells:
         own = status.groups[group]
         states = own.states
         rows.append(
             GroupReport(
                 group=group,
-                past=round(c.total) if not settings.past.exact else 0,
-                past_approved=round(c.approved) if not settings.past.exact else 0,
-                past_good=round(c.approved_positive) if not settings.past.exact else 0,
                 seen=own.approved + own.denied,
                 approved=own.approved,
                 looked=own.scored if settings.assist else 0,
@@ -277,8 +250,6 @@ def _groups(
                 written_off=states.get("WRITTEN_OFF", 0),
                 spent=own.spent,
                 reserved=own.reserved,
-                selection_rate=selection[group],
-                impact_ratio=_impact_ratio(selection, group, settings.question),
                 before={
                     r: widened(free.rates[r][group], finding.rates.get(r, {}).get(group))
                     for r in rates
@@ -300,33 +271,6 @@ def widened(before: Interval, now: Interval | None) -> Interval:
         return before
     lower, upper = min(before.lower, now.lower), max(before.upper, now.upper)
     return replace(before, lower=lower, upper=upper)
-
-
-def _check_approvals(settings: Settings) -> Finding:
-    """Ask the four-fifths rule of past data: approvals are known, so it is free."""
-    question = Question(
-        "demographic_parity",
-        gamma=1.0 - FOUR_FIFTHS,
-        delta=settings.question.delta,
-        compare=replace(settings.question.comparison, by="ratio"),
-    )
-    return check(settings.past, question)
-
-
-def _impact_ratio(selection: Mapping[str, Interval], group: str, question: Question) -> Interval:
-    own, names = selection[group], [*selection]
-    pairs = question.compared(names).pairs
-    others = [selection[names[high]] for high, low in pairs if names[low] == group]
-    guess = max((s.estimate or 0.0 for s in others), default=0.0)
-    return Interval(
-        _ratio(own.lower, max((s.upper for s in others), default=0.0)),
-        _ratio(own.upper, max((s.lower for s in others), default=0.0)),
-        _ratio(own.estimate or 0.0, guess),
-    )
-
-
-def _ratio(part: float, whole: float) -> float:
-    return min(part / whole, 1.0) if whole > 0.0 else 1.0
 
 
 def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Comparison]:

@@ -16,7 +16,8 @@ from equipoise.finding import Interval
 from equipoise.question import Question
 from equipoise.rates import RATES
 from equipoise.report import sentences
-from equipoise.report.content import FOUR_FIFTHS, Report
+from equipoise.report.content import Report
+from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
 __all__ = [
     *("costs", "draw_gap", "draw_rates", "evidence", "gauge", "impact", "money", "rates"),
@@ -132,14 +133,15 @@ def evidence(report: Report) -> Markup | None:
     return picture.done(f"across: requests answered; up: {upright}", legend)
 
 
-def impact(report: Report) -> Markup:
+def impact(rows: Sequence[SelectionRow]) -> Markup:
     """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
     step, top = 48.0, 18.0
-    bottom = top + 4 + step * len(report.groups)
+    drawn = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
+    bottom = top + 4 + step * len(drawn)
     picture = Picture(bottom + 24, "Impact ratios")
     x = linear(0.0, 1.0, 0.0, 100.0)
-    for row, group in enumerate(report.groups):
-        y, ratio = top + 16 + step * row, group.impact_ratio
+    for at, (group, ratio) in enumerate(drawn):
+        y = top + 16 + step * at
         picture.text(0.0, y, group.group, size=13, fill=INK)
         picture.bar(0.0, x(ratio.upper), y + 7, 18, PALE)
         fill = UNFAIR if group.four_fifths == "below" else BLUE

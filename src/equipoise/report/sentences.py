@@ -8,13 +8,15 @@ from typing import Any
 
 from equipoise.comparison import GapScale
 from equipoise.display import Row
+from equipoise.finding import Interval
 from equipoise.ledger import Status
 from equipoise.ledger.settings import Settings
 from equipoise.planning import Forecast
 from equipoise.planning.cases import USUAL
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, RATES
-from equipoise.report.content import Report, four_fifths_state
+from equipoise.report.content import Report
+from equipoise.report.selection import four_fifths_state
 
 __all__ = [
     "expected",
@@ -154,10 +156,8 @@ def unit(question: Question) -> str:
     return "percentage points"
 
 
-def four_fifths(report: Report) -> str:
+def four_fifths(ratio: Interval, level: float) -> str:
     """Return what past data say about the four-fifths rule, in one sentence."""
-    ratio = report.four_fifths
-    level = report.question.delta
     span = f"between {ratio.lower:.1%} and {ratio.upper:.1%}"
     if ratio.upper - ratio.lower < 1e-9:
         span = f"{ratio.lower:.1%}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -14,16 +15,19 @@ from markupsafe import Markup
 
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
+from equipoise.comparison import Compare
 from equipoise.display import html_table
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
-from equipoise.history import Past
+from equipoise.history import History, Past
 from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
+from equipoise.question import Question
 from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
 from equipoise.report.content import Report, widened
+from equipoise.report.selection import SelectionRow, selection_table
 
 __all__ = ["check_page", "to_html", "write_check", "write_report"]
 
@@ -125,6 +129,7 @@ def _finding_page(
         past_table=Markup(html_table(past_rows(history.cells, exact=history.exact))),
         notes=getattr(history, "notes", ()),
         all_tables=_all_tables(pairs[0][1]),
+        tables=_selection_tables(history, pairs[0][1].question),
         version=__version__,
         gap_rows=_gap_rows,
         rate_rows=_rate_rows,
@@ -146,6 +151,33 @@ def _rate_rows(free: Finding | None, found: Finding, rate: str) -> list[pictures
         before = None if free is None else free.rates.get(rate, {}).get(group)
         rows.append((group, before and widened(before, now), now))
     return rows
+
+
+def _selection_tables(
+    history: Past, question: Question
+) -> dict[str, tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]]:
+    """Return selection rates by group and, of intersections, by each attribute, under headings.
+
+    With each: the ratio of the lowest to the highest, and what people without a value are called
+    and how many they are.
+    """
+    pasts = {"": (history, question)}
+    missing = None
+    if isinstance(history, History):
+        missing = None if history.coding is None else history.coding.grouping.missing
+        for column, cells in history.attributes.items():
+            left_out = [name for name in question.comparison.leave_out if name in cells]
+            alone = replace(question, compare=Compare(question.comparison.by, leave_out=left_out))
+            pasts[column] = Past(cells, history.exact), alone
+    found: dict[str, tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]] = {}
+    for heading, (past, asked) in pasts.items():
+        rows, approvals = selection_table(past, asked)
+        lost = None
+        if missing is not None and missing in past.cells:
+            lost = missing, past.cells[missing].total
+        ratio = Interval(1.0 - approvals.upper, 1.0 - approvals.lower)
+        found[heading] = rows, ratio, lost
+    return found
 
 
 def _all_tables(found: Finding) -> dict[str, Markup]:

@@ -1,0 +1,136 @@
+"""The table that regulators ask for: how often each group is approved, against the highest rate.
+
+Approvals are known of everybody, so that past decisions settle it for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise._json import JsonValue
+from equipoise.finding import Finding, Interval
+from equipoise.free_check import check
+from equipoise.history import Past
+from equipoise.question import Question
+
+__all__ = ["FOUR_FIFTHS", "SelectionRow", "four_fifths_state", "selection_table"]
+
+FOUR_FIFTHS = 0.8
+SMALL = 0.02  # of all people: a group below is marked
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SelectionRow(JsonValue):
+    """One group's approvals.
+
+    Attributes
+    ----------
+    people, approved
+        Past decisions and approvals; 0 if the past is unlimited.
+    rate
+        The share approved. All intervals of a table hold together, at the question's delta.
+    against
+        The group that it is compared with: the reference of the question, or the one with the
+        highest rate among those it is compared with; None if it is not compared.
+    impact_ratio
+        The rate over that of ``against``, at most 1; the interval is over the highest of all whom
+        the group is compared with. None if it is not compared.
+    p_value
+        Fisher's exact test of equal rates of the two groups: two-sided, for this pair alone, not
+        adjusted for other pairs, for one look at the data. No verdict uses it.
+    small
+        Whether it has less than 2% of all people.
+    """
+
+    group: str
+    people: int
+    approved: int
+    rate: Interval
+    against: str | None
+    impact_ratio: Interval | None
+    p_value: float | None
+    small: bool
+
+    @property
+    def four_fifths(self) -> str:
+        """Whether the four-fifths rule is "met", the group is "below" it, or it is "undecided"."""
+        return "–" if self.impact_ratio is None else four_fifths_state(self.impact_ratio)
+
+
+def four_fifths_state(ratio: Interval) -> str:
+    """Say what is established about a ratio: "met", "below" or "undecided"."""
+    if ratio.lower >= FOUR_FIFTHS - _ROUNDING:
+        return "met"
+    return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "undecided"
+
+
+def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow, ...], Finding]:
+    """Return a row per group, and the free check of the four-fifths rule behind them.
+
+    Examples
+    --------
+    >>> from equipoise import History
+    >>> white = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> black = {"approved_positive": 20, "approved_negative": 10, "denied": 70}
+    >>> past = History.from_cells({"White": white, "Black": black})
+    >>> rows, _ = selection_table(past, Question("equal_opportunity"))
+    >>> rows[1].against, rows[1].impact_ratio.estimate, rows[1].four_fifths
+    ('White', 0.375, 'below')
+    """
+    asked = Question(
+        "demographic_parity",
+        gamma=1.0 - FOUR_FIFTHS,
+        delta=question.delta,
+        compare=replace(question.comparison, by="ratio"),
+    )
+    found, cells = check(past, asked), past.cells
+    names = cells.groups
+    rates = {
+        g: replace(known, estimate=cells[g].approved / cells[g].total)
+        for g, known in found.rates["selection_rate"].items()
+    }
+    higher: dict[str, list[str]] = {g: [] for g in names}
+    for high, low in question.compared(names).pairs:
+        higher[names[low]].append(names[high])
+    rows = []
+    for group, counts in cells.items():
+        others = higher[group]
+        best = max(others, key=lambda g: rates[g].estimate or 0.0, default=None)
+        finite = not past.exact
+        rows.append(
+            SelectionRow(
+                group,
+                round(counts.total) if finite else 0,
+                round(counts.approved) if finite else 0,
+                rates[group],
+                best,
+                _impact_ratio(rates[group], [rates[g] for g in others]) if best else None,
+                _fisher(past, group, best) if best and finite else None,
+                counts.total < SMALL * cells.total,
+            )
+        )
+    return tuple(rows), found
+
+
+def _impact_ratio(own: Interval, others: Sequence[Interval]) -> Interval:
+    return Interval(
+        _ratio(own.lower, max(other.upper for other in others)),
+        _ratio(own.upper, max(other.lower for other in others)),
+        _ratio(own.estimate or 0.0, max(other.estimate or 0.0 for other in others)),
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return min(part / whole, 1.0) if whole > 0.0 else 1.0
+
+
+def _fisher(past: Past, group: str, other: str) -> float:
+    from scipy.stats import fisher_exact
+
+    counts = [past.cells[name] for name in (group, other)]
+    table = np.array([[round(own.approved), round(own.denied)] for own in counts])
+    return float(fisher_exact(table).pvalue)
