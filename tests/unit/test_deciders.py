@@ -191,5 +191,9 @@ def test_the_command_line_takes_them(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*words, *more])
     assert result.exit_code == 0, result.output
     assert "cases fall to deciders as if at random" in " ".join(result.output.split())
+    assert "would do well: 0." in result.output
+    page = CliRunner().invoke(app, [*words, *more, "--report", str(tmp_path / "p.html")])
+    assert page.exit_code == 0, page.output
+    assert "can be, if cases fall to deciders as if at random" in (tmp_path / "p.html").read_text()
     refused = CliRunner().invoke(app, [*words, "--deciders", "as_random"])
     assert refused.exit_code == 2

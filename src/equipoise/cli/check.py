@@ -136,6 +136,8 @@ def show_check(to: Console, history: History, finding: Check) -> None:
     say(to, f"{finding.verdict}: {finding.reason}; cost 0")
     if finding.who:
         say(to, f"  who: {finding.who}")
+    for group, share in finding.base_rates.items():
+        say(to, f"  would do well: {share.percent} of {group}")
     for line in finding.missing:
         say(to, f"  missing: {line}")
     for line in finding.assumptions:
