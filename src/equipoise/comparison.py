@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from equipoise.rates import Band
-
     Array = NDArray[np.float64]
 
-__all__ = ["WITHIN", "Block", "Compare", "Compared", "GapScale", "box_between", "compared"]
+__all__ = ["WITHIN", "Block", "Compare", "Compared", "GapScale", "compared"]
 
 WITHIN = " | "
 """Between the stratum and the group in the name of a group that is compared within strata."""
@@ -353,25 +351,3 @@ def _compared(compare: Compare, names: tuple[str, ...]) -> Compared:
         tuple(blocks),
         tuple(name for at, name in enumerate(names) if at not in within),
     )
-
-
-def box_between(bands: Sequence[Band], low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
-    """Return the unknowns at which each group's rate may lie in [low, high]: their least and most.
-
-    The last axis is the group, of both arguments as well (or 1, for all groups alike). Ends of the
-    results may lie beyond [0, 1] (infinite); nothing is allowed where the least exceeds the most.
-    """
-    import numpy as np
-
-    lows, highs = (np.asarray(x, dtype=float) for x in (low, high))
-    sides = []
-    for g, band in enumerate(bands):
-        low, high = (x[..., min(g, x.shape[-1] - 1)] for x in (lows, highs))
-        if band.depends_on_r:
-            falls = band.low.trend < 0 or band.high.trend < 0
-            least, most = band.between(low, high, falling=falls)
-        else:
-            fits = (band.low.value(0.0) <= high) & (band.high.value(0.0) >= low)
-            least, most = np.where(fits, -np.inf, np.inf), np.where(fits, np.inf, -np.inf)
-        sides.append(np.broadcast_arrays(least, most))
-    return np.stack([s[0] for s in sides], axis=-1), np.stack([s[1] for s in sides], axis=-1)

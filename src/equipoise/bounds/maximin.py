@@ -106,12 +106,6 @@ class RateOfGroups:
     falls: bool
     groups: int
 
-    def between(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the ends of the ``lam`` with a rate in [low, high]; start > end if none has."""
-        start, end = Band.exact(self.curves).between(low, high, falling=self.falls)
-        none = (start == np.inf) | (end == -np.inf)
-        return np.clip(start, 0.0, 1.0), np.where(none, -1.0, np.clip(end, 0.0, 1.0))
-
 
 @dataclass(frozen=True)
 class Cover:
@@ -182,8 +176,8 @@ class Alternatives:
             low = self.scale.above(cells.low[:, level, None], least)
             high = self.scale.above(cells.high[:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            from_, to = rate.between(low, high)
-            start, end = np.maximum(start, from_), np.minimum(end, to)
+            least, most = Band.exact(rate.curves).between(low, high, falling=rate.falls)
+            start, end = np.maximum(start, least), np.minimum(end, most)
         return start, end
 
 
@@ -334,7 +328,7 @@ def _are_points(cells: Cover) -> Flags:
 
 
 def _kl(r: Array, lam: Array) -> Array:
-    """Return the relative entropy of coins, with 0 log 0 = 0 and infinity where lam rules r out."""
+    """Return the relative entropy kl(r, lam): 0 log 0 = 0, and infinite where lam rules r out."""
     from scipy.special import rel_entr
 
     return np.maximum(rel_entr(r, lam) + rel_entr(1.0 - r, 1.0 - lam), 0.0)

@@ -26,7 +26,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.comparison import Block, GapScale, box_between
+from equipoise.comparison import Block, GapScale
 from equipoise.evidence.bets import (
     Corners,
     alternatives,
@@ -328,10 +328,11 @@ def _reach(
     bounds = []
     for bands in rates:
         if _falls(bands):
-            ends = compare.above(bands[b].low.value(lam_b), gap), np.array(inf)
+            end = compare.above(bands[b].low.value(lam_b), gap)
+            bounds.append(bands[a].high.until(end, falling=True))
         else:
-            ends = np.array(-inf), compare.below(bands[b].high.value(lam_b), gap)
-        bounds.append(box_between([bands[a]], *(end[..., None] for end in ends))[1][..., 0])
+            end = compare.below(bands[b].high.value(lam_b), gap)
+            bounds.append(bands[a].low.until(end, falling=False))
     stacked = np.stack(bounds)
     return stacked.max(axis=0), stacked.argmax(axis=0)
 
@@ -346,8 +347,8 @@ def _corridor(
         high = compare.above(bands[b].high.value(lam_b), gap)
         low = low if (b, a) in pairs else np.full_like(low, -inf)  # a may be as low as it likes
         high = high if (a, b) in pairs else np.full_like(high, inf)
-        ends.append(box_between([bands[a]], low[..., None], high[..., None]))
-    return np.stack([low[..., 0] for low, _ in ends]), np.stack([high[..., 0] for _, high in ends])
+        ends.append(bands[a].between(low, high, falling=_falls(bands)))
+    return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
 def _unfair_cells(
@@ -463,7 +464,8 @@ def _level_cells(
     levels = inside if block.reference is None else [block.reference]
     ends = _level_grid([bands[g] for g in levels], wrong.step, compare)
     ranges = block.ranges(compare, ends[:-1], ends[1:], wrong.gamma)
-    low, high = _tightened(wrong, block, *box_between([bands[g] for g in inside], *ranges))
+    boxes = Band.stack([bands[g] for g in inside]).between(*ranges, falling=_falls(bands))
+    low, high = _tightened(wrong, block, *boxes)
     too_high = {(b, a) for a, b, _ in _pieces(wrong.against_fair, wrong.pairs)}
     pairs = [pair for pair in permutations(inside, 2) if pair in too_high]
     a, b = np.array(pairs, dtype=np.intp).T
@@ -498,9 +500,8 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
         )
         most = np.where(counts, most[:, None, :], inf).min(axis=-1)
         least = np.where(counts.T, least[:, None, :], -inf).max(axis=-1)
-        cut_low, cut_high = box_between(
-            own, compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
-        )
+        ranges = compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
+        cut_low, cut_high = Band.stack(own).between(*ranges, falling=_falls(own))
         low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
         full = (low <= high).all(axis=1)
         low, high = low[full], high[full]

@@ -112,3 +112,26 @@ def test_a_reference_and_one_other_are_compared_as_a_pair() -> None:
     for one, other in zip(*covers, strict=True):
         assert np.array_equal(one.low, other.low)
         assert np.array_equal(one.log_factor, other.log_factor)
+
+
+@pytest.mark.parametrize("compare", ["difference", "ratio"])
+@pytest.mark.parametrize("metric", ["equal_opportunity", "predictive_equality", "equalized_odds"])
+def test_a_group_without_denied_people_is_compared_up_to_the_boundary(
+    metric: str, compare: str
+) -> None:
+    """Its rates are constant; a cell that the other group's boundary cuts must stay."""
+    rng, tried = np.random.default_rng(7), 0
+    for _ in range(6):
+        known, other = rng.dirichlet([1, 1]), rng.dirichlet([3, 3, 2])
+        world = CellWorld.from_shares({"A": (*known, 0.0, 0.0), "B": (*other, 0.5)})
+        question = Question(metric, 0.3, 0.1, compare=compare)
+        basis = Basis(world.past(), question, ErrorBudget.of_audit(question, 2, exact=True))
+        points = [
+            [r[group] for group in basis.groups]
+            for x in np.linspace(0.0005, 0.9995, 1000).tolist()
+            if CellWorld(world.cells, r := {"A": 0.0, "B": x}).gap(metric, compare) <= 0.3
+        ]
+        tried += len(points)
+        for cover in basis.wrong_answers().fair_covers() if points else ():
+            assert cells_with(cover, np.array(points)).any(axis=1).all()
+    assert tried > 100
