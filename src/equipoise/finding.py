@@ -307,7 +307,7 @@ class Finding(JsonValue, Shown):
         """Return an interval for every rate of every group, whatever was asked.
 
         Each group has three unknown shares, and one simultaneous set for all of them gives every
-        rate. Of an audit, all of these intervals and the verdict are right together with
+        rate. Of an adaptive audit, all of these intervals and the verdict are right together with
         probability at least ``1 - delta``, whenever one looks; of a free check, the intervals are.
         They are wider than :attr:`rates`, whose bounds are made for the question. Empty for
         audits that estimate rates directly.
@@ -318,7 +318,7 @@ class Finding(JsonValue, Shown):
         >>> counts = {"approved_positive": 600, "approved_negative": 200, "denied": 200}
         >>> found = check(History.from_cells({"A": counts, "B": counts}), "equal_opportunity")
         >>> print(found.all_rates()["selection_rate"]["A"])
-        0.800 in [0.765, 0.832]
+        0.800 in [0.767, 0.831]
         """
         if not self.shares:
             return {}

@@ -8,7 +8,8 @@ from typing import Any
 
 from equipoise.comparison import GapScale
 from equipoise.display import Row
-from equipoise.finding import Interval
+from equipoise.finding import Finding, Interval
+from equipoise.free_check import Check
 from equipoise.ledger import Status
 from equipoise.ledger.settings import Settings
 from equipoise.planning import Forecast
@@ -19,6 +20,7 @@ from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 
 __all__ = [
+    "every_rate",
     "expected",
     "formula",
     "four_fifths",
@@ -154,6 +156,20 @@ def unit(question: Question) -> str:
     if question.gap_scale is GapScale.RATIO:
         return "percent of the highest rate"
     return "percentage points"
+
+
+def every_rate(finding: Finding) -> str:
+    """Return what holds of the table of every rate and metric, and how surely."""
+    asked = finding.question
+    level, what = asked.delta, "These ranges"
+    if not isinstance(finding, Check):
+        level = max(level, asked.level_wrong_fair, asked.level_wrong_unfair)
+        what += " and the verdict"
+    return (
+        f"The same data bound every other rate. {what} are all right together with probability at "
+        f"least {1 - level:.1%}. They are wider than those above, which are made for the question. "
+        "In brackets the best guess, where there is one."
+    )
 
 
 def four_fifths(ratio: Interval, level: float) -> str:
