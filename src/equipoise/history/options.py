@@ -26,6 +26,7 @@ __all__ = [
     "Open",
     "Problem",
     "ReadOptions",
+    "UnreadTable",
     "kept_reading",
     "listed",
     "save_reading",
@@ -250,6 +251,20 @@ class Problem(BadData):
         super().__init__(text)
 
 
+class UnreadTable(BadData):
+    """A table that cannot be read as was said.
+
+    ``problems`` are all that is to be said of it, ``proposal`` the options that would read it, as
+    plain data; where only a person can choose there are ``{"choices": [...]}``.
+    """
+
+    def __init__(
+        self, text: str, problems: Sequence[str], proposal: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(text)
+        self.problems, self.proposal = problems, proposal or {}
+
+
 def unknown_column(options: ReadOptions, name: str, known: Sequence[str]) -> Problem:
     """Return the problem of a column that is not there, and the nearest name that is."""
     alike = {column.strip().casefold(): column for column in known}
@@ -290,7 +305,17 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
             ending = ending.replace("check that it", "choose, so that it")
         many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
         text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
-        raise BadData(f"{text}\n{ending}\n{call}") from None
+        message = f"{text}\n{ending}\n{call}"
+        raise UnreadTable(message, problems, _with_choices(options.given)) from None
+
+
+def _with_choices(value: Any) -> Any:
+    """Return options as plain data in which what is open stays so."""
+    if isinstance(value, Mapping):
+        return {name: _with_choices(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_choices(own) for own in value]
+    return {"choices": list(value.choices)} if isinstance(value, Open) else value
 
 
 # -- a reading that is kept in a file --------------------------------------------------------------

@@ -390,7 +390,10 @@ def _name_missing(
         raise InvalidInput(
             f"'missing_group' {name!r} is a group in column {column!r} already; choose another name"
         )
-    return f"Column {column!r}: {rows(count)} without a group are called {name!r}."
+    return (
+        f"Column {column!r}: {rows(count)} without a group are called {name!r} and compared like "
+        f"any group; --leave-out {name!r} counts and does not compare them."
+    )
 
 
 def _short_forms(column: str, labels: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.comparison import GapScale
 from equipoise.display import Row
+from equipoise.errors import few_of
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.ledger import Status
@@ -184,6 +185,9 @@ def four_fifths(ratio: Interval, level: float) -> str:
     )
 
 
+MANY = 100  # people after whom it is remarkable that a group has not come
+
+
 def expected(forecast: Forecast, status: Status) -> str:
     """Return what an audit like this one costs from its first to its last request."""
     given = (
@@ -199,6 +203,14 @@ def expected(forecast: Forecast, status: Status) -> str:
         said += (
             f" This audit has already spent more than the {half} that half of such audits stay "
             "below; what it still needs is not forecast."
+        )
+    needed = [group for group, labels in forecast.labels.items() if labels > 0.0]
+    away = [group for group in needed if not status.groups[group].denied]
+    if away and status.people >= MANY:
+        said += (
+            f" Of {few_of(away)} no denied person has come yet, among {status.people:,} people. An "
+            "audit needs labels of every group that it compares, and waits for them; one that was "
+            "begun with such a group left out (--leave-out) does not."
         )
     return said
 

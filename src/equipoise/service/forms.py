@@ -26,6 +26,7 @@ from fastapi.responses import HTMLResponse
 from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
+from equipoise.history.options import UnreadTable
 from equipoise.report.write import environment
 from equipoise.service.access import Caller, caller_of
 from equipoise.service.problems import HttpProblem
@@ -137,9 +138,9 @@ class Uploads:
             self._waiting.discard(caller)
             await request.close()
 
-    async def counts(self, table: UploadFile, columns: Mapping[str, str], positive: str) -> Any:
+    async def counts(self, table: UploadFile, options: Mapping[str, Any]) -> Any:
         """Return the counts of past decisions in a table."""
-        return await self._read(table, {"columns": dict(columns), "positive": positive or None})
+        return await self._read(table, {"options": dict(options)})
 
     async def rows(self, table: UploadFile, columns: Sequence[str], optional: Sequence[str]) -> Any:
         """Return the rows of a table: the columns of these names, in this order, as text."""
@@ -156,7 +157,8 @@ class Uploads:
                 await asyncio.to_thread(_copy, table, path)
                 found = await self._in_a_process({**job, "path": str(path), "folder": folder})
         if "error" in found:  # in the reader's words, not with the server's folders
-            raise InvalidInput(found["error"].replace(str(path), table.filename or "the table"))
+            words = found["error"].replace(str(path), table.filename or "the table")
+            raise UnreadTable(words, words.splitlines(), found.get("proposal"))
         return found["found"]
 
     async def _in_a_process(self, job: Mapping[str, Any]) -> dict[str, Any]:

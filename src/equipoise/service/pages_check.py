@@ -6,6 +6,7 @@ Nothing is kept: the counts travel with the form.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.free_check import check
 from equipoise.history import History
+from equipoise.history.options import UnreadTable
 from equipoise.ledger import inputs
 from equipoise.planning import plan
 from equipoise.planning.cases import USUAL, as_often
@@ -39,6 +41,11 @@ __all__ = ["router"]
 router = APIRouter(include_in_schema=False)
 
 TRIAL_RUNS = 12
+COLUMNS = ("group", "decision", "outcome")
+MEANINGS = [(a, role) for role in ("decision", "outcome") for a in ("positive", "negative")]
+WORDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
+         "denied_outcomes", "encoding")  # fmt: skip
+BETWEEN = ";"  # stands between several values in a field
 EXAMPLE = "an example: the credit scores of 174,047 people"
 
 
@@ -60,6 +67,22 @@ class Asked:
         return json.dumps(self.cells.to_dict())
 
 
+@dataclass(frozen=True)
+class Field:
+    """What stands in a field; ``choice`` is what is left to the person, who must fill it in."""
+
+    value: str = ""
+    choice: str = ""
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Field:
+        """Return values for one field; where one of them is open the field stays empty."""
+        if any(isinstance(value, Mapping) for value in values):
+            options = [v["choices"] if isinstance(v, Mapping) else [v] for v in values]
+            return cls("", f" {BETWEEN} ".join(" or ".join(map(str, own)) for own in options))
+        return cls(f"{BETWEEN} ".join(map(str, values)))
+
+
 @router.get("/check")
 def begin(caller: Reader) -> HTMLResponse:
     """Ask for past decisions."""
@@ -69,15 +92,18 @@ def begin(caller: Reader) -> HTMLResponse:
 @router.post("/check")
 async def look(caller: Reader, request: Request) -> HTMLResponse:
     """Say what past decisions establish, and what an audit would cost."""
-    state = request.app.state
+    state, form = request.app.state, Form()
     try:
         async with state.uploads.sent_by(request) as form:
             cells, source = await _past(form, state.uploads)
         shown = await run_in_threadpool(_answers, form, cells, source, state.audits)
+    except UnreadTable as error:
+        said = _filled_in(form, error.proposal)
+        return _refused(caller, error, said=said, proposed=bool(error.proposal))
     except (EquipoiseError, HttpProblem) as error:
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
-        return _refused(caller, error)
+        return _refused(caller, error, said=_filled_in(form, {}))
     only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
     return _page(caller, only, **shown)
 
@@ -99,7 +125,8 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
 
 def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
     may_create = caller.role is Role.AUDITOR
-    given = {"asked": None, "problem": None, "metrics": METRICS, "may_create": may_create, **more}
+    given: dict[str, Any] = {"asked": None, "problem": None, "proposed": False, "metrics": METRICS}
+    given |= {"may_create": may_create, "said": _filled_in(Form(), {}), **more}
     return page(caller, template, **given)
 
 
@@ -110,15 +137,39 @@ def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
 async def _past(form: Form, uploads: Uploads) -> tuple[Cells, str]:
     """Return past decisions and where they come from: a table, the example, or the form itself."""
     if form.table is not None and form.table.filename:
-        columns = {role: form.word(role) for role in ("group", "decision", "outcome")}
-        for role, column in columns.items():
-            if not column:
+        for role in COLUMNS:
+            if not form.word(role):
                 raise InvalidInput(f"which column is the {role}?")
-        found = await uploads.counts(form.table, columns, form.word("positive"))
+        found = await uploads.counts(form.table, _reading(form))
         return Cells.from_dict(found), form.table.filename[:200]
     if form.word("example"):
         return await run_in_threadpool(_example), EXAMPLE
     return _counts(form), form.word("source")[:200]
+
+
+def _reading(form: Form) -> dict[str, Any]:
+    """Return the options of ``History.read`` that the fields say."""
+
+    def several(name: str) -> list[str]:
+        return [word.strip() for word in form.word(name).split(BETWEEN) if word.strip()]
+
+    said: dict[str, Any] = {n: form.word(n) for n in (*COLUMNS, *WORDS) if form.word(n)}
+    for argument, role in MEANINGS:
+        if values := several(f"{argument}_{role}"):
+            said.setdefault(argument, {})[role] = values
+    return said | {"missing_values": several("missing_values")}
+
+
+def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
+    """Return the fields as they were sent, or as a proposal would have them."""
+    found = {n: proposal.get(n) for n in (*COLUMNS, *WORDS, "missing_values")}
+    found |= {f"{a}_{role}": proposal.get(a, {}).get(role) for a, role in MEANINGS}
+    return {
+        name: Field(form.word(name))
+        if values is None
+        else Field.of(values if isinstance(values, list) else [values])
+        for name, values in found.items()
+    }
 
 
 def _answers(form: Form, cells: Cells, source: str, audits: OpenAudits) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.history.options import UnreadTable
 
 ROWS = 100_000  # people in one upload
 HEADROOM = 3 << 30  # address space that engines reserve without using it
@@ -32,7 +33,9 @@ def _main() -> None:
             return
         ours = isinstance(error, EquipoiseError)
         found = {"error": str(error) if ours else f"cannot read the table: {error}"}
-    json.dump(found, sys.stdout)
+        if isinstance(error, UnreadTable):
+            found = {"error": "\n".join(error.problems), "proposal": error.proposal}
+    json.dump(found, sys.stdout, default=str)
 
 
 def _limit(memory: int, seconds: int, folder: str) -> None:
@@ -63,7 +66,7 @@ def _counts(job: Mapping[str, Any]) -> Any:
     from equipoise.history import History
 
     _require_table(job["path"])
-    return History.read(job["path"], positive=job["positive"], **job["columns"]).cells.to_dict()
+    return History.read(job["path"], **job["options"]).cells.to_dict()
 
 
 def _rows(job: Mapping[str, Any]) -> list[list[str]]:

@@ -19,6 +19,31 @@ if (token && location.hash.startsWith("#token=")) {
   token.form.requestSubmit();
 }
 
+// A table that is refused stays chosen; only what is to be said of it is asked again.
+const table = document.getElementById("table");
+if (table) {
+  table.addEventListener("submit", async (event) => {
+    if (event.submitter?.name) return;
+    event.preventDefault();
+    table.setAttribute("aria-busy", "true");
+    const answer = await fetch("/check", { method: "POST", body: new FormData(table) });
+    const shown = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const counted = shown.getElementById("whatif"), again = shown.getElementById("table");
+    table.removeAttribute("aria-busy");
+    if (again) {
+      again.querySelector("input[type=file]").replaceWith(table.querySelector("input[type=file]"));
+      table.replaceChildren(...again.childNodes);
+      table.scrollIntoView();
+    } else if (counted) {
+      counted.hidden = true;
+      document.body.append(counted);
+      counted.submit();
+    } else {
+      table.submit();
+    }
+  });
+}
+
 const form = document.getElementById("whatif");
 if (form) {
   const prices = document.getElementById("prices");
