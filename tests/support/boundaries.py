@@ -13,6 +13,7 @@ import numpy as np
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step
+from equipoise.finding import Finding
 from equipoise.question import Ticket
 from equipoise.rates import METRICS, gap, rates
 from equipoise.simulation import Delay, Simulation, simulate
@@ -100,11 +101,12 @@ class ArrivalOrder(AdaptiveAudit):
     def _book_request(self, ticket: Ticket) -> None:
         Audit._book_request(self, ticket)
 
-    def _take_in(self, answer: Step) -> None:
+    def _learn(self, answer: Step) -> Finding | None:
         if self._finding is None and self.evidence is not None and answer.outcome is not None:
             number = self.evidence.request(self._index[answer.ticket.group])
             self.evidence.record(number, answer.outcome)
             self._weigh()
+        return self._finding
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:

@@ -60,6 +60,7 @@ class AdaptiveAudit(Audit):
     """
 
     name: ClassVar[str] = "adaptive"
+    waits: ClassVar[bool] = False
     wants_approved: ClassVar[bool] = False
     correctable = True
     takes_unknown: ClassVar[bool] = True
@@ -427,8 +428,7 @@ class AdaptiveAudit(Audit):
             self._sampler.remember(np.array([index]), records)
         self._numbers[ticket.number] = self._evidence().request(index, ends)
 
-    def _take_in(self, answer: Step) -> None:
-        self._order.clear()  # answers count as they come
+    def _learn(self, answer: Step) -> Finding | None:
         evidence, number = self._evidence(), self._numbers[answer.ticket.number]
         record = answer.ticket.score_record
         if self._sampler is not None and record is not None and answer.outcome is not None:
@@ -442,14 +442,12 @@ class AdaptiveAudit(Audit):
             or (self._finding is None and evidence.told_in_all >= self._next_recheck)
         ):
             self._weigh()
+        return self._finding
 
     def _weigh(self) -> None:
         self._evidence().advance()
         if self._finding is None:
             self._finding = self._after_labels()
-
-    def _learn(self, answer: Step) -> Finding | None:
-        raise NotImplementedError("answers are weighed as they come")
 
     def _after_corrections(self) -> None:
         verdict = self._evidence().advance(replan=False)

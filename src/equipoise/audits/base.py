@@ -1,9 +1,10 @@
 """The ask/tell protocol that every audit follows, and the bookkeeping all of them share.
 
 An audit does no I/O and keeps no clock. People arrive; :meth:`Audit.ask` says what is wanted of
-each; :meth:`Audit.tell` brings the answer, in any order and after any delay. Statistics see the
-answers in *request order* only: a label counts once every earlier request is settled, so an
-outcome that shows early (a default) is not counted before one that shows late (a repayment).
+each; :meth:`Audit.tell` brings the answer, in any order and after any delay. Statistics follow
+*request order*, so that outcomes that show early (defaults) are not counted before those that show
+late (repayments): a label counts once every earlier request is settled. The adaptive audit need not
+wait; there a pending label counts at its worst (:mod:`equipoise.evidence`).
 """
 
 from __future__ import annotations
@@ -120,12 +121,14 @@ class Audit(ABC):
     """
 
     name: ClassVar[str]
+    waits: ClassVar[bool] = True
+    """Whether an answer counts only once every earlier request is settled."""
     wants_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
     correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
     closes_for_good: bool = False
-    """Whether a group whose dearest request the budget could not hold once is never asked again."""
+    """Whether a group is never asked again once the budget could not hold its largest request."""
     assist: Assist | None = None
     """How scores decide whom to ask; None if they do not."""
     takes_unknown: ClassVar[bool] = False
@@ -393,7 +396,7 @@ class Audit(ABC):
 
     @abstractmethod
     def _learn(self, answer: Step) -> Finding | None:
-        """Take in the next answer in request order; return the finding if it decides."""
+        """Take in the next answer (in request order if it waits); return what it decides."""
 
     @abstractmethod
     def _conclude(self, why: str) -> Finding:
@@ -436,7 +439,8 @@ class Audit(ABC):
         if ticket.want is Want.NOTHING:
             return
         if ticket.want is not Want.SCORE_ONLY:
-            self._order.append(ticket)
+            if self.waits:
+                self._order.append(ticket)
             self._open[ticket.number] = ticket
         if ticket.decision == 0:
             self._book_request(ticket)
@@ -455,7 +459,11 @@ class Audit(ABC):
             self._give_up_if_broke()
 
     def _take_in(self, answer: Step) -> None:
-        """Learn from answers in request order, up to the first that is pending."""
+        """Learn from the answer, or from all in request order up to the first that is pending."""
+        if not self.waits:
+            found = self._learn(answer)
+            self._finding = self._finding or found
+            return
         self._waiting[answer.ticket.number] = answer
         while self._order and self._order[0].number in self._waiting:
             settled = self._waiting.pop(self._order.popleft().number)
