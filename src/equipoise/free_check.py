@@ -64,6 +64,7 @@ Deciders = tuple[tuple[Decider, ...], ...]
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000
+_ROUNDING = 1e-12  # a gap that is larger by less may be equal
 
 ASSUMES_ALIKE = (
     "past and present people come from the same population, and past rows are independent"
@@ -74,7 +75,8 @@ ASSUMES_LIKE_KNOWN = (
 )
 ASSUMES_RANDOM_ACCEPTS = (
     "the test programme accepted every denied person of a group with the same chance (untested, "
-    "unless the notes on the past data say otherwise)"
+    "unless the notes on the past data say otherwise), and its file lists everybody whom it "
+    "accepted, outcome known or not, up to one last day that no outcome chose"
 )
 ASSUMES_EXACT = "the past data are so many that their shares are the population's"
 
@@ -448,6 +450,7 @@ def gap_bounds(
 def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compared) -> bool:
     """Say whether the gap is certainly larger than ``gap``, which takes less than its bounds."""
     floor, _ = _one_by_one(bands, boxes, compare)
+    gap += _ROUNDING
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
 

@@ -15,6 +15,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.free_check import label_box
 from equipoise.history.other_columns import rank_test
 from equipoise.question import Ticket, Want
+from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed
 
@@ -192,6 +193,41 @@ def test_a_file_that_grows_brings_labels_only() -> None:
     audit.set_random_accepts({**later, "g0": (7, 5, 6)}, corrected={"g0": 1})
     with pytest.raises(UnknownName, match="g9"):
         audit.set_random_accepts({"g9": (1, 1, 1)})
+
+
+def test_a_later_file_does_not_meet_labels_as_they_once_were() -> None:
+    """Its labels were not there when earlier ones, since then outweighed, pointed to a gap.
+
+    The best moment of the labels times the best one of the file would be no supermartingale.
+    """
+    world = CellWorld.from_shares({"A": (0.3, 0.2, 0.5, 0.3), "B": (0.3, 0.1, 0.6, 0.5)})
+    question = eq.Question("equal_opportunity", 0.1, 0.1, 0.1)
+    audit = eq.AdaptiveAudit(world.past(), question, eq.Costs())
+    number = 0
+    for good_of_ten in ({"A": 3, "B": 7}, {"A": 5, "B": 5}, {"A": 7, "B": 3}):
+        for place in range(10):
+            for group, good in good_of_ten.items():
+                ticket = Ticket(number, group, 0, Want.LABEL, 1.0)
+                audit.restore([Step("asked", ticket), Step("told", ticket, int(place < good))])
+                number += 1
+    assert audit.finding is None
+    audit.set_random_accepts({"A": (9, 21, 0), "B": (21, 9, 0)})
+    assert audit.finding is None  # 24 of 60 and 36 of 60 good in all
+    audit.set_random_accepts({"A": (36, 84, 0), "B": (84, 36, 0)})
+    assert audit.finding is not None
+    assert audit.finding.verdict == "UNFAIR"
+
+
+def test_groups_that_differ_by_cohorts_alone_may_be_renamed() -> None:
+    counts = {"approved_positive": 600, "approved_negative": 200, "denied": 1000}
+    one = GroupCells(**counts, approved_unknown=200, cohorts=((300, 100, 200), (300, 100, 0)))
+    other = replace(one, cohorts=((500, 20, 20), (100, 180, 180)))
+    question = eq.Question("equal_opportunity", 0.05, 0.3, 0.3)
+    orders = []
+    for cells in ({"a": one, "b": other}, {"a": other, "b": one}):
+        audit = eq.AdaptiveAudit(eq.History.from_cells(Cells(cells)), question, eq.Costs())
+        orders.append([cells[group] for group in audit.groups])
+    assert orders[0] == orders[1]
 
 
 def test_the_mark_must_be_yes_or_no() -> None:

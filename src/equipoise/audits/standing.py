@@ -50,10 +50,10 @@ class Basis:
         """
         cells = self.history.cells
 
-        def counts(group: str) -> tuple[float, ...]:
+        def counts(group: str) -> tuple[object, ...]:
             own = cells[group]
             approved = (own.approved_positive, own.approved_negative, own.approved_unknown)
-            return (own.denied, *approved)
+            return (own.denied, *approved, sorted(own.cohorts))
 
         return tuple(sorted(cells, key=counts))
 

@@ -7,10 +7,10 @@ number of their request, and nothing of tickets or money.
 Bets are fixed, so the evidence against a cell is a function of counts: of labels that are 0, that
 are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
 of their factors). A cell is refuted if this function, of what is known now, reaches the bar over
-all requests so far, or over those up to the end of an earlier epoch. Epochs end at plans, and
-whenever requests have grown by a fiftieth. Each of these values is at most that of all true
-outcomes, which is one supermartingale in request order; so it does not matter who decides which
-outcomes are told, or when.
+all requests so far, or over those up to the end of an earlier epoch (since the last file of random
+accepts came). Epochs end at plans, and whenever requests have grown by a fiftieth. Each of these
+values is at most that of all true outcomes, which is one supermartingale in request order; so it
+does not matter who decides which outcomes are told, or when.
 
 Where scores assist, bets are sized anew at every plan. The sizes stand for all requests of the
 epoch, whenever their outcomes come, and follow from what was told before it began.
@@ -164,6 +164,7 @@ class Evidence:
         self._ends: list[Ends] = []  # Z of each for the outcomes 0 and 1, where scores assist
         self._settled = 0  # requests before the first that is pending
         self.random_accepts = np.zeros((k, 3))
+        self._filed_in = 0  # the epoch in which the last file of random accepts came
         self._total = np.zeros((k, 3))  # counts of all epochs
         self._epochs: list[Epoch] = []
         self._begin_epoch([None] * k)
@@ -391,10 +392,12 @@ class Evidence:
     def set_random_accepts(self, counts: Array) -> None:
         """Put a test programme's labels in the place of those of an earlier look at its file.
 
-        Cells, weights and bets stay those of the first look. What follows is left to
+        Cells, weights and bets stay those of the first look. Ends of epochs before this file came
+        are remembered no longer: its labels were not there yet. What follows is left to
         :meth:`advance`.
         """
         more, self.random_accepts = counts - self.random_accepts, counts
+        self._filed_in = len(self._epochs) - 1
         self._epochs[0].counts += more
         self._total += more
         self.zeros += more[:, 0]
@@ -641,7 +644,7 @@ class Evidence:
 
         Some ends at a time, of what is known now; shape (ends, cells).
         """
-        null, first = against.covers[cover], self._stale or 0
+        null, first = against.covers[cover], max(self._stale or 0, self._filed_in)
         after = np.cumsum([epoch.counts for epoch in self._epochs[:first:-1]], axis=0)[::-1]
         step = max(1, _AT_ONCE // max(null.log_stake[cells].size, 1))
         gain = self._past_gain(null, cells, range(first))
