@@ -134,3 +134,9 @@ def test_a_table_and_the_name_of_a_metric_are_enough() -> None:
     assert eq.check(book, "equal_opportunity", **columns) == eq.check(past, question)
     planned = eq.plan(book, "equal_opportunity", **columns)
     assert planned.to_dict() == eq.plan(past, question, eq.Costs()).to_dict()
+
+
+def test_a_gap_that_rounding_makes_is_none() -> None:
+    """B's rate may be that of A, of whom nobody is denied; so UNFAIR does not follow."""
+    world = CellWorld.from_shares({"A": (0.5, 0.5, 0, 0), "B": (0.562, 0.077, 0.361, 0.9)})
+    assert eq.check(world.past(), eq.Question("predictive_equality", 0.0)).verdict == "INCONCLUSIVE"

@@ -340,11 +340,15 @@ def _reach(
 def _corridor(
     rates: Rates, pairs: Pairs, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
 ) -> tuple[Array, Array]:
-    """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n)."""
+    """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n).
+
+    Neither falls, also where a's rate is the same for all of its unknowns.
+    """
     ends = []
     for bands in rates:
-        low = compare.below(bands[b].low.value(lam_b), gap)
-        high = compare.above(bands[b].high.value(lam_b), gap)
+        slack = 0.0 if bands[a].depends_on_r and bands[b].depends_on_r else _ROUNDING
+        low = compare.below(bands[b].low.value(lam_b), gap) - slack
+        high = compare.above(bands[b].high.value(lam_b), gap) + slack
         low = low if (b, a) in pairs else np.full_like(low, -inf)  # a may be as low as it likes
         high = high if (a, b) in pairs else np.full_like(high, inf)
         ends.append(bands[a].between(low, high, falling=_falls(bands)))
@@ -389,7 +393,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     from_start, to_start = _corridor(rates, pairs, a, b, start, gamma, compare)
     from_end, to_end = _corridor(rates, pairs, a, b, end, gamma, compare)
     low, high = from_start.max(axis=0), to_end.min(axis=0)
-    full = (low <= high) & (low <= 1.0) & (high >= 0.0)
+    full = _full(low, high)
     start, end, upper = start[full], end[full], upper[full]
     edges = np.stack([to_end[:, full], from_start[:, full]], axis=2)
     active = np.stack([to_end.argmin(axis=0), from_start.argmax(axis=0)], axis=1)[full]
@@ -463,7 +467,8 @@ def _level_cells(
     compare, inside = wrong.compare, list(block.groups)
     levels = inside if block.reference is None else [block.reference]
     ends = _level_grid([bands[g] for g in levels], wrong.step, compare)
-    ranges = block.ranges(compare, ends[:-1], ends[1:], wrong.gamma)
+    least, most = block.ranges(compare, ends[:-1], ends[1:], wrong.gamma)
+    ranges = least - _ROUNDING, most + _ROUNDING
     boxes = Band.stack([bands[g] for g in inside]).between(*ranges, falling=_falls(bands))
     low, high = _tightened(wrong, block, *boxes)
     too_high = {(b, a) for a, b, _ in _pieces(wrong.against_fair, wrong.pairs)}
@@ -489,7 +494,7 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
     it is compared, nor gamma below the least.
     """
     compare, gamma, inside = wrong.compare, wrong.gamma, block.groups
-    full = ((low <= high) & (low <= 1.0) & (high >= 0.0)).all(axis=1)
+    full = _full(low, high).all(axis=1)
     low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
     counts = np.array([[a == b or (a, b) in block.pairs for b in inside] for a in inside])
     for bands in wrong.against_fair * _ROUNDS:
@@ -503,9 +508,14 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
         ranges = compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
         cut_low, cut_high = Band.stack(own).between(*ranges, falling=_falls(own))
         low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
-        full = (low <= high).all(axis=1)
+        full = _full(low, high).all(axis=1)
         low, high = low[full], high[full]
     return low, high
+
+
+def _full(low: Array, high: Array) -> NDArray[np.bool_]:
+    """Say which sides of boxes hold an unknown; one that a rounding error empties does."""
+    return np.asarray((low <= high + _ROUNDING) & (low <= 1.0 + _ROUNDING) & (high >= -_ROUNDING))
 
 
 def _extreme(band: Band, low: Array, high: Array, top: int) -> Array:

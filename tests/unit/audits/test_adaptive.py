@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.finding import Finding
 from equipoise.free_check import bands_from_past
@@ -505,3 +506,29 @@ def test_few_labels_foretell_nothing() -> None:
 def test_an_assist_of_the_wrong_kind_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"'assist' must be an Assist, such as Assist\(\)"):
         audited(WORLD, assist=True)
+
+
+@pytest.mark.parametrize("compare", [Compare(), Compare(against="A"), Compare("ratio")], ids=str)
+@pytest.mark.parametrize("groups", [2, 3])
+def test_a_fair_truth_at_the_edge_of_what_is_possible_is_not_refuted_by_rounding(
+    compare: Compare, groups: int
+) -> None:
+    """Nobody of A is denied, so its rate is 1; others reach it if all of their denied are good."""
+    others = {"B": (0.562, 0.077, 0.361, 1.0), "C": (0.462, 0.177, 0.361, 1.0)}
+    shares = {"A": (0.5, 0.5, 0.0, 0.0), **dict(list(others.items())[: groups - 1])}
+    world = CellWorld.from_shares(shares)
+    question = Question("predictive_equality", 0.0, 0.05, compare=compare)
+    audit = AdaptiveAudit(world.past(), question, Costs())
+    assert audit.finding is None
+    finding = run(audit, world, 0)
+    assert finding.verdict is Verdict.FAIR
+
+
+def test_what_is_fair_between_the_ends_of_a_cell_lies_in_it() -> None:
+    """A's accuracy is the same for all unknowns; B comes within gamma of it at r = 0 alone."""
+    world = CellWorld.from_shares({"A": (0.8, 0.2, 0.0, 0.0), "B": (0.4, 0.3001, 0.2999, 0.0)})
+    question = Question("accuracy_parity", 0.10011, 0.1)
+    assert question.truth(world.gap("accuracy_parity")) == {Verdict.FAIR}
+    audit = AdaptiveAudit(world.past(), question, Costs())
+    assert audit.finding is None
+    assert run(audit, world, 0).verdict is Verdict.FAIR
