@@ -14,7 +14,7 @@ import pytest
 
 from equipoise.errors import InvalidInput, LedgerError
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.commands import Ask
+from equipoise.ledger.commands import Ask, read_command
 from equipoise.ledger.database import driver_errors
 from equipoise.question import Costs, Want
 from tests.conformance.ledgers import QUESTION, WORLD, create, people, run
@@ -98,6 +98,20 @@ def test_rows_of_the_wrong_length_and_things_that_are_no_command_are_refused_alo
     ran = live.run([object(), Ask("d", "A", 0)])  # type: ignore[list-item]
     assert "a command is needed" in str(ran[0].problem)
     assert ran[1].state == "RESERVED"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"command": "tell"}, "the command 'tell' lacks 'person' and 'outcome'"),
+        ({"command": "set_limits", "max_in_flight": 1, "max_in_flight_groups": "x"}, "cannot be"),
+        ({"command": "set_random_accepts", "random_accepts": 5, "why": "x"}, "cannot be read"),
+        ({"command": "scrubbed", "erased": 1}, "unknown command 'scrubbed'"),
+    ],
+)
+def test_a_command_of_another_shape_is_refused(data: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        read_command(data)
 
 
 def test_days_without_end_and_no_points_at_all_are_survived() -> None:

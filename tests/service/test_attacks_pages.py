@@ -101,6 +101,10 @@ def test_what_a_form_says_is_checked_like_any_request(served: Served) -> None:
     for budget, status in (("-5", 422), ("x", 422), ("", 422), ("9" * 19, 422), ("2000", 303)):
         form = {**key, "budget": budget, "why": "x"}
         assert browser.post(f"{act}/set_budget", data=form).status_code == status, budget
+    words = dict.fromkeys(("max_in_flight", "max_in_flight_groups", "random_accepts"), "many")
+    for command in ("set_limits", "set_random_accepts"):  # no page of ours sends these
+        answer = browser.post(f"{act}/{command}", data={**key, **words, "why": "x"})
+        assert answer.status_code == 422, command
     counts = {"approved_positive": 9, "approved_negative": 9, "denied": 9}
     for group in ("\ud800", "\x00", "x" * 201, " B"):
         cells = json.dumps({group: counts, "B": counts})

@@ -48,6 +48,18 @@ def test_a_proposal_needs_a_choice(served: Served) -> None:
     assert cap().json()["cap"] == 6000
 
 
+def test_an_approver_sees_what_is_to_be_approved(served: Served) -> None:
+    kinds = ["limits", "random_accepts"]
+    served.create("seen", audit="adaptive", options={}, approvals=kinds)
+    served.result("seen", "set_limits", max_in_flight=None, max_in_flight_groups={"A": 7},
+                  why="slower", role="auditor")  # fmt: skip
+    served.result("seen", "set_random_accepts", random_accepts={"A": [1200, 30, 4]},
+                  why="the first quarter", role="auditor")  # fmt: skip
+    page = log_in(served, "approver").get("/audits/seen").text
+    assert "to change the limits to 7 of A: slower" in page
+    assert "test programme, A 1,200 good, 30 bad, 4 unknown, B 0 good" in page
+
+
 def test_what_cannot_be_undone_is_asked_twice(served: Served) -> None:
     """d3163f9: Conclude was one of three buttons, and one click ended the audit for ever."""
     served.create("final", approvals=["erased"], audit="adaptive", options={})

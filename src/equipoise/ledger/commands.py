@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from equipoise._json import JsonValue, plain
@@ -286,9 +286,11 @@ def read_command(data: Mapping[str, Any]) -> Command:
         raise UnknownName("command", tag, COMMANDS)
     try:
         return COMMANDS[tag].from_dict(data)
-    except TypeError:
-        needed = [f.name for f in fields(COMMANDS[tag]) if f.name not in data]
-        raise InvalidInput(f"the command {tag!r} lacks {' or '.join(map(repr, needed))}") from None
+    except (AttributeError, TypeError):
+        needed = [f for f in fields(COMMANDS[tag]) if f.default is f.default_factory is MISSING]
+        lacking = " and ".join(repr(f.name) for f in needed if f.name not in data)
+        wrong = f"lacks {lacking}" if lacking else f"cannot be read: {dict(data)!a}"
+        raise InvalidInput(f"the command {tag!r} {wrong}"[:300]) from None
 
 
 def person_of(command: object) -> str:

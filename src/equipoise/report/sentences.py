@@ -247,6 +247,7 @@ PROPOSED = {
     "corrected": "to correct an outcome",
     "erased": "to erase a person",
     "limits": "to change the limits",
+    "random_accepts": "to take in a later file of the test programme",
     "resumed": "to resume the audit",
     "upgraded": "to go on under this program's statistics",
 }
@@ -262,6 +263,11 @@ def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> 
         words += f", person {arguments['person']:,}"
     if "outcome" in arguments:
         words += f", to {'good' if arguments['outcome'] else 'bad'}"
+    if command == "limits":
+        most = {"all": arguments["max_in_flight"], **arguments["max_in_flight_groups"]}
+        words += f" to {', '.join(f'{n} of {g}' for g, n in most.items() if n) or 'none'}"
+    for group, (good, bad, unknown) in arguments.get("random_accepts", {}).items():
+        words += f", {group} {good:,} good, {bad:,} bad, {unknown:,} unknown"
     return f"{words}: {arguments['why']}" if arguments.get("why") else words
 
 
