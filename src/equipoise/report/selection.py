@@ -78,7 +78,7 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
     >>> black = {"approved_positive": 20, "approved_negative": 10, "denied": 70}
     >>> past = History.from_cells({"White": white, "Black": black})
     >>> rows, _ = selection_table(past, Question("equal_opportunity"))
-    >>> rows[1].against, rows[1].impact_ratio.estimate, rows[1].four_fifths
+    >>> rows[1].against, round(rows[1].impact_ratio.estimate, 3), rows[1].four_fifths
     ('White', 0.375, 'below')
     """
     asked = Question(
