@@ -149,7 +149,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     for _ in in_blocks(audit, denied, rng):
         if turns is not None and audit.labels >= turns:  # scores are noise now, unannounced
             turns = None
-            denied.looks = [np.stack([y, rng.permutation(s), c]) for y, s, c in denied.looks]
+            denied.scored = [np.stack([y, rng.permutation(s), c]) for y, s, c in denied.scored]
     finding = audit.conclude()
     right = case.question.truth(case.world.gap(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE

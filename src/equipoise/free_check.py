@@ -231,7 +231,7 @@ def check(
     table = _known(cells, metric, exact, budget.past_table, labels, assume)
     verdict = Verdict.INCONCLUSIVE
     if not known.against:
-        verdict = _free_verdict(cells, exact, question, budget, labels, assume, named)
+        verdict = free_verdict(cells, exact, question, budget, labels, assume, named)
     rates = rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
@@ -310,13 +310,8 @@ def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
 # -- the verdict -----------------------------------------------------------------------------------
 
 
-def free_verdict(history: Past, question: Question, budget: ErrorBudget) -> Verdict:
-    """Return the verdict that follows from past data at the levels of a budget."""
-    return _free_verdict(history.cells, history.exact, question, budget)
-
-
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
-def _free_verdict(
+def free_verdict(
     cells: Cells,
     exact: bool,
     question: Question,
@@ -325,7 +320,10 @@ def _free_verdict(
     assume: Assume | None = None,
     deciders: Deciders = (),
 ) -> Verdict:
-    """Return the verdict; INCONCLUSIVE where past data contradict what is assumed."""
+    """Return the verdict that follows from past data at the levels of a budget.
+
+    INCONCLUSIVE where past data contradict what is assumed.
+    """
     compare = question.compared(cells)
     behind_fair, behind_unfair = (
         _known(cells, question.metric, exact, alpha, labels, assume, deciders)

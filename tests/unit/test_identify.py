@@ -171,7 +171,7 @@ def test_less_of_the_error_level_decides_no_more() -> None:
     assert check(past, question).verdict is Verdict.FAIR
     assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
     budget = ErrorBudget.of_audit(question, 2, exact=False, past_share=1e-6)
-    assert free_verdict(past, question, budget) is Verdict.INCONCLUSIVE
+    assert free_verdict(past.cells, past.exact, question, budget) is Verdict.INCONCLUSIVE
 
 
 def test_naive_answers_are_shown_beside() -> None:

@@ -102,7 +102,7 @@ class AdaptiveAudit(Audit):
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
         self._next_recheck = 20.0 if self._may_blur else np.inf
-        free = free_verdict(history, question, error_budget)
+        free = free_verdict(history.cells, history.exact, question, error_budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"

@@ -1,10 +1,11 @@
-"""What looking can save at most: the cheapest chances of asking, if the score's rates were known.
+"""What scores and prices can save at most: the cheapest chances of asking, were all rates known.
 
-A look is worth ``r (1-r) / V`` labels, where ``V = Var r(X) + E[r(X) (1-r(X)) / pi(X)]`` is the
-least variance of an unbiased observation of r when X is seen and the label asked for with chance
-pi (Hahn, 1998: the efficiency bound), and costs ``c_feat + E[pi(X) c(X)]``, c(X) being what a label
-costs on average. The product is least on the edge of what V and cost can be together, where
-``pi = sqrt(mu r(1-r) / (c - nu))``, at most 1; nu > 0 where people looked at are limited.
+A person whose score is read counts as ``r (1-r) / V`` labels, where ``V = Var r(X) + E[r(X)
+(1-r(X)) / pi(X)]`` is the least variance of an unbiased observation of r when X is seen and the
+label asked for with chance pi (Hahn, 1998: the efficiency bound), and costs
+``c_feat + E[pi(X) c(X)]``, c(X) being what a label costs on average. The product is least on the
+edge of what V and cost can be together, where ``pi = sqrt(mu r(1-r) / (c - nu))``, at most 1;
+nu > 0 where people per label are limited.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 
-__all__ = ["Efficient", "costs_nothing", "efficient_looks", "mean_costs", "most_efficient"]
+__all__ = ["Efficient", "costs_nothing", "efficient_sampling", "mean_costs", "most_efficient"]
 
 Array = NDArray[np.float64]
 
@@ -35,13 +36,13 @@ _STEPS = 100
 class Efficient:
     """The cheapest way of asking: chances by stratum, and what they come to.
 
-    ``price`` is the cost of as much information as a plain label holds, ``look`` that of one
+    ``price`` is the cost of as much information as a plain label holds, ``per_person`` that of one
     person, ``asked`` the share of people whose label is asked for.
     """
 
     chances: Array
     price: float
-    look: float
+    per_person: float
     asked: float
 
 
@@ -60,9 +61,9 @@ def most_efficient(
         Of each stratum: its share of the people, its rate of outcome 1, and what a label costs on
         average.
     feature
-        What a look costs.
+        What it costs to read a person's score.
     people_per_label
-        At most so many people are looked at per label.
+        At most so many people per label.
 
     Examples
     --------
@@ -73,20 +74,20 @@ def most_efficient(
     (True, 0.8)
     """
     mean = float(shares @ rates)
-    coin, spread = mean * (1.0 - mean), rates * (1.0 - rates)
+    plain, spread = mean * (1.0 - mean), rates * (1.0 - rates)  # variances of a label
     between = float(shares @ (rates - mean) ** 2)
     least = 1.0 / people_per_label
 
     def measure(log_mu: float) -> Efficient:
         chances = _chances(np.exp(log_mu) * spread, prices, shares, least)
         within = np.divide(spread, chances, out=np.zeros_like(spread), where=spread > 0.0)
-        look = feature + float(shares @ (chances * prices))
+        each = feature + float(shares @ (chances * prices))
         variance = between + float(shares @ within)
-        return Efficient(chances, variance * look / coin, look, float(shares @ chances))
+        return Efficient(chances, variance * each / plain, each, float(shares @ chances))
 
     whole = feature + float(shares @ prices)
     everybody = Efficient(np.ones_like(rates), whole, whole, 1.0)
-    if coin <= 0.0 or spread.max() <= 0.0:
+    if plain <= 0.0 or spread.max() <= 0.0:
         return everybody
     centre = float(np.log(max(prices.max(), 1e-12) / spread.max()))
     grid = np.linspace(centre - _SPAN, centre + _SPAN, _STEPS)
@@ -99,12 +100,12 @@ def most_efficient(
     return min(tried, key=lambda one: one.price)
 
 
-def efficient_looks(world: World, costs: Costs, assist: Assist) -> list[Efficient]:
+def efficient_sampling(world: World, costs: Costs, assist: Assist) -> list[Efficient]:
     """Return the cheapest way of asking per group of a table, by strata of score and price."""
     require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
     if not isinstance(world, TableWorld) or (world.score is None and world.price is None):
         raise InvalidInput(
-            "what looking saves needs a world with people to look at: "
+            "what scores save needs a world of people with scores or prices: "
             f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
         )
     assist.require_label_cost(max(costs.of(group).label for group in world.cells))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.bounds.assisted import costs_nothing, efficient_looks, mean_costs
+from equipoise.bounds.assisted import costs_nothing, efficient_sampling, mean_costs
 from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, unfair_set
 from equipoise.cells import Cells
 from equipoise.question import Costs, Question, Verdict, require_asked
@@ -48,7 +48,7 @@ class LowerBound(float):
         True in the grey zone (the gap is above gamma and at most gamma + epsilon), where both
         answers are right and the value is an asymptotic reference, not a bound.
     people_per_label
-        People looked at per label, per group, in an audit that looks; empty otherwise.
+        People whose score is read per label, per group, in an audit with scores; empty otherwise.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def lower_bound(
     ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
     ``sum_a w_a c_a = 1`` and ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for
     which the true answer is wrong: a gap >= gamma + epsilon if the world is FAIR, one <= gamma
-    if it is UNFAIR. It holds for audits that know the past without limit and do not look at
+    if it is UNFAIR. It holds for audits that know the past without limit and do not use
     features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
     levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
 
@@ -111,7 +111,7 @@ def lower_bound(
     Parameters
     ----------
     assist
-        Let the audit look first, at a :class:`~equipoise.worlds.TableWorld` with a score or prices:
+        Let the score or the prices of a :class:`~equipoise.worlds.TableWorld` decide whom to ask:
         then c_a is the least price of as much information as one label holds, over all chances of
         asking by score and price, were the rates behind them known
         (:mod:`equipoise.bounds.assisted`). Information is measured for small differences, so this
@@ -138,10 +138,11 @@ def lower_bound(
     prices = mean_costs(world, costs)
     if costs_nothing(world, costs):
         prices = np.ones_like(prices)
-    looks = None if assist is None else efficient_looks(world, costs, assist)
-    per_label = prices if looks is None else np.array([one.look / one.asked for one in looks])
-    if looks is not None:
-        prices = np.array([one.price for one in looks])
+    sampled = None if assist is None else efficient_sampling(world, costs, assist)
+    per_label = prices
+    if sampled is not None:
+        per_label = np.array([one.per_person / one.asked for one in sampled])
+        prices = np.array([one.price for one in sampled])
     rates = _rates(world.cells, question.metric)
     compare = question.compared(world.cells)
     bounds = []
@@ -160,9 +161,9 @@ def lower_bound(
         bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)
         bounds.append(bound)
     least = min(bounds)
-    if looks is None:
+    if sampled is None:
         return least
-    seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in looks), strict=True))
+    seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in sampled), strict=True))
     return replace(least, people_per_label=seen)
 
 

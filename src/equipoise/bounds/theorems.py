@@ -123,7 +123,7 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
       each of which costs ``c_feat P[f=0] + c_lab P[f=0, Y=0]`` on average.
     - "rs", Theorem 2: the same within each group, ``624 log(8K/delta) / (epsilon^2 q_{y|a})``
       people of group a, each of whom costs ``c_feat P[f=0|a] + c_lab P[f=0, Y=0|a]``.
-    - "exp", Theorem 4, where the world meets its assumptions. Per group: a coarse look (epsilon' =
+    - "exp", Theorem 4, where the world meets its assumptions. Per group: coarse weights (epsilon' =
       1/10) that labels at most ``1.1 tau'/q_{y|a}`` people for each y, ``tau' = 400
       log(14K/delta)``, and the features of ``R <= 1.1 * 3430 log(14K/delta) / (q_m epsilon^2)``
       people, ``q_m = min_y q_{y|a}``.
@@ -243,10 +243,10 @@ def _by_features(
     total, q = Price(), shares_of_outcomes(world)
     for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
         share, smaller = float(q[:, a].sum()), float(q[:, a].min())
-        looked = people(smaller / share) if smaller > 0.0 else math.inf
+        needed = people(smaller / share) if smaller > 0.0 else math.inf
         denied = price.labels / share
         total += _arrivals(q[:, a], coarse_tau) * price
-        total += looked * Price(features=denied, cost=denied * costs.of(group).feature)
+        total += needed * Price(features=denied, cost=denied * costs.of(group).feature)
     return total
 
 

@@ -22,7 +22,7 @@ from equipoise.worlds.world import CellWorld
 __all__ = ["USUAL", "Scenario", "as_often", "scenarios", "usual_case"]
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
-USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are looked for
+USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are searched
 BESIDE = 0.02  # so many epsilons beside the grey zone
 MANY = 8  # groups beyond which the search for such a case is coarser
 

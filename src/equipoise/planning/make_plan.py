@@ -374,9 +374,7 @@ def _others(
         return ()
     if question.compared(history.cells).left_out:  # their theorems are about all groups
         return ()
-    r = as_often(history.cells)
-    if usual is not None:
-        r = dict(usual.r)
+    r = as_often(history.cells) if usual is None else usual.r
     world, groups = CellWorld(history.cells, r), history.cells.groups
     goals = [(y, group) for y in outcomes_of(question) for group in groups]
     tau = paper_tau(question, len(groups))

@@ -124,12 +124,12 @@ def try_scores(
         AdaptiveAudit(History.from_cells(cells), question, costs, assist=one)
         for one in (assist, None)
     ]
-    looks = [_people(*told[group][:2], luck) for group in made[0].groups]
+    scored = [_people(*told[group][:2], luck) for group in made[0].groups]
     pairs = max(trial_runs or RUNS, 2)  # one alone has no standard error
     seeds = np.random.SeedSequence(1).spawn(pairs)
     tasks = (
-        delayed(run_trial)(audit, case, np.random.default_rng(seed), looks=people)
-        for audit, people in zip(made, (looks, ()), strict=True)
+        delayed(run_trial)(audit, case, np.random.default_rng(seed), scored=people)
+        for audit, people in zip(made, (scored, ()), strict=True)
         for seed in seeds
     )
     trials: list[Trial] = list(spread(tasks, n_jobs))

@@ -36,7 +36,7 @@ FEW = 4  # runs without a verdict, and none with one: the case is not tried furt
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial run: labels, and people looked at, per group; no verdict if it was broken off."""
+    """One trial run: labels and people seen per group; no verdict if it was broken off."""
 
     verdict: Verdict | None
     labels: Array
@@ -134,14 +134,14 @@ def run_trial(
     case: Scenario,
     rng: np.random.Generator,
     most: int = CAP,
-    looks: Sequence[Array] = (),
+    scored: Sequence[Array] = (),
 ) -> Trial:
-    """Run an audit of a case once, on at most so many labels; ``looks`` has people with scores."""
+    """Run an audit of a case once, on at most so many labels; ``scored`` has people with scores."""
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
     per_label = 1.0 if audit.assist is None else audit.assist.people_per_label
-    run_in_blocks(copy, Denied(denied, r, [*looks]), rng, int(most * per_label))
+    run_in_blocks(copy, Denied(denied, r, [*scored]), rng, int(most * per_label))
     verdict = None if copy.finding is None else copy.finding.verdict
     spent = [copy.spending[group] for group in audit.cells]
     labels = np.array([one.labels for one in spent], dtype=float)

@@ -61,7 +61,7 @@ def run(
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
     require_prices_paid(world, audit.costs, audit.assist)
-    rng, looks = np.random.default_rng(seed), audit.assist is not None
+    rng, by_score = np.random.default_rng(seed), audit.assist is not None
     due: list[tuple[int, int, Ticket, Person]] = []  # outcomes to be told, by when they are
 
     def ended() -> bool:
@@ -86,12 +86,12 @@ def run(
     while not ended() and (people is None or came < people):
         size = batch if people is None else min(batch, people - came)
         arrivals = world.draw(size, rng)
-        draws = rng.random(size).tolist() if looks else [None] * size
+        draws = rng.random(size).tolist() if by_score else [None] * size
         for now, (person, draw) in enumerate(zip(arrivals, draws, strict=True), start=came):
             if person.decision and not audit.wants_approved:
                 continue
             tell_until(now)
-            score, price = (person.score, person.price) if looks else (None, None)
+            score, price = (person.score, person.price) if by_score else (None, None)
             ticket = audit.ask(
                 *(person.group, person.decision), score=score, price=price, draw=draw
             )
@@ -127,14 +127,14 @@ class Denied:
         How often a denied person of each group comes.
     r
         The share of outcome 1 among the denied of each group.
-    looks
-        For an audit that looks before it asks, per group: outcomes, scores and prices of the people
+    scored
+        For an audit with scores or prices, per group: outcomes, scores and prices of the people
         to draw from, NaN where there is none.
     """
 
     often: Floats
     r: Floats
-    looks: list[Floats]
+    scored: list[Floats]
 
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
@@ -151,8 +151,8 @@ class Denied:
             )
         nothing = np.full(len(world), np.nan)
         known = [nothing if c is None else c for c in (world.outcome, world.score, world.price)]
-        looks = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
-        return cls(cells.joint[order, 2:].sum(axis=1), r, looks)
+        scored = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
+        return cls(cells.joint[order, 2:].sum(axis=1), r, scored)
 
 
 def run_in_blocks(
@@ -170,9 +170,9 @@ def in_blocks(
     came = 0
     while audit.finding is None and (most is None or came < most):
         groups = audit.choose_block(denied.often, None if most is None else most - came, rng)
-        if denied.looks:
+        if denied.scored:
             outcomes, scores, prices = np.zeros((3, len(groups)))
-            for group, people in enumerate(denied.looks):
+            for group, people in enumerate(denied.scored):
                 own = np.flatnonzero(groups == group)
                 if len(own):
                     rows = rng.integers(people.shape[1], size=len(own))
