@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from equipoise.audits.tau_audits import paper_epsilon
+from equipoise.audits.estimated_rates import paper_epsilon
 from equipoise.bounds import expectation
 from equipoise.free_check import check
 from equipoise.history.past import endless_counts

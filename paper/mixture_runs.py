@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pandas import DataFrame, Series
 
-from equipoise.audits.tau_audits import paper_tau
+from equipoise.audits.estimated_rates import paper_tau
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.mixture.model import MixtureModel
 from equipoise.question import Costs, Question

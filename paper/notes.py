@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtr
 
-from equipoise.audits.tau_audits import paper_epsilon, paper_tau
+from equipoise.audits.estimated_rates import paper_epsilon, paper_tau
 from equipoise.bounds import family_bound
 from equipoise.errors import MissingExtra
 from equipoise.mixture import StructuralConstants, trunc_est_constants

@@ -14,7 +14,7 @@ from rich.table import Table
 from tests.support.tables import table
 
 import equipoise as eq
-from equipoise.audits.tau_audits import paper_tau
+from equipoise.audits.estimated_rates import paper_tau
 from equipoise.bounds import expectation
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.data import adult_world, fico_lender

@@ -16,7 +16,7 @@ from tests.support.bank import GAP, Instance, bank
 from tests.support.tables import table
 
 import equipoise as eq
-from equipoise.audits.tau_audits import can_answer
+from equipoise.audits.estimated_rates import can_answer
 from equipoise.bounds import expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.audits.tau_audits import paper_tau
+from equipoise.audits.estimated_rates import paper_tau
 from equipoise.levels import exp_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Question

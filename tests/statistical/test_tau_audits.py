@@ -12,7 +12,8 @@ import pytest
 from paper.theorems import lower_bound_pair
 from scipy import stats
 
-from equipoise.audits.tau_audits import BaselineAudit, RSAudit, paper_tau
+from equipoise.audits.estimated_rates import paper_tau
+from equipoise.audits.tau_audits import BaselineAudit, RSAudit
 from equipoise.bounds import expectation
 from equipoise.question import Costs, Question
 from equipoise.rates import clopper_pearson

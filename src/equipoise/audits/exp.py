@@ -10,12 +10,7 @@ import numpy as np
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features, Step
-from equipoise.audits.label_work import LabelWork
-from equipoise.audits.tau_audits import (
-    FAIR_SAMPLE,
-    ApprovalShares,
-    Online,
-    RSAudit,
+from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
     by_outcome,
     checked_tau,
@@ -25,6 +20,8 @@ from equipoise.audits.tau_audits import (
     paper_tau,
     rows_missing,
 )
+from equipoise.audits.label_work import LabelWork
+from equipoise.audits.tau_audits import FAIR_SAMPLE, ApprovalShares, Online, RSAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.free_check import check

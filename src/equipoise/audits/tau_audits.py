@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -25,45 +25,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.base import Audit, Step
-from equipoise.comparison import Compared
-from equipoise.errors import InvalidInput, few_of, require_kind
-from equipoise.finding import Finding, Interval
+from equipoise.audits.estimated_rates import (
+    RATE_OF_OUTCOME,
+    by_outcome,
+    checked_tau,
+    finding_from_rates,
+    impossible_rate,
+    inconclusive,
+    outcomes_of,
+    paper_epsilon,
+    paper_tau,
+    rate_intervals,
+    relative_error,
+    rows_missing,
+)
+from equipoise.errors import few_of, require_kind
+from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Goal, Past
-from equipoise.levels import approval_level, impossible_rate_level, tau_event_level
+from equipoise.levels import approval_level
 from equipoise.question import Costs, Question, Verdict, Want
-from equipoise.rates import METRICS, clopper_pearson
+from equipoise.rates import clopper_pearson
 
-__all__ = [
-    "RATE_OF_OUTCOME",
-    "ApprovalShares",
-    "BaselineAudit",
-    "Online",
-    "RSAudit",
-    "TauAudit",
-    "arrivals_in_turn",
-    "by_outcome",
-    "can_answer",
-    "checked_tau",
-    "compare_rates",
-    "finding_from_rates",
-    "impossible_rate",
-    "inconclusive",
-    "largest_possible_rate",
-    "outcomes_of",
-    "paper_epsilon",
-    "paper_tau",
-    "rate_intervals",
-    "relative_error",
-    "rows_missing",
-]
+__all__ = ["ApprovalShares", "BaselineAudit", "Online", "RSAudit", "TauAudit"]
 
 Array = NDArray[np.float64]
 
-RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
-"""``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
-
-MOST_NAMED = 6  # groups in a list of what is missing
 FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"
 
 
@@ -356,253 +343,3 @@ class ApprovalShares:
             f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and of past "
             f"ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
         )
-
-
-def impossible_rate(ratios: Array, tau: int) -> NDArray[np.bool_]:
-    """Say which estimated rates no population explains: above 1 by more than chance.
-
-    See :func:`largest_possible_rate`; all rates together refuse a fair sample with probability
-    at most half of :data:`equipoise.levels.FALSE_ALARM`.
-    """
-    level = impossible_rate_level(ratios.shape[-2] * ratios.shape[-1])
-    return np.asarray(ratios > largest_possible_rate(tau, level))
-
-
-def largest_possible_rate(tau: int, level: float) -> float:
-    """Return L with ``P[N/M > L] <= level`` for an estimated rate N/M of any population.
-
-    N and M are the people until the tau-th success, online and past, with chances ``q >= p``. Then
-    ``P[N/M > L] <= (4 L / (L + 1)^2)^tau`` (Chernoff; section 5 of the guarantees has the
-    proof), which is the level at ``L = exp(2 arcosh(level^(-1/(2 tau))))``; infinite where
-    that exceeds what a float holds.
-
-    Examples
-    --------
-    >>> round(largest_possible_rate(1000, 1e-6), 3)
-    1.265
-    """
-    grown = -math.log(level) / (2.0 * tau)
-    if grown > 300.0:
-        return math.inf
-    return math.exp(2.0 * math.acosh(math.exp(grown)))
-
-
-# -- the threshold and what it buys ------------------------------------------------------------
-
-
-def can_answer(question: Question, *, by_features: bool = False) -> bool:
-    """Say whether Baseline and RS-Audit can answer a question, or Exp-Audit (``by_features``).
-
-    Examples
-    --------
-    >>> can_answer(Question("equal_opportunity")), can_answer(Question("accuracy_parity"))
-    (True, False)
-    """
-    metric = METRICS[question.metric]
-    if metric.is_free:
-        return True
-    if by_features and question.compare != "difference":
-        return False
-    return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
-
-
-def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
-    """Return the outcomes y whose ``P[f=1 | Y=y, A=a]`` have to be estimated, a phase for each.
-
-    None of them for a metric that needs no outcome of the denied: the free check answers it.
-    """
-    if can_answer(question) and not can_answer(question, by_features=by_features):
-        raise InvalidInput(
-            "Exp-Audit is proven for differences between all groups, not for ratios nor against "
-            "one group or within strata; ask with compare='difference', or use another audit"
-        )
-    if not can_answer(question):
-        raise InvalidInput(
-            f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
-            f"'metric' {question.metric!r}; use one of {', '.join(_answered())}, or another audit"
-        )
-    names = {rate.name for rate in METRICS[question.metric].rates}
-    return tuple(y for y, name in RATE_OF_OUTCOME.items() if name in names)
-
-
-def _answered() -> list[str]:
-    return [name for name in METRICS if can_answer(Question(name))]
-
-
-def paper_tau(question: Question, groups: int) -> int:
-    """Return ``tau = 576 log(8K/delta) / epsilon^2``, rounded up.
-
-    Examples
-    --------
-    >>> paper_tau(Question(epsilon=0.05, delta=0.05), groups=2)
-    1329022
-    """
-    return math.ceil(-576.0 * math.log(tau_event_level(question, groups)) / question.epsilon**2)
-
-
-def arrivals_in_turn(shares: Iterable[float], tau: float) -> float:
-    """Return the mean number of arrivals until tau people of every share came, one after another.
-
-    Examples
-    --------
-    >>> arrivals_in_turn([0.5, 0.1], tau=10)
-    120.0
-    """
-    return sum((tau / share if share > 0.0 else math.inf for share in shares), 0.0)
-
-
-def paper_epsilon(tau: int, question: Question, groups: int) -> float:
-    """Return the epsilon for which ``tau`` is the paper's choice; above 1 it proves nothing.
-
-    Examples
-    --------
-    >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
-    2.06
-    """
-    return 24.0 * math.sqrt(-math.log(tau_event_level(question, groups)) / tau)
-
-
-def relative_error(tau: int, question: Question, groups: int) -> float:
-    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``.
-
-    Examples
-    --------
-    >>> relative_error(4_000, Question(), 2) > relative_error(400_000, Question(), 2)
-    True
-    """
-    return paper_epsilon(tau, question, groups) / 12.0
-
-
-def rows_missing(
-    history: Past, goals: Sequence[Goal], tau: int, within_group: bool
-) -> tuple[str, ...]:
-    """Say how many past rows are missing, about, until ``tau`` approved people meet each goal.
-
-    Of the goals that the same rows serve (a group's own, or all) the scarcest is named: rows
-    enough for it are enough for the others.
-    """
-    counts = {
-        (y, a): history.cells[a].approved_positive if y else history.cells[a].approved_negative
-        for y, a in goals
-    }
-    scarcest: dict[str, Goal] = {}
-    for goal, found in sorted(counts.items(), key=lambda one: one[1]):
-        if found == 0 or (found < tau and not history.exact):
-            scarcest.setdefault(goal[1] if within_group else "", goal)
-    lines = []
-    for outcome, group in list(scarcest.values())[:MOST_NAMED]:
-        found = counts[outcome, group]
-        who = f"people of group {group!r} who were approved and had outcome {outcome}"
-        if found == 0:
-            lines.append(f"{who}: none were found, and {tau:,} are needed")
-            continue
-        read = history.cells[group].total if within_group else history.cells.total
-        more = f"about {read * (tau / found - 1.0):,.0f} more past rows of "
-        kind = f"group {group!r}" if within_group else "any group"
-        lines.append(f"{more}{kind}: {found:,.0f} {who}, and {tau:,} are needed")
-    if len(scarcest) > MOST_NAMED:
-        lines.append(f"and likewise of {len(scarcest) - MOST_NAMED} more groups that lack less")
-    return tuple(lines)
-
-
-def checked_tau(tau: object) -> int:
-    """Return tau if it is a whole number of at least 1 that a float holds exactly."""
-    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
-        shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
-        raise InvalidInput(f"'tau' must be a whole number of at least 1, below 2**53; got {shown}")
-    return int(tau)
-
-
-# -- findings from estimated rates -------------------------------------------------------------
-
-
-def finding_from_rates(
-    question: Question, groups: Sequence[str], ratios: Array, low: Array, high: Array
-) -> Finding:
-    """Return the paper's verdict: UNFAIR if the estimate is above ``gamma + epsilon/2``.
-
-    ``ratios`` and their bounds have shape (outcomes of the metric, groups); NaN of groups that are
-    not compared.
-    """
-    estimate, lower, upper = (
-        float(x) for x in compare_rates(ratios, low, high, question.compared(groups))
-    )
-    limit = question.gamma + question.epsilon / 2.0
-    verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
-    return Finding(
-        question=question,
-        verdict=verdict,
-        estimate=estimate,
-        lower=lower,
-        upper=upper,
-        reason=f"the estimated {question.gap_scale.noun} {estimate:.4g} is "
-        f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
-        rates={
-            RATE_OF_OUTCOME[y]: {
-                group: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
-                if ratios[i, j] >= 0.0
-                else Interval(0.0, 1.0)
-                for j, group in enumerate(groups)
-            }
-            for i, y in enumerate(outcomes_of(question))
-        },
-    )
-
-
-def by_outcome(values: Mapping[Goal, float]) -> dict[str, dict[str, float]]:
-    """Return values per (outcome, group) as a finding holds them: outcome -> group -> value."""
-    found: dict[str, dict[str, float]] = {}
-    for (outcome, group), value in values.items():
-        found.setdefault(str(outcome), {})[group] = value
-    return found
-
-
-def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
-    """Return what the past alone establishes, and what is missing."""
-    free = audit.known_for_free
-    return Finding(
-        question=audit.question,
-        verdict=Verdict.INCONCLUSIVE,
-        lower=free.lower,
-        upper=free.upper,
-        reason=f"{why}; {free.reason}",
-        rates=free.rates,
-        cost=audit.cost,
-        labels=audit.labels,
-        features=audit.features,
-        missing=missing,
-        assumptions=free.assumptions,
-        shares=free.shares,
-    )
-
-
-def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
-    """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
-
-    Examples
-    --------
-    >>> low, high = rate_intervals(np.array([0.5, 1.1]), 0.1)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.409, 0.9], [0.611, 1.0])
-    """
-    if error >= 1.0:
-        return np.zeros_like(ratios), np.ones_like(ratios)
-    factor = (1.0 + error) / (1.0 - error)
-    return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
-
-
-def compare_rates(
-    ratios: Array, low: Array, high: Array, compare: Compared
-) -> tuple[Array, Array, Array]:
-    """Return the gap's estimate and bounds from rates of shape (..., outcomes, groups).
-
-    Examples
-    --------
-    >>> from equipoise.comparison import compared
-    >>> rates = np.array([[0.5, 0.8]])
-    >>> all_pairs = compared("difference", ["A", "B"])
-    >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1, all_pairs)]
-    [0.3, 0.1, 0.5]
-    """
-    estimate, lower, upper = compare.gap(ratios), compare.least(low, high), compare.most(low, high)
-    return estimate.max(axis=-1), lower.max(axis=-1), upper.max(axis=-1)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.audits.tau_audits import arrivals_in_turn, outcomes_of, paper_tau
+from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, exp_level, tau_event_level
 from equipoise.mixture.exp_model import ExpConstants

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.tau_audits import can_answer, outcomes_of, paper_tau, rows_missing
+from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
 from equipoise.bounds import Price, expectation
 from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import (

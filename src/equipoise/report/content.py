@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.audits.tau_audits import can_answer
+from equipoise.audits.estimated_rates import can_answer
 from equipoise.bounds import expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.evidence import EDITION

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.tau_audits import (
-    TauAudit,
+from equipoise.audits.estimated_rates import (
     checked_tau,
     compare_rates,
     impossible_rate,
@@ -19,6 +18,7 @@ from equipoise.audits.tau_audits import (
     rate_intervals,
     relative_error,
 )
+from equipoise.audits.tau_audits import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.errors import require_kind
 from equipoise.free_check import check

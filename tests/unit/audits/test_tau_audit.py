@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from equipoise.audits.tau_audits import (
-    ApprovalShares,
-    BaselineAudit,
-    Online,
-    RSAudit,
-    TauAudit,
+from equipoise.audits.estimated_rates import (
     can_answer,
     compare_rates,
     impossible_rate,
@@ -22,6 +17,7 @@ from equipoise.audits.tau_audits import (
     paper_tau,
     rate_intervals,
 )
+from equipoise.audits.tau_audits import ApprovalShares, BaselineAudit, Online, RSAudit, TauAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, compared
 from equipoise.errors import InvalidInput

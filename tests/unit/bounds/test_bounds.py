@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from paper.theorems import lower_bound_pair
 
-from equipoise.audits.tau_audits import paper_epsilon, paper_tau, relative_error
+from equipoise.audits.estimated_rates import paper_epsilon, paper_tau, relative_error
 from equipoise.bounds import (
     Price,
     expectation,
