@@ -185,6 +185,7 @@ def test_in_a_browser_and_over_http(bank: Path, browser: Browser) -> None:
         expect(page.get_by_label("No decision, or no outcome yet")).to_have_value("Withdrawn; Open")
         page.get_by_role("button", name="Check", exact=True).click()  # as it is filled in
         expect(page.locator("#prices")).to_contain_text("Past decisions alone")
+        expect(page.locator("main")).to_contain_text("left out as never decided: 'Withdrawn'")
         page.get_by_label("Metric").select_option("equal_opportunity")
         expect(page.locator("#prices[aria-busy]")).to_have_count(0)
         page.get_by_label("Name").fill("loans")
@@ -349,3 +350,7 @@ def test_a_form_leaves_open_what_only_a_person_can_know(book: pd.DataFrame) -> N
         answer = browser.post("/check", data=form, files={"table": ("our loans.csv", table)})
         assert answer.status_code == 200, answer.text
         assert "our loans.csv: 3 groups" in answer.text
+        assert "are read as &#39;declined&#39;" in answer.text.casefold()
+        turned = {**form, "positive_outcome": "1", "negative_outcome": "0"}
+        answer = browser.post("/check", data=turned, files={"table": ("our loans.csv", table)})
+        assert "fewer approved people had the good outcome than the bad one" in answer.text

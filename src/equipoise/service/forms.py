@@ -139,7 +139,7 @@ class Uploads:
             await request.close()
 
     async def counts(self, table: UploadFile, options: Mapping[str, Any]) -> Any:
-        """Return the counts of past decisions in a table."""
+        """Return the counts of past decisions in a table, and what is remarkable about them."""
         return await self._read(table, {"options": dict(options)})
 
     async def rows(self, table: UploadFile, columns: Sequence[str], optional: Sequence[str]) -> Any:

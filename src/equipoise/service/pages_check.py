@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -46,6 +46,9 @@ MEANINGS = [(a, role) for role in ("decision", "outcome") for a in ("positive", 
 WORDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
          "denied_outcomes", "encoding")  # fmt: skip
 BETWEEN = ";"  # stands between several values in a field
+NOTES = 30  # of a table that are shown
+Told = tuple[Cells, str, Sequence[str]]
+"""Past decisions, where they come from, and what is remarkable about them."""
 EXAMPLE = "an example: the credit scores of 174,047 people"
 
 
@@ -60,6 +63,7 @@ class Asked:
     source: str
     assume: Assume | None = None
     limits: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -95,8 +99,8 @@ async def look(caller: Reader, request: Request) -> HTMLResponse:
     state, form = request.app.state, Form()
     try:
         async with state.uploads.sent_by(request) as form:
-            cells, source = await _past(form, state.uploads)
-        shown = await run_in_threadpool(_answers, form, cells, source, state.audits)
+            past = await _past(form, state.uploads)
+        shown = await run_in_threadpool(_answers, form, *past, state.audits)
     except UnreadTable as error:
         said = _filled_in(form, error.proposal)
         return _refused(caller, error, said=said, proposed=bool(error.proposal))
@@ -113,7 +117,7 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
     """Begin an audit on the counts of the page; where that is refused, show the page again."""
     audits = request.app.state.audits
     try:
-        shown = _answers(form, _counts(form), form.word("source")[:200], audits)
+        shown = _answers(form, *_sent_along(form), audits)
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
@@ -134,17 +138,21 @@ def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
     return _page(caller, "check.html", status=422, problem=str(error), **more)
 
 
-async def _past(form: Form, uploads: Uploads) -> tuple[Cells, str]:
-    """Return past decisions and where they come from: a table, the example, or the form itself."""
+async def _past(form: Form, uploads: Uploads) -> Told:
+    """Return past decisions from a table, the example, or the form itself."""
     if form.table is not None and form.table.filename:
         for role in COLUMNS:
             if not form.word(role):
                 raise InvalidInput(f"which column is the {role}?")
         found = await uploads.counts(form.table, _reading(form))
-        return Cells.from_dict(found), form.table.filename[:200]
+        return Cells.from_dict(found["cells"]), form.table.filename[:200], found["notes"]
     if form.word("example"):
-        return await run_in_threadpool(_example), EXAMPLE
-    return _counts(form), form.word("source")[:200]
+        return await run_in_threadpool(_example), EXAMPLE, ()
+    return _sent_along(form)
+
+
+def _sent_along(form: Form) -> Told:
+    return _counts(form), form.word("source")[:200], form.word("notes").splitlines()[:NOTES]
 
 
 def _reading(form: Form) -> dict[str, Any]:
@@ -172,8 +180,11 @@ def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
     }
 
 
-def _answers(form: Form, cells: Cells, source: str, audits: OpenAudits) -> dict[str, Any]:
-    asked, runs = _asked(form, cells, source), TRIAL_RUNS if form.word("trial_runs") else None
+def _answers(
+    form: Form, cells: Cells, source: str, notes: Sequence[str], audits: OpenAudits
+) -> dict[str, Any]:
+    asked = replace(_asked(form, cells, source), notes=tuple(notes[:NOTES]))
+    runs = TRIAL_RUNS if form.word("trial_runs") else None
     past, r = History.from_cells(cells), as_often(cells, asked.ratio)
     free = check(past, asked.question, assume=asked.assume)
     with audits.long_work() if runs else nullcontext():

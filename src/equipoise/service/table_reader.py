@@ -66,7 +66,8 @@ def _counts(job: Mapping[str, Any]) -> Any:
     from equipoise.history import History
 
     _require_table(job["path"])
-    return History.read(job["path"], **job["options"]).cells.to_dict()
+    read = History.read(job["path"], **job["options"])
+    return {"cells": read.cells.to_dict(), "notes": read.notes}
 
 
 def _rows(job: Mapping[str, Any]) -> list[list[str]]:
