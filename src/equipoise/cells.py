@@ -9,7 +9,13 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from equipoise._json import JsonValue
-from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
+from equipoise.errors import (
+    InvalidInput,
+    UnknownName,
+    plain_number,
+    require_kind,
+    require_non_negative,
+)
 
 __all__ = ["Cells", "Decider", "GroupCells"]
 
@@ -71,12 +77,16 @@ class GroupCells(JsonValue):
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
         sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
         own = (self.approved_positive, self.approved_negative, self.approved_unknown)
-        if self.random_accepts and (
-            len(self.random_accepts) != 3 or sum(self.random_accepts) > self.denied
+        accepted = self.random_accepts
+        numbers = [plain_number(count) for count in accepted]
+        if accepted and (
+            len(accepted) != 3
+            or any(number is None or number < 0 for number in numbers)
+            or sum(accepted) > self.denied
         ):
             raise InvalidInput(
-                f"'random_accepts' must be three counts of denied people; got "
-                f"{self.random_accepts} of {self.denied:g}"
+                "'random_accepts' must be three counts of denied people (good, bad, unknown), each "
+                f">= 0; got {accepted!r} of {self.denied:g}"
             )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")

@@ -121,7 +121,7 @@ class Question(JsonValue):
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
         for name in ("delta", "delta_wrong_fair", "delta_wrong_unfair"):
-            if (level := getattr(self, name)) is not None:
+            if (level := getattr(self, name)) is not None or name == "delta":
                 require_in_open_unit(name, level)
                 if level < LEAST_LEVEL:
                     raise InvalidInput(
@@ -157,7 +157,7 @@ class Question(JsonValue):
     def compared(self, groups: Iterable[str]) -> Compared:
         """Return who is compared among all of the groups, by position."""
         names = tuple(groups)
-        parts = {name.rpartition(WITHIN)[2] for name in names} if self.comparison.within else set()
+        parts = {name.partition(WITHIN)[2] for name in names} if self.comparison.within else set()
         for name in self.comparison.leave_out:
             if name not in (known := sorted({*names, *parts})):
                 raise UnknownName("group in 'leave_out'", name, known)

@@ -30,6 +30,7 @@ def audit() -> Audit:
         (lambda: any_.Question(gamma="0.05"), "'gamma' must be a number; got '0.05'"),
         (lambda: any_.Question(epsilon=None), "'epsilon' must be a number; got None"),
         (lambda: any_.Question(delta=True), "'delta' must be a number; got True"),
+        (lambda: any_.Question(delta=None), "'delta' must be a number; got None"),
         (lambda: any_.Question(delta_wrong_fair="no"), "'delta_wrong_fair' must be a number"),
         (lambda: any_.Question(gamma=float("nan")), "'gamma' must be a finite number"),
         (lambda: any_.Question({"equalized_odds"}), "unknown metric"),

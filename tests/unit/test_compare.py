@@ -322,3 +322,12 @@ def test_groups_that_are_left_out_may_be_anything() -> None:
     found = check(eq.History.from_cells(Cells(cells)), question)
     assert found.approved_only == pytest.approx(0.75 - 2 / 3)
     assert GapScale.RATIO.opposite(0.2) == pytest.approx(-0.25)
+
+
+def test_who_is_left_out_is_named_as_the_strata_are_read() -> None:
+    """The stratum ends at the first mark; a name that leaves nobody out is unknown."""
+    names = ["s | x | A", "s | x | B", "s | x | C"]
+    with pytest.raises(UnknownName, match="group in 'leave_out' 'A'"):
+        eq.Question(compare=eq.Compare(within=True, leave_out=["A"])).compared(names)
+    asked = eq.Question(compare=eq.Compare(within=True, leave_out=["x | A"]))
+    assert asked.compared(names).left_out == ("s | x | A",)

@@ -230,6 +230,17 @@ def test_groups_that_differ_by_cohorts_alone_may_be_renamed() -> None:
     assert orders[0] == orders[1]
 
 
+@pytest.mark.parametrize(
+    "accepted",
+    [(float("nan"), 1, 1), (-5, 5, 3), (True, 2, 3), ("1", 1, 1), (1, 2), (30, 0, 0), (1.5, 2, 3)],
+)
+def test_counts_that_are_none_are_refused(accepted: tuple[float, ...]) -> None:
+    """A negative count of good outcomes made one group's rate look low."""
+    cells = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    with pytest.raises(InvalidInput, match="'random_accepts'"):
+        eq.History.from_cells({"A": {**cells, "random_accepts": accepted}, "B": cells})
+
+
 def test_the_mark_must_be_yes_or_no() -> None:
     with pytest.raises(BadData, match="'test' must be 0/1 or true/false, 1 for people whom a test"):
         eq.History.read(programme(500, 5).assign(test="maybe"), **COLUMNS)

@@ -308,6 +308,7 @@ class AdaptiveAudit(Audit):
         """Return what :meth:`set_random_accepts` would take in, all groups, or refuse it."""
         fewer_by = corrected or {}
         for name, given in (("random_accepts", random_accepts), ("corrected", fewer_by)):
+            require_kind(name, given, Mapping, "a mapping of groups to counts")
             for group in given:
                 if group not in self.cells:
                     raise UnknownName(f"group in {name!r}", group, self.cells.groups)

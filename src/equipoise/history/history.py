@@ -323,7 +323,8 @@ class History(Past, Shown):
         require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
         for group, its in cells.items():
-            for cell, count in its.counts.items():
+            accepted = (("random_accepts", count) for count in its.random_accepts)
+            for cell, count in (*its.counts.items(), *accepted):
                 if count != int(count):
                     raise InvalidInput(
                         f"{cell!r} of group {group!r} must be a whole number of people; got "
