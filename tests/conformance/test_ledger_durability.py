@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.state import SNAPSHOT_FORMAT
 from equipoise.ledger.store import Store
-from equipoise.question import Want
+from equipoise.question import Question, Want
 from tests.conformance.ledgers import create, people, run
 
 
@@ -268,6 +270,35 @@ def test_an_adaptive_audit_takes_a_correction_in_place(
     assert found
     assert max(length for length, _ in found) == 1  # nobody waits for a rebuild
     live.verify()
+
+
+def test_many_corrections_are_weighed_once_and_as_one_by_one(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, looks = [], []
+    for name, at_once in (("one", False), ("all", True)):
+        live = create(ledger, name, audit="adaptive", question=Question(gamma=0.3, epsilon=0.1))
+        run(live, 120)
+        wrong = [Correct(r.person, 1 - r.outcome, "typo") for r in live.people(states="REVEALED")]
+        assert len(wrong) > 30
+        look = counting_looks(monkeypatch)
+        for batch in [wrong] if at_once else [[one] for one in wrong]:
+            assert all(reply.state == "CORRECTED" for reply in live.run(batch))
+        looks.append(len(look))
+        found.append((live.so_far().to_json(), live.status().states, live.replay().spent))
+        live.verify()
+    assert found[0] == found[1]
+    assert looks[0] >= len(wrong)
+    assert looks[1] < 25  # others wait for all of them
+
+
+def counting_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    looks: list[int] = []
+    after = AdaptiveAudit._after_corrections
+    monkeypatch.setattr(
+        AdaptiveAudit, "_after_corrections", lambda self: (looks.append(1), after(self))[1]
+    )
+    return looks
 
 
 def test_a_handle_that_has_seen_more_than_the_ledger_holds_stops(ledger: str) -> None:

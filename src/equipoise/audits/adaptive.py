@@ -194,7 +194,8 @@ class AdaptiveAudit(Audit):
                     taken = self._take_run(log, at, min(end for end in ends if end > at))
                 if not taken:
                     answer = log[at].kind in ("told", "withdrawn")
-                    self._replaying = at < last or (answer and at + 1 != decisive)
+                    more = [step.kind for step in log[at : at + 2]] == ["corrected"] * 2
+                    self._replaying = at < last or (answer and at + 1 != decisive) or more
                     self._take_step(log[at])
                     taken = 1
                 at += taken

@@ -55,6 +55,9 @@ STILL_THERE = (
 )
 
 
+IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
+
+
 class NotReady(Exception):
     """Statistics must be rebuilt before this command, and not while others wait for the turn."""
 
@@ -91,6 +94,7 @@ class TransactionWriter:
         self._people = {row.person: row for row in people if row.person is not None}
         self._actor = self._now = self._key = ""
         self._proposal: int | None = None  # the one that is being carried out
+        self._corrections = 0  # of this transaction
         self.books.people = {row.number: row for row in people}
 
     def run(self, command: Command | do.Scrubbed, actor: str, now: str) -> Reply | EquipoiseError:
@@ -327,6 +331,9 @@ class TransactionWriter:
         own = {"person": row.number, "outcome": outcome, "why": command.why}
         if (waiting := self._propose("corrected", own)) is not None:
             return waiting
+        self._corrections += 1
+        if self._corrections > IN_PLACE:  # others wait for the turn: rebuild once, when it is over
+            self.state.log.forget()
         cost = self.books.price(row, outcome) if row.state in COUNTED else None
         return self._happens("corrected", row, cost, outcome=outcome, why=command.why)
 
