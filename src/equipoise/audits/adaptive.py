@@ -211,7 +211,8 @@ class AdaptiveAudit(Audit):
         """
         if self.evidence is None or self._sampler is not None:
             return 0
-        evidence, left = self.evidence, self.evidence.labels_until_plan
+        evidence = self.evidence
+        left = 0.0 if evidence.plan_is_due else evidence.labels_until_plan
         if self._finding is None:
             left = min(left, self._next_recheck - evidence.told_in_all)
         numbers, index, first = self._numbers, self._index, evidence.requests
@@ -251,7 +252,7 @@ class AdaptiveAudit(Audit):
             spending.labels += requests
             spending.pending += requests - len(own)
             spending.failures += int((own == 0).sum())
-        if left <= 0.0:
+        if left <= 0.0 and answers:
             self._weigh()
         if answers and self._finding is None:
             self._give_up_if_broke()

@@ -143,3 +143,27 @@ def test_pending_outcomes_do_not_make_a_question_undecidable() -> None:
             audit.tell(ticket, outcome)
     assert audit.finding is not None
     assert audit.finding.verdict is Verdict.UNFAIR
+
+
+def test_a_plan_that_a_verdict_put_off_is_made_at_the_next_answer_even_a_withdrawal() -> None:
+    """The verdict fell when a plan was due, and a correction took it back."""
+
+    def fresh() -> AdaptiveAudit:
+        return AdaptiveAudit(WORLD.past(), Question("equalized_odds", 0.1, 0.2, 0.1), Costs(5, 100))
+
+    log: list[Step] = []
+    tickets: list[Ticket] = []
+    for group, outcome in zip("BBBBABAAAABB", (0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1), strict=True):
+        tickets.append(Ticket(len(tickets), group, 0, Want.LABEL, 105.0))
+        log += [Step("asked", tickets[-1]), Step("told", tickets[-1], outcome)]
+    late = [Ticket(number, "B", 0, Want.LABEL, 105.0) for number in (12, 13)]
+    log += [Step("corrected", tickets[8], 1)]
+    log += [Step("asked", late[0]), Step("withdrawn", late[0], cost=105.0), Step("asked", late[1])]
+    one_by_one, at_once = fresh(), fresh()
+    verdicts = []
+    for step in log:
+        one_by_one.restore([step])
+        verdicts.append(one_by_one.finding is not None)
+    at_once.restore(log)
+    assert verdicts[-5:] == [True, False, False, False, False]
+    assert standing(at_once) == standing(one_by_one)
