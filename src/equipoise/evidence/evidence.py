@@ -66,7 +66,7 @@ class GroupSample:
 
 @dataclass
 class Epoch:
-    """A stretch of requests: the first one's number, and how bets on them are sized.
+    """Requests between two plans, or fewer: the first one's number, and how bets are sized.
 
     ``counts`` has their labels that are 0, 1 and unknown per group, shape (groups, 3); observations
     that bets are sized for are not among them.
@@ -198,7 +198,7 @@ class Evidence:
     # -- requests and answers -------------------------------------------------------------------
 
     def request(self, group: int, ends: Ends = LABEL) -> int:
-        """Note that a person is observed; return the request's number.
+        """Record that a person is observed; return the request's number.
 
         Whoever is not asked for the label is settled at once, and counts at the next look.
         """
@@ -264,7 +264,7 @@ class Evidence:
             if count < taken:
                 self._forget()
             taken = count
-            return self._look(Looks(self._total[None], self._sized_by())) == 0
+            return self._look(self._now()) == 0
 
         every = range(1, len(answers) + 1)
         needed = bisect_left(every, True, key=decided) + 1 if decided(len(answers)) else every.stop
@@ -384,7 +384,7 @@ class Evidence:
     def advance(self, *, replan: bool = True) -> Verdict | None:
         """Look at the evidence of what is recorded; plan anew where enough was told since."""
         if self.verdict is None:
-            self._look(Looks(self._total[None], self._sized_by()))
+            self._look(self._now())
         if replan:
             self._replan_if_due()
         return self.verdict
@@ -523,17 +523,13 @@ class Evidence:
         np.add.at(counts, (groups[plain], outcomes[plain]), 1.0)
         return [_sample(own, tuple(people)) for own, people in zip(counts, sized, strict=True)]
 
-    def standing(
-        self, most: int | None = None
-    ) -> tuple[tuple[Array, Array, Array], list[tuple[Array, Array, Array]]]:
+    def standing(self) -> tuple[tuple[Array, Array, Array], list[tuple[Array, Array, Array]]]:
         """Return boxes that stand (low, high) and the nats each lacks.
 
-        First those of the UNFAIR set, then those of every cover of the FAIR set; about ``most``
-        each, all by default.
+        First those of the UNFAIR set, then those of every cover of the FAIR set.
         """
-        look = Looks(self._total[None], self._sized_by())
-        (unfair,) = self._lacking(self._against_unfair, look, most)
-        return unfair, list(self._lacking(self._against_fair, look, most))
+        (unfair,) = self._lacking(self._against_unfair, self._now())
+        return unfair, list(self._lacking(self._against_fair, self._now()))
 
     def undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
@@ -554,7 +550,7 @@ class Evidence:
         return all(
             (missing > log(against.bar / _LOST)).any()
             for against in (self._against_unfair, self._against_fair)
-            for _, _, missing in self._lacking(against, look, None)
+            for _, _, missing in self._lacking(against, look)
         )
 
     def labels_to_go(self) -> Array:
@@ -569,6 +565,10 @@ class Evidence:
         return np.asarray(per_label * shares / plan.speed / (shares * self._costs()).sum())
 
     # -- looks ----------------------------------------------------------------------------------
+
+    def _now(self) -> Looks:
+        """Return one look, at all that is recorded."""
+        return Looks(self._total[None], self._sized_by())
 
     def _look(self, looks: Looks) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
@@ -765,7 +765,7 @@ class Evidence:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
         self._next_plan = int(np.ceil(REPLAN * self.told_in_all))
         self._settle()
-        look = Looks(self._total[None], self._sized_by())
+        look = self._now()
         for against in (self._against_unfair, self._against_fair):
             for cover in range(len(against.covers)):
                 cells = self._cells(against, cover)
@@ -787,16 +787,16 @@ class Evidence:
     def _allocation(self, *, doubt: bool = False) -> Allocation:
         k = len(self._reachable)
         most = _SAMPLE[0] if k == 2 else _SAMPLE[1]
-        look = Looks(self._total[None], self._sized_by())
+        look = self._now()
         (unfair,) = self._lacking(self._against_unfair, look, most * k * (k - 1))
         fair = self._lacking(self._against_fair, look, most)
         outlooks = [self._outlook(*cells, doubt=doubt) for cells in (unfair, *fair)]
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
     def _lacking(
-        self, against: Refutation, look: Looks, most: int | None
+        self, against: Refutation, look: Looks, most: int | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield per cover the boxes of some cells that stand, and the nats that each lacks."""
+        """Yield per cover boxes that stand, about ``most``, and the nats each lacks."""
         self._settle()
         for cover, null in enumerate(against.covers):
             standing = against.standing[cover]
