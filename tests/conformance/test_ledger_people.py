@@ -173,7 +173,11 @@ def test_a_later_file_of_a_test_programme_may_need_a_second_person(ledger: str) 
     proposal = live.set_random_accepts(file, why="the first quarter")
     assert (proposal.state, live.status().events) == ("PROPOSED", 2)
     assert live.set_random_accepts({**file, "B": [0, 0, 0]}, why="the first quarter").repeated
+    same = live.set_random_accepts(file, {"A": 1}, why="the first quarter")
     assert live.acting_as("bert").approve(proposal.number).state == "RANDOM_ACCEPTS"
+    with pytest.raises(ProtocolError, match="would change nothing, it is so by now; reject it"):
+        live.acting_as("bert").approve(same.number)
+    live.reject(same.number, "it is so")
     (taken,) = [e["data"] for e in live.events() if e["type"] == "random_accepts"]
     assert taken["random_accepts"] == {"A": [9, 1, 2], "B": [0, 0, 0]}
     assert taken["proposal"] == proposal.number

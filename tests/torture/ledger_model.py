@@ -12,7 +12,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -26,8 +26,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError
 from equipoise.evidence import EDITION
+from equipoise.history.past import Past
 from equipoise.ledger import LiveAudit, driver, live, proof, state, status, writer
 from equipoise.ledger import commands as do
 from equipoise.ledger.database import Connection
@@ -46,9 +48,15 @@ ACTORS = ("anna", "ben")
 APPROVALS = (
     (),
     ("budget", "corrected", "erased"),
-    ("budget", "concluded", "corrected", "erased", "limits", "resumed", "upgraded"),
+    ("random_accepts",),
+    (
+        *("budget", "concluded", "corrected", "erased", "limits", "random_accepts", "resumed"),
+        "upgraded",
+    ),
 )
 OPEN = ("RESERVED", "EXECUTED", "OVERDUE")
+GROWN = ((0, 0, 0), (2, 1, 0), (0, 0, 2), (1, 0, -1), (0, 1, -1))  # good, bad, unknown
+SHRUNK = ((0, 0, -1), (1, 0, -2), (-1, 1, 0), (1, -1, 0), (-2, 1, 1), (0, -2, 2), (-1, 0, 0))
 
 
 class Crash(Exception):
@@ -85,7 +93,8 @@ class LedgerMachine(RuleBasedStateMachine):
         limit=st.sampled_from([None, 2, 5]),
         groups=st.sampled_from([{}, {"A": 1}, {"A": 2, "B": 1}]),
         tau=st.integers(1, 3),
-        audit=st.sampled_from(["rs", "baseline"]),
+        audit=st.sampled_from(["adaptive", "rs", "baseline", "adaptive"]),
+        accepted=st.sampled_from([(), (3, 1, 2)]),
         lottery=st.sampled_from([1.0, 1.0, 0.6]),
         approvals=st.sampled_from(APPROVALS),
     )
@@ -96,6 +105,7 @@ class LedgerMachine(RuleBasedStateMachine):
         groups: dict[str, int],
         tau: int,
         audit: str,
+        accepted: tuple[int, ...],
         lottery: float,
         approvals: tuple[str, ...],
     ) -> None:
@@ -105,6 +115,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.cap = budget
         self.limits: tuple[int | None, dict[str, int]] = (limit, groups)
         self.one_stream = audit == "baseline"
+        self.adaptive = audit == "adaptive"
+        self.accepts = dict.fromkeys("AB", accepted or (0, 0, 0))  # good, bad, unknown
         self.approvals = approvals
         self.proposals: dict[int, Proposed] = {}  # that are open
         self.settled: dict[int, str] = {}  # APPROVED or REJECTED
@@ -120,7 +132,7 @@ class LedgerMachine(RuleBasedStateMachine):
         first = LiveAudit.create(
             self.ledger,
             "model",
-            WORLD.past(None, 0),
+            _past(accepted),
             Question(gamma=0.1, epsilon=0.2),
             COSTS,
             audit=audit,
@@ -130,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
             lottery=lottery,
             approvals=approvals,
             seed="5a" * 32,
-            options={"tau": tau},
+            options={} if self.adaptive else {"tau": tau},
             actor=ACTORS[0],
         )
         self.programs = [first, LiveAudit.open(self.ledger, "model", actor=ACTORS[1])]
@@ -272,6 +284,51 @@ class LedgerMachine(RuleBasedStateMachine):
         about = ("limits", limit, *groups.items())
         self._change(who, command, about, lambda: setattr(self, "limits", limits))
 
+    @rule(
+        who=st.integers(0, 1),
+        group=st.sampled_from("AB"),
+        more=st.sampled_from(GROWN + SHRUNK),
+        corrected=st.sampled_from([{}, {"A": 1}, {"A": 1, "B": 2}]),
+    )
+    def bring_a_later_file_of_random_accepts(
+        self, who: int, group: str, more: tuple[int, ...], corrected: dict[str, int]
+    ) -> None:
+        """Bring one at any time, even after the end; nobody of the last one may be missing."""
+
+        def grown(by: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+            now = (was + plus for was, plus in zip(self.accepts[group], by, strict=True))
+            return {**self.accepts, group: tuple(now)}
+
+        file = grown(more)
+        for less in SHRUNK:
+            self._refused_by_the_books_too(who, grown(less), {})
+        self._refused_by_the_books_too(who, {**file, "nobody": (1, 1, 1)}, corrected)
+        self._refused_by_the_books_too(who, {**file, "A": (2**53, 0, 0)}, corrected)
+        self._refused_by_the_books_too(who, file, {"nobody": 1})
+
+        def possible() -> bool:
+            return all(
+                min(now) >= 0
+                and sum(now) >= sum(self.accepts[g])
+                and self.accepts[g][0] - now[0] <= corrected.get(g, 0)
+                and self.accepts[g][1] - now[1] <= corrected.get(g, 0)
+                for g, now in file.items()
+            )
+
+        if not possible():
+            self._refused_by_the_books_too(who, file, corrected)
+            return
+        told = {g: now for g, now in file.items() if any(now)}  # who is left out has none
+        command = do.SetRandomAccepts(told, corrected, "test")
+        if not self.adaptive:
+            self._refused(who, command)
+        elif file == self.accepts:
+            assert self._do(who, command).repeated
+        else:
+            about = ("random_accepts", *file.values(), *corrected.items())
+            happens = lambda: setattr(self, "accepts", file)  # noqa: E731
+            self._change(who, command, about, happens, lambda: file != self.accepts and possible())
+
     @rule(who=st.integers(0, 1), sure=st.integers(0, 5))
     def conclude(self, who: int, sure: int) -> None:
         if self.concluded:
@@ -405,6 +462,8 @@ class LedgerMachine(RuleBasedStateMachine):
             row = stored[person]
             assert (row.state, row.want) == (known.state, known.want), person
             assert row.outcome == known.outcome, person
+        accepts = audit._driver.replay().books.random_accepts
+        assert {g: tuple(counts) for g, counts in accepts.items()} == self.accepts
         shown = audit.status()
         assert (shown.max_in_flight, shown.max_in_flight_groups) == self.limits
         assert (shown.concluded is not None, shown.edition) == (self.concluded, self.edition)
@@ -427,6 +486,7 @@ class LedgerMachine(RuleBasedStateMachine):
         other = RequestLog(state.settings)
         other.steps = [*asked, *answers, *revised]
         other.cap = state.books.head.cap
+        other.random_accepts = [[0, *file] for _, *file in state.log.random_accepts]
         concluded = state.books.concluded
         findings = [
             log.audit.finding or (log.audit.so_far(concluded) if concluded else None)
@@ -496,6 +556,20 @@ class LedgerMachine(RuleBasedStateMachine):
             return error
         raise AssertionError(f"{command} should have been refused")
 
+    def _refused_by_the_books_too(
+        self, who: int, file: dict[str, tuple[int, ...]], corrected: dict[str, int]
+    ) -> None:
+        """Require that neither a command nor a forged event brings this file."""
+        self._refused(who, do.SetRandomAccepts(file, corrected, "test"))
+        books = self.programs[who]._driver.replay().books
+        try:
+            counts = {group: list(own) for group, own in file.items()}
+            data = {"random_accepts": counts, "corrected": corrected, "why": "test"}
+            books._change_random_accepts(data, {})
+        except ValueError:
+            return
+        raise AssertionError(f"the books took {file} after {self.accepts}")
+
     def _price(self, known: Known) -> int:
         if known.decision == 1:
             return 0
@@ -524,6 +598,16 @@ def _empty_ledger() -> str:
     atexit.register(shutil.rmtree, os.path.dirname(path))
     Store(path, create=True).close()
     return path
+
+
+def _past(accepted: tuple[int, ...]) -> Past:
+    """Return an unlimited past in which a test programme accepted so many of each group."""
+    past = WORLD.past(None, 0)
+    cells = {
+        group: GroupCells(*(100 * count for count in own.shares), random_accepts=accepted)
+        for group, own in past.cells.items()
+    }
+    return replace(past, cells=Cells(cells))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

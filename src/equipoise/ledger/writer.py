@@ -466,7 +466,12 @@ class TransactionWriter:
                 f"proposal {command.proposal} is {self._actor!r}'s own; another person must approve"
             )
         self._proposal = command.proposal
-        return self._carry_out(self._as_command(proposal))
+        reply = self._carry_out(self._as_command(proposal))
+        if reply.repeated:
+            raise ProtocolError(
+                f"proposal {command.proposal} would change nothing, it is so by now; reject it"
+            )
+        return reply
 
     def _reject(self, command: do.Reject) -> Reply:
         if (before := self._decided(command.proposal, "rejected")) is not None:
