@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 from functools import partial
 from importlib import import_module
@@ -14,7 +15,7 @@ import typer
 from joblib import Memory, Parallel, delayed
 
 import equipoise
-from equipoise.cli.console import bar, console, fail
+from equipoise.cli.console import bar, console
 from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
 from paper.page import Found, Settings, write_page
 from paper.tables import LAW_SCHOOL, law_school
@@ -122,10 +123,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, prog_name="python -m paper", standalone_mode=False)
     except EquipoiseError as error:
-        try:
-            fail(str(error))
-        except typer.Exit as end:
-            raise SystemExit(end.exit_code) from error
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
-from equipoise.evidence import Evidence
 from equipoise.history import History
 from equipoise.question import Verdict
 from equipoise.simulation.drive import Denied, run_in_blocks
@@ -142,16 +141,19 @@ class RandomAccepts(SameWorld):
 class FileOrder(AdaptiveAudit):
     """Takes the programme's outcomes as a file sorted by outcome has them: good ones last."""
 
-    def _start(self) -> Evidence:
-        evidence = super()._start()
-        counts = evidence.random_accepts.astype(int)
-        evidence.set_random_accepts(np.zeros(counts.shape))
-        for outcome, group in product((0, 1), range(len(counts))):
-            for _ in range(counts[group, outcome]):
-                if evidence.verdict is None:
-                    evidence.record(evidence.request(group), outcome)
-                    evidence.advance()
-        return evidence
+    sorted = False
+
+    def _weigh(self) -> None:
+        if not self.sorted and self.evidence is not None:
+            self.sorted = True
+            counts = self.evidence.random_accepts.astype(int)
+            self.evidence.set_random_accepts(np.zeros(counts.shape))
+            for outcome, group in product((0, 1), range(len(counts))):
+                for _ in range(counts[group, outcome]):
+                    if self.evidence.verdict is None:
+                        self.evidence.record(self.evidence.request(group), outcome)
+                        self.evidence.advance()
+        super()._weigh()
 
 
 def frame(cells: Cells) -> pd.DataFrame:
