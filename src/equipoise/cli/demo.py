@@ -35,7 +35,7 @@ RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
 @app.command()
 def demo(json: Json = False) -> None:
-    """Tell the story on the credit scores of 174,047 people (half a minute of computing)."""
+    """Tell the story on the credit scores of 174,047 people, in seconds."""
     with bar("lending and auditing") as progress:
         story = _live_through(progress)
     if json:
