@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import isclose
 from typing import Any, NamedTuple
 
 from equipoise._json import JsonValue
-from equipoise.errors import (
-    InvalidInput,
-    UnknownName,
-    plain_number,
-    require_kind,
-    require_non_negative,
-)
+from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
 __all__ = ["Cells", "Decider", "GroupCells"]
 
@@ -71,22 +65,17 @@ class GroupCells(JsonValue):
     random_accepts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, count in self.counts.items():
+        accepted = self.random_accepts
+        for name, count in (*self.counts.items(), *(("random_accepts", n) for n in accepted)):
             require_non_negative(name, count)
         if self.total == 0:
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
         sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
         own = (self.approved_positive, self.approved_negative, self.approved_unknown)
-        accepted = self.random_accepts
-        numbers = [plain_number(count) for count in accepted]
-        if accepted and (
-            len(accepted) != 3
-            or any(number is None or number < 0 for number in numbers)
-            or sum(accepted) > self.denied
-        ):
+        if accepted and (len(accepted) != 3 or sum(accepted) > self.denied):
             raise InvalidInput(
-                "'random_accepts' must be three counts of denied people (good, bad, unknown), each "
-                f">= 0; got {accepted!r} of {self.denied:g}"
+                "'random_accepts' must be three counts of denied people (good, bad, unknown); "
+                f"got {accepted!r} of {self.denied:g}"
             )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
@@ -143,13 +132,8 @@ class GroupCells(JsonValue):
         known = self.approved_positive + self.approved_negative
         return self.resolved(self.approved_positive / known if known else 0.5)
 
-    def __getitem__(self, name: str) -> float:
-        if name not in (known := self.counts):
-            raise UnknownName("cell", name, known)
-        return known[name]
 
-
-class Cells(Mapping[str, GroupCells]):
+class Cells(dict[str, GroupCells]):
     """Counts of every group, in a fixed order.
 
     Examples
@@ -162,31 +146,13 @@ class Cells(Mapping[str, GroupCells]):
     def __init__(self, groups: Mapping[str, GroupCells]) -> None:
         if not groups:
             raise InvalidInput("'groups' must not be empty")
-        self._groups = {str(name): cells for name, cells in groups.items()}
+        super().__init__({str(name): cells for name, cells in groups.items()})
 
-    def __getitem__(self, group: str) -> GroupCells:
-        try:
-            return self._groups[group]
-        except KeyError:
-            raise UnknownName("group", group, self._groups) from None
+    def __missing__(self, group: str) -> GroupCells:
+        raise UnknownName("group", group, self)
 
-    def __contains__(self, group: object) -> bool:
-        return group in self._groups
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cells) and self._groups == other._groups
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._groups.items()))
-
-    def __repr__(self) -> str:
-        return f"Cells({self._groups!r})"
+    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes counts
+        return hash(tuple(self.items()))
 
     def __str__(self) -> str:
         width = max(len("group"), *(len(g) for g in self))
@@ -202,7 +168,7 @@ class Cells(Mapping[str, GroupCells]):
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""
-        return tuple(self._groups)
+        return tuple(self)
 
     @cached_property
     def total(self) -> float:
@@ -218,10 +184,6 @@ class Cells(Mapping[str, GroupCells]):
     def like_known(self) -> Cells:
         """The counts with unknown outcomes imputed like the known of the group: a guess."""
         return Cells({group: c.like_known for group, c in self.items()}) if self.unknown else self
-
-    def share_of(self, group: str) -> float:
-        """Return the group's share of everybody, ``P[A=a]``."""
-        return self[group].total / self.total
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain dictionaries, one per group."""

@@ -14,23 +14,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 __all__ = ["WITHIN", "Block", "Compare", "Compared", "GapScale", "compared"]
 
 WITHIN = " | "
 """Between the stratum and the group in the name of a group that is compared within strata."""
 
-Number = TypeVar("Number", float, "Array")
+Array = NDArray[np.float64]
+Number = TypeVar("Number", float, Array)
 
 _LEAST = 1e-3  # rates below are alike when cells are laid out; validity does not rest on it
 
@@ -60,8 +58,6 @@ class GapScale(StrEnum):
 
     def gap(self, low: ArrayLike, high: ArrayLike) -> Array:
         """Return how far apart a lower and a higher rate are; not positive where low >= high."""
-        import numpy as np
-
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
         if self is GapScale.DIFFERENCE:
             return np.asarray(high - low)
@@ -78,8 +74,6 @@ class GapScale(StrEnum):
 
     def halved(self, gap: Array) -> Array:
         """Return the least gap that two rates so far apart can both have to a third one."""
-        import numpy as np
-
         if self is GapScale.DIFFERENCE:
             return np.asarray(gap / 2.0)
         return np.asarray(1.0 - np.sqrt(1.0 - gap))
@@ -90,14 +84,10 @@ class GapScale(StrEnum):
 
     def unit(self, rate: Array) -> Array:
         """Return how far a rate moves when its gap to another moves by 1, about."""
-        import numpy as np
-
         return np.ones_like(rate) if self is GapScale.DIFFERENCE else np.maximum(rate, _LEAST)
 
     def scale(self, rate: Array) -> Array:
         """Return a rate on the scale on which equal steps are equal gaps."""
-        import numpy as np
-
         return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _LEAST))
 
 
@@ -203,8 +193,6 @@ class Block:
         The level is the lowest rate, or the reference's. The last axis of both results is the group
         of the block; ends are infinite where the rate may be anything.
         """
-        import numpy as np
-
         low, high = (
             np.asarray(low, dtype=float)[..., None],
             np.asarray(high, dtype=float)[..., None],
@@ -228,8 +216,6 @@ class Block:
         Not positive where there need be none. Against a reference, groups whose ranges are apart
         cannot both be near it.
         """
-        import numpy as np
-
         if self.reference is None:
             return scale.gap(high.min(axis=-1), low.max(axis=-1))
         at = self.groups.index(self.reference)
@@ -277,16 +263,12 @@ class Compared:
 
     def most(self, low: Array, high: Array) -> Array:
         """Return the largest gap of rates that lie in these ranges."""
-        import numpy as np
-
         higher, lower = np.array(self.pairs).T
         gaps = self.scale.gap(low[..., lower], high[..., higher])
         return np.asarray(np.maximum(gaps.max(axis=-1), 0.0))
 
     def least(self, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges."""
-        import numpy as np
-
         gaps = [
             block.least(self.scale, low[..., block.groups], high[..., block.groups])
             for block in self.blocks

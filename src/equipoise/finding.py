@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equipoise._json import JsonValue, plain
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
+from equipoise.rates import METRICS, RATES, Rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from equipoise.rates import Rate
 
 __all__ = ["Finding", "GroupShares", "Interval", "Separation", "separation"]
 
@@ -322,8 +323,6 @@ class Finding(JsonValue, Shown):
         """
         if not self.shares:
             return {}
-        from equipoise.rates import RATES
-
         return {
             name: {group: own.rate(rate) for group, own in self.shares.items()}
             for name, rate in RATES.items()
@@ -336,10 +335,6 @@ class Finding(JsonValue, Shown):
         """
         if not self.shares:
             return {}
-        import numpy as np
-
-        from equipoise.rates import METRICS
-
         rates, compare = self.all_rates(), compared(self.question.compare, self.shares)
         found = {}
         for name, metric in METRICS.items():

@@ -15,17 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.errors import BadData, InvalidInput
-
-if TYPE_CHECKING:  # a question is asked without numpy; curves are drawn when it is answered
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 __all__ = [
     "CELLS",
@@ -46,14 +43,16 @@ __all__ = [
     "share_bounds",
 ]
 
-Number = TypeVar("Number", float, "Array")
+Array = NDArray[np.float64]
+Number = TypeVar("Number", float, Array)
 
 
 @dataclass(frozen=True)
 class Curve:
     """``(a + b r) / (c + d r)`` for r in [0, 1]: monotone, without a pole there.
 
-    Coefficients may be arrays, one curve per element (:meth:`stack`); r and values broadcast.
+    ``Curve(a)`` is constant. Coefficients may be arrays, one curve per element (:meth:`stack`); r
+    and values broadcast.
 
     Examples
     --------
@@ -63,20 +62,13 @@ class Curve:
     """
 
     a: float | Array
-    b: float | Array
+    b: float | Array = 0.0
     c: float | Array = 1.0
     d: float | Array = 0.0
 
     @classmethod
-    def constant(cls, value: float) -> Curve:
-        """Return a curve that does not depend on r."""
-        return cls(value, 0.0)
-
-    @classmethod
     def stack(cls, curves: Sequence[Curve]) -> Curve:
         """Return several curves as one of arrays."""
-        import numpy as np
-
         return cls(*np.array([(curve.a, curve.b, curve.c, curve.d) for curve in curves]).T)
 
     @property
@@ -90,15 +82,11 @@ class Curve:
 
     def value(self, r: ArrayLike) -> Array:
         """Return the values at r."""
-        import numpy as np
-
         r = np.asarray(r, dtype=float)
         return np.asarray((self.a + self.b * r) / (self.c + self.d * r))
 
     def slope(self, r: ArrayLike) -> Array:
         """Return the derivatives at r."""
-        import numpy as np
-
         return np.asarray(self._slope / (self.c + self.d * np.asarray(r, dtype=float)) ** 2)
 
     def until(self, value: ArrayLike, *, falling: bool) -> Array:
@@ -118,8 +106,6 @@ class Curve:
         A constant that is at least (or at most) the value passes it at ``end`` times infinity, and
         any other at the other end.
         """
-        import numpy as np
-
         v, slope = np.asarray(value, dtype=float), np.asarray(self._slope)
         zero, one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
         inside = np.minimum(np.maximum(v, np.minimum(zero, one)), np.maximum(zero, one))
@@ -144,11 +130,6 @@ class Band:
 
     low: Curve
     high: Curve
-
-    @classmethod
-    def exact(cls, curve: Curve) -> Band:
-        """Return the band of a rate that is known up to r."""
-        return cls(curve, curve)
 
     @classmethod
     def stack(cls, bands: Sequence[Band]) -> Band:
@@ -176,7 +157,7 @@ class Band:
         return self.high.since(low, falling=False), self.low.until(high, falling=False)
 
 
-UNKNOWN = Band(Curve.constant(0.0), Curve.constant(1.0))
+UNKNOWN = Band(Curve(0.0), Curve(1.0))
 """The band of a rate that is undefined: it may be anything."""
 
 Bands = Mapping[str, Mapping[str, Band]]
@@ -212,8 +193,8 @@ class Rate:
     >>> base_rate = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")
     >>> base_rate.curve(0.25, 0.25, 0.5).at(0.5), base_rate.trend
     (0.5, 1)
-    >>> base_rate.formula, base_rate.probability
-    ('p1 + s r', 'P[Y=1 | A=a]')
+    >>> base_rate.probability
+    'P[Y=1 | A=a]'
     """
 
     name: str
@@ -222,9 +203,6 @@ class Rate:
     phrase: str
 
     def __post_init__(self) -> None:
-        for field in ("name", "phrase"):
-            if not isinstance(value := getattr(self, field), str) or not value:
-                raise InvalidInput(f"{field!r} of a rate must be some words; got {value!r}")
         for field in ("part", "whole"):
             cells = getattr(self, field)
             if not isinstance(cells, AbstractSet) or not cells or not cells <= CELLS:
@@ -255,16 +233,6 @@ class Rate:
         return f"P[{what} | {', '.join([*given, 'A=a'])}]"
 
     @property
-    def formula(self) -> str:
-        """The rate in ``p1``, ``p0``, ``s`` and ``r``, such as "p1 / (p1 + s r)"."""
-        if self.whole == {"fn", "tn"}:
-            return "r" if self.part == {"fn"} else "1 - r"
-        above, below = _summed(self.part), _summed(self.whole)
-        if self.whole == CELLS:
-            return above
-        return f"{f'({above})' if ' + ' in above else above} / ({below})"
-
-    @property
     def trend(self) -> int:
         """+1 if the rate rises in r, -1 if it falls, 0 if it is constant: free."""
         curve = self.curve(0.25, 0.25, 0.5)
@@ -286,10 +254,6 @@ class Rate:
             sum((n for cell, n in cells.items() if cell in self.whole), 0.0),
         )
 
-    def undefined(self, p1: float, p0: float, s: float, r: float) -> bool:
-        """Say whether the denominator is empty."""
-        return self.fraction(p1, p0, s * r, s * (1.0 - r))[1] == 0.0
-
     def curve(self, p1: float, p0: float, s: float) -> Curve | None:
         """Return the rate as a curve in r; None if it is undefined for every r."""
         (a, c), (a_one, c_one) = self.fraction(p1, p0, 0.0, s), self.fraction(p1, p0, s, 0.0)
@@ -297,7 +261,7 @@ class Rate:
         if c == c_one == 0.0:
             return None
         if c == 0.0 or c + d == 0.0:  # undefined at one end, up to rounding: constant on the way
-            return Curve.constant(a_one / c_one if c == 0.0 else a / c)
+            return Curve(a_one / c_one if c == 0.0 else a / c)
         return Curve(a, b, c, d)
 
     def band(self, counts: GroupCells, alpha: float | None) -> Band:
@@ -312,13 +276,13 @@ class Rate:
         """
         if alpha is None:
             curve = self.curve(*counts.shares)
-            return UNKNOWN if curve is None else Band.exact(curve)
+            return UNKNOWN if curve is None else Band(curve, curve)
         cells = {"tp": counts.approved_positive, "fp": counts.approved_negative}
         seen = cells.keys() & self.whole
         grows = "tp" not in self.part if "tp" in seen else "fp" not in self.part
         if self.trend == 0:
             part, whole = self.fraction(cells["tp"], cells["fp"], counts.denied, 0.0)
-            return Band(*map(Curve.constant, clopper_pearson(part, whole, alpha)))
+            return Band(*map(Curve, clopper_pearson(part, whole, alpha)))
         if len(seen) == 2 and len(seen & self.part) == 1:
             p0s = clopper_pearson(counts.approved_negative, counts.total, alpha / 2.0)
             denied = clopper_pearson(counts.denied, counts.total, alpha / 2.0)
@@ -341,14 +305,6 @@ class Rate:
 def _moved(cells: AbstractSet[str]) -> float:
     """Return what a set gains of the denied as r goes from 0 to 1."""
     return float("fn" in cells) - float("tn" in cells)
-
-
-def _summed(cells: AbstractSet[str]) -> str:
-    terms = [symbol for cell, symbol in (("tp", "p1"), ("fp", "p0")) if cell in cells]
-    denied = cells & {"fn", "tn"}
-    if denied:
-        terms.append("s" if len(denied) == 2 else "s r" if "fn" in denied else "s (1 - r)")
-    return " + ".join(terms)
 
 
 # -- bands from past data --------------------------------------------------------------------------
@@ -505,7 +461,7 @@ def _extreme(curves: Sequence[Curve], pick: Callable[..., float]) -> Curve:
             return curve
     if all(curve.d == 0.0 for curve in curves):
         return Curve(at_zero, at_one - at_zero)  # the least of lines is concave: a chord is below
-    return Curve.constant(pick(at_zero, at_one))
+    return Curve(pick(at_zero, at_one))
 
 
 def _same(one: float, other: float) -> bool:
@@ -515,7 +471,25 @@ def _same(one: float, other: float) -> bool:
 
 # -- the registry ----------------------------------------------------------------------------------
 
-RATES: dict[str, Rate] = {}
+RATES = {
+    rate.name: rate
+    for rate in (
+        Rate("true_positive_rate", {"tp"}, {"tp", "fn"}, "approved share of those with outcome 1"),
+        Rate("false_positive_rate", {"fp"}, {"fp", "tn"}, "approved share of those with outcome 0"),
+        Rate("selection_rate", {"tp", "fp"}, CELLS, "approved share of everybody"),
+        Rate("false_omission_rate", {"fn"}, {"fn", "tn"}, "share of outcome 1 among the denied"),
+        Rate("accuracy", {"tp", "tn"}, CELLS, "share of decisions that agree with the outcome"),
+        Rate("precision", {"tp"}, {"tp", "fp"}, "share of outcome 1 among the approved"),
+        Rate("false_negative_rate", {"fn"}, {"tp", "fn"}, "denied share of those with outcome 1"),
+        Rate("true_negative_rate", {"tn"}, {"fp", "tn"}, "denied share of those with outcome 0"),
+        Rate(
+            "negative_predictive_value", {"tn"}, {"fn", "tn"}, "share of outcome 0 among the denied"
+        ),
+        Rate(
+            "error_rate", {"fp", "fn"}, CELLS, "share of decisions that disagree with the outcome"
+        ),
+    )
+}
 """Every rate by name."""
 
 
@@ -554,8 +528,6 @@ class Metric:
     asks: str
 
     def __post_init__(self) -> None:
-        if not self.name or not self.asks:
-            raise InvalidInput(f"a metric needs a name and words; got {self.name!r}, {self.asks!r}")
         if not self.rates or len({rate.name for rate in self.rates}) < len(self.rates):
             raise InvalidInput(f"the metric {self.name!r} needs one or more rates, each once")
 
@@ -599,13 +571,14 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
     for rate in METRICS[metric].rates:
         out[rate.name] = {}
         for group, counts in cells.items():
-            curve = rate.curve(*counts.shares)
-            if curve is None or rate.undefined(*counts.shares, r[group]):
+            p1, p0, s = counts.shares
+            part, whole = rate.fraction(p1, p0, s * r[group], s * (1.0 - r[group]))
+            if whole == 0.0:
                 raise BadData(
                     f"the {rate.words} of group {group!r} has an empty denominator; "
                     "merge the group with another or leave it out"
                 )
-            out[rate.name][group] = curve.at(r[group])
+            out[rate.name][group] = part / whole
     return out
 
 
@@ -622,28 +595,12 @@ def gap(
     >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    import numpy as np
-
     asked = compared(compare, cells)
     inside = [cells.groups[at] for at in asked.groups]
     by_rate = rates(Cells({group: cells[group] for group in inside}), r, metric)
     values = [[by_group.get(group, np.nan) for group in cells] for by_group in by_rate.values()]
     return float(asked.gap(np.array(values)).max())
 
-
-for _rate in (
-    Rate("true_positive_rate", {"tp"}, {"tp", "fn"}, "approved share of those with outcome 1"),
-    Rate("false_positive_rate", {"fp"}, {"fp", "tn"}, "approved share of those with outcome 0"),
-    Rate("selection_rate", {"tp", "fp"}, CELLS, "approved share of everybody"),
-    Rate("false_omission_rate", {"fn"}, {"fn", "tn"}, "share of outcome 1 among the denied"),
-    Rate("accuracy", {"tp", "tn"}, CELLS, "share of decisions that agree with the outcome"),
-    Rate("precision", {"tp"}, {"tp", "fp"}, "share of outcome 1 among the approved"),
-    Rate("false_negative_rate", {"fn"}, {"tp", "fn"}, "denied share of those with outcome 1"),
-    Rate("true_negative_rate", {"tn"}, {"fp", "tn"}, "denied share of those with outcome 0"),
-    Rate("negative_predictive_value", {"tn"}, {"fn", "tn"}, "share of outcome 0 among the denied"),
-    Rate("error_rate", {"fp", "fn"}, CELLS, "share of decisions that disagree with the outcome"),
-):
-    RATES[_rate.name] = _rate
 
 for _name, _rates, _asks in (
     (

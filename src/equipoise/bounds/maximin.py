@@ -176,7 +176,7 @@ class Alternatives:
             low = self.scale.above(cells.low[:, level, None], least)
             high = self.scale.above(cells.high[:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            least, most = Band.exact(rate.curves).between(low, high, falling=rate.falls)
+            least, most = Band(rate.curves, rate.curves).between(low, high, falling=rate.falls)
             start, end = np.maximum(start, least), np.minimum(end, most)
         return start, end
 

@@ -170,8 +170,8 @@ def lower_bound(
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
     rates = []
     for rate in METRICS[metric].rates:
-        nothing = Curve.constant(0.0)  # for a group that is not compared
-        curves = [rate.curve(*counts.shares) or nothing for counts in cells.values()]
+        # A group without such people is not compared: any curve will do.
+        curves = [rate.curve(*counts.shares) or Curve(0.0) for counts in cells.values()]
         rates.append(RateOfGroups(Curve.stack(curves), rate.falls, len(curves)))
     return rates
 

@@ -269,7 +269,7 @@ class CellWorld:
     @property
     def shares(self) -> dict[str, float]:
         """Each group's share of everybody, ``P[A=a]``."""
-        return {group: self.cells.share_of(group) for group in self.cells}
+        return {group: own.total / self.cells.total for group, own in self.cells.items()}
 
     @property
     def joint(self) -> NDArray[np.float64]:

@@ -30,8 +30,8 @@ def test_the_past_is_a_sample_of_the_world() -> None:
         counts, total = history.cells[group], expected.total
         assert counts.total == round(total)
         for cell, number in counts.to_dict().items():
-            share = expected[cell] / total
-            assert abs(number - expected[cell]) < 5 * np.sqrt(total * share * (1 - share))
+            share = expected.counts[cell] / total
+            assert abs(number - expected.counts[cell]) < 5 * np.sqrt(total * share * (1 - share))
 
 
 def test_the_past_hides_the_outcomes_of_the_denied() -> None:
