@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
-from equipoise.errors import InvalidInput, UnknownName, require_in_unit
+from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require_kind
 from equipoise.rates import RATES, band_from_counts
 
 __all__ = ["Assume", "Box", "narrowed"]
@@ -45,14 +45,10 @@ class Assume(JsonValue):
     r_at_least: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.denied_no_better, bool):
-            raise InvalidInput(
-                f"'denied_no_better' must be True or False; got {self.denied_no_better!r}"
-            )
+        require_kind("denied_no_better", self.denied_no_better, bool, "True or False")
         for name in ("r_at_most", "r_at_least"):
             limits = getattr(self, name)
-            if not isinstance(limits, Mapping):
-                raise InvalidInput(f"{name!r} must map groups to numbers; got {limits!r}")
+            require_kind(name, limits, Mapping, "a mapping of groups to numbers")
             for group, limit in limits.items():
                 require_in_unit(f"{name}[{group!r}]", limit)
         for group, least in self.r_at_least.items():
@@ -72,30 +68,19 @@ class Assume(JsonValue):
         the denied of every group would do no better than its approved; at most 0.4 of the denied of
         B would do well
         """
-        words, no_better = list(words), False
+        words = [*words]
         limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
-        for word in words:
+        for word in (word for word in words if word != NO_BETTER):
             kind, _, rest = word.partition(":")
             group, _, number = rest.rpartition("=")
             try:
-                if word == NO_BETTER:
-                    no_better = True
-                elif kind in limits and group:
-                    limits[kind][group] = float(number)
-                else:
-                    raise ValueError
-            except ValueError:
+                limits[kind][group] = float(number)
+            except (KeyError, ValueError):
                 raise InvalidInput(
                     f"'assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
                     f"got {word[:80]!r}"
                 ) from None
-        try:
-            return cls(no_better, limits["at-most"], limits["at-least"])
-        except InvalidInput:
-            raise InvalidInput(
-                "'assume' takes numbers from 0 to 1, and of a group no at-least above its at-most; "
-                f"got {', '.join(words)[:200]}"
-            ) from None
+        return cls(NO_BETTER in words, limits["at-most"], limits["at-least"])
 
     def __hash__(self) -> int:
         sides = (tuple(sorted(x.items())) for x in (self.r_at_most, self.r_at_least))
@@ -158,26 +143,18 @@ def narrowed(boxes: Box, limits: Box | None) -> tuple[Box, str | None]:
     >>> narrowed({"A": (0.1, 0.7)}, {"A": (0.0, 0.4)})
     ({'A': (0.1, 0.4)}, None)
     >>> narrowed({"A": (0.5, 0.7)}, {"A": (0.0, 0.4)})[1]
-    'what is assumed does not hold for A: of its denied at least 0.500 would do well, assumed are at
-    most 0.400'
+    'what is assumed does not hold for A: at least 0.500 and at most 0.400 of its denied would do
+    well, by the data and by what is assumed'
     """
     if limits is None:
         return boxes, None
     inside = {}
     for group, (low, high) in boxes.items():
-        least, most = limits[group]
+        least, most = max(low, limits[group][0]), min(high, limits[group][1])
         if least > most:
-            words = f"at least {least:.3f} and at most {most:.3f} of its denied would do well"
-        elif low > most:
-            words = (
-                f"of its denied at least {low:.3f} would do well, assumed are at most {most:.3f}"
+            return boxes, (
+                f"what is assumed does not hold for {group}: at least {least:.3f} and at most "
+                f"{most:.3f} of its denied would do well, by the data and by what is assumed"
             )
-        elif high < least:
-            words = (
-                f"of its denied at most {high:.3f} would do well, assumed are at least {least:.3f}"
-            )
-        else:
-            inside[group] = (max(low, least), min(high, most))
-            continue
-        return boxes, f"what is assumed does not hold for {group}: {words}"
+        inside[group] = (least, most)
     return inside, None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -158,19 +159,14 @@ class Shown:
         self, kind: Literal["pandas", "polars"] = "pandas"
     ) -> pandas.DataFrame | polars.DataFrame:
         """Return the result as a table of pandas or polars."""
-        rows = [dict(row) for row in self._rows()]
-        if kind not in ("pandas", "polars"):
-            raise UnknownName("kind of frame", kind, ("pandas", "polars"))
+        more = {"pandas": {}, "polars": {"infer_schema_length": None}}
+        if kind not in more:
+            raise UnknownName("kind of frame", kind, more)
         try:
-            if kind == "polars":
-                import polars
-
-                return polars.DataFrame(rows, infer_schema_length=None)
-            import pandas
-
-            return pandas.DataFrame(rows)
+            frames = import_module(kind)
         except ImportError:
             raise MissingExtra(kind, extra="frames", purpose="tables") from None
+        return frames.DataFrame([dict(row) for row in self._rows()], **more[kind])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
@@ -185,8 +181,7 @@ class Shown:
     def _repr_html_(self) -> str:
         first, *others = (escape(line.strip()) for line in self._lines())
         text = "".join(f"<br>{line}" for line in others)
-        rows = self._table()
-        return f"<div><p><strong>{first}</strong>{text}</p>{html_table(rows)}</div>"
+        return f"<div><p><strong>{first}</strong>{text}</p>{html_table(self._table())}</div>"
 
 
 def html_table(rows: Sequence[Row]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._json import JsonValue, plain
-from equipoise.comparison import Compare, GapScale, compared
+from equipoise.comparison import Array, Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, RATES, Rate
@@ -80,17 +80,14 @@ class GroupShares(JsonValue):
         found = [value for corner in corners if (value := _rate_at(rate, *corner)) is not None]
         if not found:  # undefined: it may be anything
             return Interval(0.0, 1.0)
-        guesses = [share.estimate for share in shares]
-        guess = None
-        if rate.trend == 0 and guesses[2] is None:
-            guesses[2] = 0.0
-        if all(value is not None for value in guesses):
-            guess = _rate_at(rate, *(float(value or 0.0) for value in guesses))
         lower, upper = min(found), max(found)
+        guesses = [share.estimate for share in shares[: 2 if rate.trend == 0 else 3]]
+        known = [guess for guess in guesses if guess is not None]
+        guess = _rate_at(rate, *known) if len(known) == len(guesses) else None
         return Interval(lower, upper, None if guess is None else min(max(guess, lower), upper))
 
 
-def _rate_at(rate: Rate, denied: float, good: float, r: float) -> float | None:
+def _rate_at(rate: Rate, denied: float, good: float, r: float = 0.0) -> float | None:
     curve = rate.curve((1.0 - denied) * good, (1.0 - denied) * (1.0 - good), denied)
     return None if curve is None else curve.at(r)
 
@@ -118,21 +115,24 @@ def separation(
     >>> print(separation({"selection_rate": {"A": a, "B": b, "C": c}}))
     the selection rate of B is above that of A
     """
-    apart = [
-        (of_high.lower - of_low.upper, Separation(rate, high, low))
-        for rate, by_group in rates.items()
-        for (high, of_high), (low, of_low) in _pairs(by_group, compare)
-        if of_high.lower > of_low.upper
-    ]
-    return max(apart, key=lambda found: found[0])[1] if apart else None
+    apart = {
+        found: high.lower - low.upper
+        for found, high, low in _pairs(rates, compare)
+        if high.lower > low.upper
+    }
+    return max(apart, key=apart.__getitem__, default=None)
 
 
 def _pairs(
-    by_group: Mapping[str, Interval], compare: str | Compare
-) -> list[tuple[tuple[str, Interval], tuple[str, Interval]]]:
-    """Return the higher and the lower group of every gap that counts, with their intervals."""
-    own = list(by_group.items())
-    return [(own[high], own[low]) for high, low in compared(compare, by_group).pairs]
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare
+) -> list[tuple[Separation, Interval, Interval]]:
+    """Return every gap that counts, with the higher and the lower group's interval."""
+    return [
+        (Separation(rate, names[high], names[low]), by_group[names[high]], by_group[names[low]])
+        for rate, by_group in rates.items()
+        for names in [[*by_group]]
+        for high, low in compared(compare, names).pairs
+    ]
 
 
 @dataclass(frozen=True)
@@ -225,9 +225,6 @@ class Finding(JsonValue, Shown):
         unsaid |= {"currency": "", "decimals": 0}
         return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
 
-    def __str__(self) -> str:
-        return self.describe()
-
     @property
     def who(self) -> str:
         """Who differs in which rate, which way and by how much; empty where nobody can be named.
@@ -235,37 +232,21 @@ class Finding(JsonValue, Shown):
         After UNFAIR the groups that the ranges separate, else those furthest apart by the best
         guess.
         """
+        scale, pairs = self.question.gap_scale, _pairs(self.rates, self.question.compare)
+        likely = {
+            found: float(scale.gap(low.estimate, high.estimate))
+            for found, high, low in pairs
+            if low.estimate is not None and high.estimate is not None
+        }
         if (found := self.decided_by) is not None:
             high, low = (self.rates[found.rate][g] for g in (found.higher, found.lower))
-            size = _size(self.question.gap_scale, low.upper, high.lower)
-            guess = ""
-            if low.estimate is not None and high.estimate is not None:
-                likely = _size(self.question.gap_scale, low.estimate, high.estimate)
-                guess = f", {likely} by the best guess"
-            return f"{found} by at least {size}{guess}"
-        if (likely_pair := self._furthest_apart()) is None:
-            together = "no rate by itself tells two groups apart; all of them together do"
-            return together if self.verdict is Verdict.UNFAIR else ""
-        apart, low_rate, high_rate = likely_pair
-        size = _size(self.question.gap_scale, low_rate, high_rate)
-        return f"by the best guess {apart} by {size}, the largest gap"
-
-    def _furthest_apart(self) -> tuple[Separation, float, float] | None:
-        """Return the two groups with the largest gap by the best guess, and their rates."""
-        pairs = [
-            (rate, *high, *low)
-            for rate, by_group in self.rates.items()
-            for high, low in _pairs(by_group, self.question.compare)
-        ]
-        found = [
-            (float(self.question.gap_scale.gap(low.estimate, high.estimate)),
-             Separation(rate, one, other), low.estimate, high.estimate)
-            for rate, one, high, other, low in pairs
-            if low.estimate is not None and high.estimate is not None
-        ]  # fmt: skip
-        if not found or len(found) < len(pairs):
-            return None
-        return max(found, key=lambda one: one[0])[1:]
+            guess = f", {_size(scale, likely[found])} by the best guess" if found in likely else ""
+            return f"{found} by at least {_size(scale, scale.gap(low.upper, high.lower))}{guess}"
+        if likely and len(likely) == len(pairs):
+            found = max(likely, key=likely.__getitem__)
+            return f"by the best guess {found} by {_size(scale, likely[found])}, the largest gap"
+        together = "no rate by itself tells two groups apart; all of them together do"
+        return together if self.verdict is Verdict.UNFAIR else ""
 
     @property
     def meaning(self) -> str:
@@ -282,7 +263,7 @@ class Finding(JsonValue, Shown):
         }[self.verdict]
 
     def _lines(self) -> Sequence[str]:
-        return [line for line in self.describe().splitlines() if not line.startswith("    ")]
+        return [line for line in str(self).splitlines() if not line.startswith("    ")]
 
     def _rows(self) -> Sequence[Row]:
         return [
@@ -338,12 +319,11 @@ class Finding(JsonValue, Shown):
         rates, compare = self.all_rates(), compared(self.question.compare, self.shares)
         found = {}
         for name, metric in METRICS.items():
-            own = [[*rates[rate.name].values()] for rate in metric.rates]
-            low, high = (
-                np.array([[getattr(one, end) for one in by_group] for by_group in own])
-                for end in ("lower", "upper")
-            )
-            guess = np.array([[one.estimate for one in by_group] for by_group in own], dtype=float)
+            own = [
+                [(one.lower, one.upper, one.estimate) for one in rates[rate.name].values()]
+                for rate in metric.rates
+            ]
+            low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
             known = not np.isnan(guess[:, compare.groups]).any()
             found[name] = Interval(
                 float(compare.least(low, high).max()),
@@ -383,8 +363,7 @@ class Finding(JsonValue, Shown):
         ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
         ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
-    def describe(self) -> str:
-        """Return the finding as lines of text."""
+    def __str__(self) -> str:
         cost = f"{self.cost:,.10g}"
         if self.currency or self.decimals:
             cost = money(self.cost, self.currency, self.decimals)
@@ -408,9 +387,9 @@ class Finding(JsonValue, Shown):
         return "\n".join(lines)
 
 
-def _size(compare: GapScale, low: float, high: float) -> str:
+def _size(scale: GapScale, gap: float | Array) -> str:
     """Write how far a lower rate is from a higher one."""
-    points = float(compare.gap(low, high)) * 100.0
-    if compare is GapScale.RATIO:
-        return f"{points:.3g}% of it"
-    return f"{points:.3g} percentage point{'' if f'{points:.3g}' == '1' else 's'}"
+    points = f"{float(gap) * 100.0:.3g}"
+    if scale is GapScale.RATIO:
+        return f"{points}% of it"
+    return f"{points} percentage point{'' if points == '1' else 's'}"

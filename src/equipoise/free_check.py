@@ -6,7 +6,7 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
@@ -112,7 +112,14 @@ class Check(Finding):
     base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return "\n".join([super().__str__(), *self._more()])
+        apart = "without deciders " if self.base_rates else ""
+        more = [
+            *(f"  would do well  {g}: {one}" for g, one in self.base_rates.items()),
+            f"  unlimited   {apart}an unlimited past would leave the gap in {self.unlimited}",
+            f"  naive       approved rows only: {_shown(self.approved_only)}; "
+            f"denials as failures: {_shown(self.denied_as_failures)}",
+        ]
+        return "\n".join([super().__str__(), *more])
 
     def opinion(self, delta: float | None) -> str:
         """Say what to think of an answer that somebody gives in place of the interval."""
@@ -135,18 +142,6 @@ class Check(Finding):
         )
         names = ("way of counting", "gap", "what to think of it")
         return [dict(zip(names, line, strict=True)) for line in lines]
-
-    def _more(self) -> list[str]:
-        apart = "without deciders " if self.base_rates else ""
-        return [
-            *(f"  would do well  {g}: {one}" for g, one in self.base_rates.items()),
-            f"  unlimited   {apart}an unlimited past would leave the gap in {self.unlimited}",
-            f"  naive       approved rows only: {_shown(self.approved_only)}; "
-            f"denials as failures: {_shown(self.denied_as_failures)}",
-        ]
-
-    def _lines(self) -> Sequence[str]:
-        return [*super()._lines(), *self._more()]
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)

@@ -26,7 +26,7 @@ QUESTION = eq.Question("equalized_odds", gamma=0.05, epsilon=0.1)
     [
         ({"denied_no_better": "yes"}, "'denied_no_better' must be True or False; got 'yes'"),
         ({"r_at_most": {"A": 1.2}}, r"r_at_most\['A'\].*1.2"),
-        ({"r_at_most": 0.4}, "'r_at_most' must map groups to numbers; got 0.4"),
+        ({"r_at_most": 0.4}, "'r_at_most' must be a mapping of groups to numbers; got 0.4"),
         ({"r_at_most": {"A": 0.2}, "r_at_least": {"A": 0.3}}, "must not be above"),
     ],
 )
