@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.proof import verify_export
 from equipoise.question import Costs, Question, Want
@@ -32,10 +32,7 @@ def begin(ledger: str, case: str, **more: Any) -> LiveAudit:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_audit_survives_delays_and_restarts(
-    ledger: str, case: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(driver, "SNAPSHOT_EVERY", 100)
+def test_an_audit_survives_delays_and_restarts(ledger: str, case: str, tmp_path: Path) -> None:
     live = begin(ledger, case, max_in_flight=30)
     world = CASES[case][1]
     rng = random.Random(0)

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import types
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +119,6 @@ def test_days_without_end_and_no_points_at_all_are_survived() -> None:
     assert live.overdue(days=1e300) == []
     assert len(live.trace(0)) == 2
     assert live.people(states="REVEALED") == live.people(states=("REVEALED",))
-
-
-def test_a_clock_of_2099_dates_nothing(either: str) -> None:
-    live = create(either)
-    ahead = LiveAudit.open(either, "loans", clock=lambda: datetime(2099, 1, 1, tzinfo=UTC))
-    with pytest.raises(LedgerError, match=r"ahead of the database's, and 300 s are allowed"):
-        ahead.ask("a", "A", 0)
-    assert ahead.person("a") is None
-    assert live.ask("b", "A", 0).number == 1
-    assert live.overdue(days=1) == []
 
 
 def test_an_error_while_a_driver_is_being_imported_keeps_its_name(

@@ -114,7 +114,7 @@ def one_audit(order: str, seed: int, people: int) -> str | None:
             _, person, outcome = heapq.heappop(due)
             told.append((person, outcome))
         live.tell_many(told)
-        finding = live._driver.read(lambda state: state.log.audit.finding)
+        finding = live._driver.read(lambda state: state.audit.finding)
         if finding is not None:
             return finding.verdict.value
     return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from equipoise.errors import LedgerError
-from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory, new_database, postgres
@@ -205,7 +205,6 @@ def _spawn(ledger: str, diaries: Path, name: str) -> int:
 
 def _write(ledger: str, diaries: Path, name: str) -> None:
     """Ask and tell for ever; write down what was acknowledged, right after it was."""
-    driver.SNAPSHOT_EVERY = 50  # so that programs die while they keep one, too
     rng = random.Random(name)
     live = _again(lambda: LiveAudit.open(ledger, "killed"))
     diary = os.open(diaries / name, os.O_CREAT | os.O_WRONLY | os.O_APPEND)

@@ -30,10 +30,9 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.history.past import Past
-from equipoise.ledger import LiveAudit, driver, live, proof, state, status, writer
+from equipoise.ledger import LiveAudit, live, proof, state, status, writer
 from equipoise.ledger import commands as do
 from equipoise.ledger.database import Connection
-from equipoise.ledger.state import RequestLog
 from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
@@ -483,20 +482,18 @@ class LedgerMachine(RuleBasedStateMachine):
         self._become(EDITION)
 
     def _verdict_ignores_the_order_of_messages(self, audit: LiveAudit) -> None:
-        state = audit._driver.replay()
-        steps = state.log.steps
+        state, other = audit._driver.replay(), audit._driver.replay()
+        steps = state.steps
         asked = [step for step in steps if step.kind == "asked"]
         answers = [step for step in steps if step.kind in ("told", "withdrawn")]
         revised = [step for step in steps if step.kind == "corrected"]
         random.Random(len(answers)).shuffle(answers)
-        other = RequestLog(state.settings)
         other.steps = [*asked, *answers, *revised]
-        other.cap = state.books.head.cap
-        other.random_accepts = [[0, *file] for _, *file in state.log.random_accepts]
+        other.random_accepts = [(0, *file) for _, *file in state.random_accepts]
         concluded = state.books.concluded
         findings = [
-            log.audit.finding or (log.audit.so_far(concluded) if concluded else None)
-            for log in (state.log, other)
+            one.audit.finding or (one.audit.so_far(concluded) if concluded else None)
+            for one in (state, other)
         ]
         if any(f is not None and "budget" in f.reason for f in findings):
             return  # running out of money is a matter of time, not of evidence
@@ -630,17 +627,13 @@ def run(options: argparse.Namespace) -> str:
 
 def run_machine(runs: int, steps: int, number: int) -> None:
     """Run the machine; raise at the first invariant that breaks."""
-    before, driver.SNAPSHOT_EVERY = driver.SNAPSHOT_EVERY, 7
-    try:
-        limits = settings(
-            max_examples=runs,
-            stateful_step_count=steps,
-            deadline=None,
-            phases=(Phase.generate,),
-            database=None,
-            report_multiple_bugs=False,
-            suppress_health_check=list(HealthCheck),
-        )
-        run_state_machine_as_test(seed(number)(LedgerMachine), settings=limits)
-    finally:
-        driver.SNAPSHOT_EVERY = before
+    limits = settings(
+        max_examples=runs,
+        stateful_step_count=steps,
+        deadline=None,
+        phases=(Phase.generate,),
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(seed(number)(LedgerMachine), settings=limits)

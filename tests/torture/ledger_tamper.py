@@ -15,7 +15,7 @@ from typing import Any
 
 from equipoise.assist import Assist
 from equipoise.errors import LedgerError
-from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger import LiveAudit
 from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store, statements
 from equipoise.ledger.verify import Broken, verify
@@ -26,7 +26,7 @@ from tests.torture.ledger_kill import place
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 ROUND = 250  # changes of one database
-TABLES = ("audits", "events", "people", "command_keys", "snapshots", "ledger_schema")
+TABLES = ("audits", "events", "people", "command_keys", "ledger_schema")
 WORDS = ("", "x", "RESERVED", "NOTHING", "A", "0" * 64, "2099-01-01T00:00:00.000000Z", "{}")
 
 
@@ -136,11 +136,7 @@ def tamper_with_tables(ledger: str, count: int, seed: int) -> tuple[int, list[st
 
     Every column of every table has its turn before any has a second one.
     """
-    before, driver.SNAPSHOT_EVERY = driver.SNAPSHOT_EVERY, 20
-    try:
-        lives = [small_audit(ledger, 25), with_scores(ledger, 60)]
-    finally:
-        driver.SNAPSHOT_EVERY = before
+    lives = [small_audit(ledger, 25), with_scores(ledger, 60)]
     heads = [(live.checkpoint().seq, live.checkpoint().hash) for live in lives]
     for live in lives:
         live.verify()

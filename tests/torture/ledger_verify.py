@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from equipoise.errors import EquipoiseError
-from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger import LiveAudit
 from equipoise.ledger.proof import verify_export
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
@@ -93,7 +93,6 @@ def _spawn(ledger: str, number: int) -> int:
 
 def _write(live: LiveAudit, rng: random.Random, number: int) -> None:
     """Ask, tell, correct, give up, for ever."""
-    driver.SNAPSHOT_EVERY = 50
     known: list[tuple[str, int]] = []
     for i in range(10**9):
         time.sleep(rng.uniform(0.0, 0.006))  # a ledger that grows faster takes longer to verify

@@ -17,9 +17,8 @@ which people arrived, and the unknown are completed in the way that speaks least
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,14 +80,6 @@ class DriftCounts:
     def reveal(self, group: str, place: int, outcome: int, step: int = 1) -> None:
         """Count the outcome of the group's approved person number ``place``."""
         self.outcomes[group][place // BLOCK][outcome] += step
-
-    def to_data(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"arrivals": self.arrivals, "outcomes": self.outcomes}
-
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Become what :meth:`to_data` described."""
-        self.arrivals, self.outcomes = data["arrivals"], dict(data["outcomes"])
 
 
 def drift_tests(

@@ -6,9 +6,9 @@ import hashlib
 import json
 import secrets
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,6 @@ __all__ = ["LiveAudit", "list_audits"]
 
 PAGE = 1000  # keys read at once
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
-
-Clock = Callable[[], datetime]
 
 
 def list_audits(ledger: str) -> list[AuditRow]:
@@ -84,13 +82,12 @@ class LiveAudit(Verbs):
     """
 
     def __init__(
-        self, store: Store, row: AuditRow, clock: Clock, actor: str, driver: Driver | None = None
+        self, store: Store, row: AuditRow, actor: str, driver: Driver | None = None
     ) -> None:
         self.row = row
         self.actor = actor
         self._store = store
         self._driver = Driver(store, row) if driver is None else driver
-        self._clock = clock
 
     def __repr__(self) -> str:
         return f"<LiveAudit {self.row.name!r}, written to as {self.actor!r}>"
@@ -117,11 +114,9 @@ class LiveAudit(Verbs):
         decimals: int = 0,
         simulated: bool = False,
         approvals: Sequence[str] = (),
-        clock_skew: float = 300.0,
         seed: str | None = None,
         options: Mapping[str, Any] | None = None,
         actor: str | None = None,
-        clock: Clock | None = None,
     ) -> LiveAudit:
         """Begin an audit; see :class:`~equipoise.ledger.settings.Settings` for what is fixed now.
 
@@ -139,7 +134,6 @@ class LiveAudit(Verbs):
         """
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
-        now = clock or (lambda: datetime.now(UTC))
         require_past(history)
         require_asked(question, costs)
         settings = Settings(
@@ -161,17 +155,16 @@ class LiveAudit(Verbs):
             decimals=decimals,
             simulated=simulated,
             approvals=tuple(dict.fromkeys(approvals)),
-            clock_skew=clock_skew,
             options=options or {},
             coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
         _ = settings.group_names  # refuses names that would be one
         data = settings.to_data()
         rehearse(settings)
-        uid, time = uuid.uuid4().hex, stamp(now())
-        event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
-        body = _canonical({**event, "time": time, "type": "created"})
         store = Store(ledger, create=True)
+        uid, time = uuid.uuid4().hex, stamp(store.now())
+        event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
+        body = canonical({**event, "time": time, "type": "created"})
         row = AuditRow(
             seq=1,
             hash=digest(body),
@@ -182,7 +175,7 @@ class LiveAudit(Verbs):
             seed=secret,
         )
         row = store.add_audit(row, body)
-        live = cls(store, row, now, who)
+        live = cls(store, row, who)
         live.results([])  # past data alone may give the verdict
         return live
 
@@ -193,18 +186,17 @@ class LiveAudit(Verbs):
         name: str,
         *,
         actor: str | None = None,
-        clock: Clock | None = None,
         timeout: float = 60.0,
     ) -> LiveAudit:
         """Return the audit of this name; writes wait ``timeout`` seconds for other writers."""
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, timeout=timeout)
-        return cls(store, store.audit(name), clock or (lambda: datetime.now(UTC)), who)
+        return cls(store, store.audit(name), who)
 
     def acting_as(self, actor: str) -> LiveAudit:
         """Return the same audit in the hands of somebody whom the caller has authenticated."""
         who = inputs.name("actor", actor)
-        return LiveAudit(self._store, self.row, self._clock, who, self._driver)
+        return LiveAudit(self._store, self.row, who, self._driver)
 
     def close_ledger(self) -> None:
         """Let go of the database."""
@@ -218,7 +210,7 @@ class LiveAudit(Verbs):
         if limit is None:
             raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
-        before = stamp(self._clock() - timedelta(days=min(limit, LONG_AGO)))
+        before = stamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
         open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
         late = [
             do.MarkOverdue(row.person)
@@ -238,7 +230,7 @@ class LiveAudit(Verbs):
         if still_there := self._store.scrub():
             return Reply("", state="UNLINKED", why=still_there)
         scrubbed = [do.Scrubbed(erased)]
-        (reply,) = self._driver.run(scrubbed, self.actor, self._clock())
+        (reply,) = self._driver.run(scrubbed, self.actor)
         assert isinstance(reply, Reply)
         return reply
 
@@ -297,7 +289,7 @@ class LiveAudit(Verbs):
 
     def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
-        return self._driver.read(lambda state: state.statistics().trace(points))
+        return self._driver.read(lambda state: state.trace(points))
 
     # -- proof ------------------------------------------------------------------------------------
 
@@ -336,8 +328,8 @@ class LiveAudit(Verbs):
         return checkpoint
 
     def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Proof:
-        """Check chain, money, tables, snapshot and statistics as of one moment, writers or not."""
-        return verify_ledger(self._store, self.row.id, checkpoints, self._driver.peek)
+        """Check chain, money, tables and statistics as of one moment, writers or not."""
+        return verify_ledger(self._store, self.row.id, checkpoints)
 
     def replay(self) -> Status:
         """Return the status that follows from the events alone, every decision made anew."""
@@ -354,24 +346,17 @@ class LiveAudit(Verbs):
 
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Carry out checked commands; return, once stored, a result for each."""
-        return self._driver.run(commands, self.actor, self._clock())
+        return self._driver.run(commands, self.actor)
 
 
 def _so_far(state: AuditState) -> Finding:
     head, settings = state.books.head, state.settings
     return replace(
-        state.statistics().audit.so_far("the audit goes on"),
+        state.audit.so_far("the audit goes on"),
         cost=float(head.spent + head.overrun),
         currency=settings.currency,
         decimals=settings.decimals,
     )
-
-
-def _canonical(event: dict[str, Any]) -> str:
-    try:
-        return canonical(event)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"'options' must hold what JSON can hold: {error}") from error
 
 
 def _checked_seed(seed: str) -> str:

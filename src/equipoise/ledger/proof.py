@@ -14,7 +14,7 @@ from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
 from equipoise.ledger.database import Connection
-from equipoise.ledger.state import SNAPSHOT_FORMAT, AuditState
+from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
 from equipoise.ledger.verify import MISREAD, Books, Broken, Event, PersonRecord, Proof, verify
 
@@ -33,23 +33,12 @@ _COMPARED = [name for name in PersonRecord.__dataclass_fields__ if name not in (
 _VALUES = attrgetter(*_COMPARED)
 
 
-def verify_ledger(
-    store: Store,
-    audit_id: int,
-    checkpoints: Sequence[tuple[int, str]],
-    peek: Callable[[int], AuditState | None],
-) -> Proof:
+def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, str]]) -> Proof:
     """Check everything that is stored about an audit, as of one moment, while writers go on.
 
     Chain, books, money and tables are checked always; statistics are repeated, every decision
     made anew, as far as they were made by this program's edition of them.
-
-    Parameters
-    ----------
-    checkpoints
-        Ends of the chain that were handed out earlier.
-    peek
-        Returns the state that a program holds in memory as of some event, None if of another.
+    ``checkpoints`` are ends of the chain that were handed out earlier.
 
     Raises
     ------
@@ -59,41 +48,26 @@ def verify_ledger(
     with store.snapshot() as connection:
         _check_database(connection)
         row = read_audit(connection, audit_id)
-        snapshot = connection.run(
-            "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?", (audit_id,)
-        ).fetchone()
-        if snapshot is not None and _is_older(snapshot[2]):
-            snapshot = None  # no program reads it any more
-        state, keys, compared = AuditState(strict=True), dict[str, int](), snapshot is None
+        state, keys = AuditState(strict=True), dict[str, int]()
         books = state.books
 
         def repeat(event: Event, own: str) -> None:
-            nonlocal compared
             state.take(event, own)
             if "key" in event:
                 keys[event["key"]] = event["seq"]
-            if snapshot is not None and snapshot[0] == event["seq"]:
-                _same("the snapshot's hash", snapshot[1], own)
-                _same_state("the snapshot", json.loads(snapshot[2]), state)
-                compared = True
 
         try:
             lines = _lines(connection, audit_id)
             proof = verify(lines, head=row.hash, checkpoints=checkpoints, books=books, take=repeat)
             books.require_seed(row.seed)
             books.check_people(_compared_people(connection, audit_id, books), row.seed)
-            if not compared:
-                raise LedgerError(f"a snapshot is of event {snapshot[0]}, which does not exist")
         except (Broken, *MISREAD) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
         for name, right in {**vars(books.head), "uid": proof.audit, "name": proof.name}.items():
             _same(f"the audit's {name}", getattr(row, name), right)
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
         _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), keys)
-    proof = _with_statistics(proof, state)
-    if (held := peek(proof.seq)) is not None:
-        _same_state("the state in memory", json.loads(json.dumps(held.to_data())), state)
-    return proof
+    return _with_statistics(proof, state)
 
 
 def verify_export(
@@ -139,9 +113,8 @@ def _with_statistics(proof: Proof, state: AuditState) -> Proof:
             statistics=f"not repeated: this program has edition {EDITION}; use equipoise "
             f"{state.settings.software}, or 'equipoise audit upgrade'",
         )
-    if not state.books.unsettled:  # whoever changed an answer may have been killed before
-        finding = state.finding()
-        _same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
+    finding = state.finding()
+    _same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
     state.check_books()
     since = "" if begun == EDITION else f" since the upgrade; edition {begun} decided before it"
     return replace(proof, statistics=f"repeated, every decision made anew{since}")
@@ -194,22 +167,6 @@ def _check_database(connection: Connection) -> None:
 def _same(what: str, found: object, right: object) -> None:
     if found != right:
         raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
-
-
-def _is_older(snapshot: str) -> bool:
-    """Whether a snapshot is of a format that this program has left behind, and never takes."""
-    try:
-        return bool(json.loads(snapshot)["format"] < SNAPSHOT_FORMAT)
-    except MISREAD:
-        return False
-
-
-def _same_state(what: str, found: Mapping[str, Any], state: AuditState) -> None:
-    right = json.loads(json.dumps(state.to_data()))
-    for name in right | dict(found):
-        if name not in right or name not in found or found[name] != right[name]:
-            seq = state.books.head.seq
-            raise LedgerError(f"{name!r} of {what} at event {seq} is not what the events say")
 
 
 # -- checkpoints and files ------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from equipoise._json import plain
 from equipoise.assist import Assist
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.cells import Cells
 from equipoise.display import money
-from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
+from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
@@ -43,8 +44,6 @@ class Settings:
     approvals
         What a second person must approve, of ``budget``, ``concluded``, ``corrected``, ``erased``,
         ``limits``, ``random_accepts``, ``resumed`` and ``upgraded``.
-    clock_skew
-        Seconds that a program's clock may be ahead of the database's.
     options
         Further arguments of the audit.
     coding
@@ -69,7 +68,6 @@ class Settings:
     decimals: int = 0
     simulated: bool = False
     approvals: tuple[str, ...] = ()
-    clock_skew: float = 300.0
     options: Mapping[str, Any] = field(default_factory=dict)
     coding: Mapping[str, Any] = field(default_factory=dict)
 
@@ -104,7 +102,6 @@ class Settings:
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= 9:
             raise InvalidInput(f"'decimals' must be a whole number, 0 to 9; got {self.decimals!r}")
-        require_non_negative("clock_skew", self.clock_skew)
         for kind in self.approvals:
             if kind not in APPROVABLE:
                 raise UnknownName("kind of event in 'approvals'", kind, APPROVABLE)
@@ -148,7 +145,7 @@ class Settings:
             },
             "max_in_flight_groups": dict(self.max_in_flight_groups),
             "approvals": list(self.approvals),
-            "options": dict(self.options),
+            "options": plain(self.options),
             "coding": dict(self.coding),
         }
         return data

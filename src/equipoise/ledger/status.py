@@ -224,8 +224,8 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     that are unknown are bad, and if they are good. Whoever is asked after a look is no fair
     sample, so there the observations' means take the place of shares.
     """
-    log = state.statistics()
-    audit = None if state.settings.assist is None else log.audit
+    state.require_edition()
+    audit = None if state.settings.assist is None else state.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return {group: _plain_share(g) for group, g in state.books.groups.items()}
     evidence = audit.evidence

@@ -1,8 +1,8 @@
 """What is kept where: the ledger's tables and statements, each written once for both databases.
 
 ``events`` is the truth. ``people``, ``audits`` and ``command_keys`` are indexes of it that
-``verify`` checks column by column; ``snapshots`` is a shortcut. Only ``people`` knows pseudonyms,
-with the key that ties each to the chain: what can be erased is in no other place.
+``verify`` checks column by column. Only ``people`` knows pseudonyms, with the key that ties each to
+the chain: what can be erased is in no other place.
 
 Decisions must be made one after the other, whoever makes them, because each depends on the ones
 before. The database does the queueing: ``BEGIN IMMEDIATE`` in SQLite, a lock on the audit's row in
@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 VERSION = 2  # of the tables
-TABLES = ("audits", "events", "people", "command_keys", "snapshots")
+TABLES = ("audits", "events", "people", "command_keys")
 CHUNK = 2000
 IN_ONE_QUERY = 500
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
@@ -114,6 +115,11 @@ class Store(Database):
 
     # -- reading --------------------------------------------------------------------------------
 
+    def now(self) -> datetime:
+        """Return the time by the clock of the machine that has the database."""
+        with self.using() as connection:
+            return connection.clock()
+
     def head(self, audit_id: int) -> Head:
         """Return the audit's head and balance."""
         with self.using() as connection:
@@ -171,30 +177,6 @@ class Store(Database):
             found = _people(connection, audit_id, "person", [person])
         return found[0] if found else None
 
-    # -- snapshots ------------------------------------------------------------------------------
-
-    def read_snapshot(self, audit_id: int) -> tuple[int, str, str] | None:
-        """Return the snapshot as ``(seq, hash of that event, state)``."""
-        query = "SELECT seq, hash, state FROM snapshots WHERE audit_id = ?"
-        with self.using() as connection:
-            row: tuple[int, str, str] | None = connection.run(query, (audit_id,)).fetchone()
-        return row
-
-    def keep_snapshot(self, audit_id: int, seq: int, own: str, state: str) -> None:
-        """Keep a snapshot in place of an older one."""
-        with self.transaction() as connection:
-            connection.run(
-                "INSERT INTO snapshots (audit_id, seq, hash, state) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (audit_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, "
-                "state = excluded.state WHERE snapshots.seq < excluded.seq",
-                (audit_id, seq, own, state),
-            )
-
-    def drop_snapshot(self, audit_id: int) -> None:
-        """Forget a snapshot that is not what the events say."""
-        with self.transaction() as connection:
-            connection.run("DELETE FROM snapshots WHERE audit_id = ?", (audit_id,))
-
     # -- writing --------------------------------------------------------------------------------
 
     @contextmanager
@@ -250,12 +232,9 @@ class WriteTransaction:
 
     def __init__(self, connection: Connection, audit_id: int, head: Head) -> None:
         self.head = head
+        self.now = connection.clock()
         self._connection = connection
         self._audit_id = audit_id
-
-    def clock_ahead(self, now: float) -> float:
-        """Return by how many seconds a clock is ahead of the database's."""
-        return now - self._connection.clock().timestamp()
 
     def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRecord]:
         """Return those of the people who are known."""
@@ -423,12 +402,6 @@ _TABLES = (
     key TEXT NOT NULL,
     seq BIGINT NOT NULL,
     PRIMARY KEY (audit_id, key)
-)""",
-    """CREATE TABLE snapshots (
-    audit_id INTEGER PRIMARY KEY REFERENCES audits (id),
-    seq BIGINT NOT NULL,
-    hash TEXT NOT NULL,
-    state TEXT NOT NULL
 )""",
     f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
 )

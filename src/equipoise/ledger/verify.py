@@ -23,7 +23,7 @@ import hmac
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -501,22 +501,6 @@ class Books:
         if len(opened) + self.erased != len(people):
             raise Broken("keys of people are missing who were not erased")
 
-    # -- snapshots --------------------------------------------------------------------------------
-
-    def to_data(self) -> dict[str, Any]:
-        """Return everything but people and settings as plain data."""
-        groups = {name: asdict(group) for name, group in self.groups.items()}
-        return {**{n: getattr(self, n) for n in PLAIN}, "head": asdict(self.head), "groups": groups}
-
-    def restore(self, data: Data) -> None:
-        """Become what :meth:`to_data` described, the first event having been taken."""
-        for name in PLAIN:
-            setattr(self, name, data[name])
-        self.head = Head(**data["head"])
-        self.groups = {name: GroupTally(**group) for name, group in data["groups"].items()}
-        self.proposals = {int(seq): own for seq, own in data["proposals"].items()}
-        self.decided = {int(seq): own for seq, own in data["decided"].items()}
-
     # -- people -----------------------------------------------------------------------------------
 
     def _created(self, event: Event) -> None:
@@ -827,13 +811,6 @@ class Books:
         chosen: dict[str, int] = costs["groups"].get(group, costs)
         return chosen
 
-
-PLAIN = (
-    *("arrived", "requests", "max_in_flight", "max_in_flight_groups", "concluded", "paused"),
-    *("edition", "recorded", "verdict_seq", "unsettled", "conflicts", "late", "erased"),
-    *("scrubbed", "proposals", "decided", "acts", "random_accepts"),
-)
-"""Attributes of the books that a snapshot holds as they are."""
 
 Rule = Callable[[Books, Data, Event], PersonRecord | None]
 # What each kind of event does, and what it holds; a question mark says that it may be missing.

@@ -47,7 +47,7 @@ from equipoise.ledger.verify import (
 )
 from equipoise.question import Ticket, Want
 
-__all__ = ["NotReady", "TransactionWriter", "stamp"]
+__all__ = ["TransactionWriter", "stamp"]
 
 STILL_THERE = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
@@ -56,10 +56,6 @@ STILL_THERE = (
 
 
 IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
-
-
-class NotReady(Exception):
-    """Statistics must be rebuilt before this command, and not while others wait for the turn."""
 
 
 class TransactionWriter:
@@ -111,8 +107,8 @@ class TransactionWriter:
     def record_verdict(self, actor: str, now: str) -> None:
         """Append the verdict if it is not the one recorded last."""
         state, books = self.state, self.books
-        if state.foreign or not state.ready:
-            return  # whoever has rebuilt the statistics records what they say
+        if state.foreign:
+            return
         finding = state.finding()
         verdict = None if finding is None else finding.verdict.value
         if books.verdict == verdict and not (books.unsettled and verdict is not None):
@@ -243,9 +239,7 @@ class TransactionWriter:
             return None, "concluded"
         if self.books.paused is not None:
             return None, "paused"
-        if not state.ready:
-            raise NotReady
-        audit = state.log.audit
+        audit = state.audit
         if decision == 1 and not audit.wants_approved:
             return None, "approved"
         chance = state.settings.lottery
@@ -333,7 +327,7 @@ class TransactionWriter:
             return waiting
         self._corrections += 1
         if self._corrections > IN_PLACE:  # others wait for the turn: rebuild once, when it is over
-            self.state.log.forget()
+            self.state.forget()
         cost = self.books.price(row, outcome) if row.state in COUNTED else None
         return self._happens("corrected", row, cost, outcome=outcome, why=command.why)
 
@@ -423,10 +417,8 @@ class TransactionWriter:
         return self._change("limits", {**own, "why": command.why})
 
     def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
-        if not self.state.ready:
-            raise NotReady
         given, corrected = self._by_group(command.random_accepts), self._by_group(command.corrected)
-        now = self.state.log.audit.checked_random_accepts(given, corrected)
+        now = self.state.audit.checked_random_accepts(given, corrected)
         if now == self.books.random_accepts:
             return self._done("random_accepts", repeated=True)
         return self._change(

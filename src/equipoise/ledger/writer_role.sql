@@ -6,5 +6,4 @@ CREATE ROLE equipoise_writer NOLOGIN;
 GRANT SELECT ON ledger_schema TO equipoise_writer;
 GRANT SELECT, INSERT ON events, command_keys TO equipoise_writer;
 GRANT SELECT, INSERT, UPDATE ON audits, people TO equipoise_writer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON snapshots TO equipoise_writer;
 

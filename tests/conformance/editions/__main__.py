@@ -10,7 +10,7 @@ from pathlib import Path
 from equipoise.comparison import Compare
 from equipoise.errors import Conflict
 from equipoise.evidence import EDITION
-from equipoise.ledger import LiveAudit, driver
+from equipoise.ledger import LiveAudit
 from equipoise.question import Want
 from tests.conformance.ledgers import QUESTION, create, people
 
@@ -19,7 +19,6 @@ HERE = Path(__file__).parent
 
 def fill(ledger: str) -> None:
     """Let everything happen that a ledger records, and let an adaptive audit begin."""
-    driver.SNAPSHOT_EVERY = 30
     live = create(
         ledger, "loans", budget=20_000, approvals=("corrected",), lottery=0.8, actor="anna"
     )
