@@ -180,7 +180,9 @@ def test_in_a_browser_and_over_http(bank: Path, browser: Browser) -> None:
         page.get_by_text("What the values mean").click()
         page.get_by_label("Column that tells people apart").fill("application")
         page.get_by_role("button", name="Check", exact=True).click()
-        expect(page.get_by_role("alert")).to_contain_text("120 people are there more than once")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "people are there more than once (120 rows too many)"
+        )
         expect(page.get_by_label("Outcome: good is written")).to_have_value("Paid")
         expect(page.get_by_label("No decision, or no outcome yet")).to_have_value("Withdrawn; Open")
         page.get_by_role("button", name="Check", exact=True).click()  # as it is filled in

@@ -63,7 +63,9 @@ def test_reading_counts_loads_no_frames(tmp_path: Path) -> None:
     path = tmp_path / "past.csv"
     path.write_text("g,d,y\na,1,1\nb,1,0\n")
     read = f"eq.History.read({str(path)!r}, group='g', decision='d', outcome='y')"
-    assert loaded_by(f"import equipoise as eq; {read}").isdisjoint(HEAVY - {"duckdb", "sqlalchemy"})
+    assert loaded_by(f"import equipoise as eq; {read}").isdisjoint(
+        HEAVY - {"duckdb", "narwhals", "sqlalchemy"}
+    )
 
 
 def test_help_names_every_command() -> None:

@@ -160,7 +160,7 @@ def _require_few(found: Rows, options: ReadOptions, most: int) -> None:
 
 def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
     """Refuse people who are there twice, or count rows once that say the same of a person."""
-    again, extra, without = _repeats(table, name)
+    without, again = table.outline(name)
     if without:
         raise BadData(
             f"column {name!r} must name a person in every row; {rows(without)} have none; fill it "
@@ -170,27 +170,19 @@ def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
         return table
     if options.repeated == "refuse":
         raise Problem(
-            f"column {name!r}: {again:,} people are there more than once ({rows(extra)} too many) "
-            "and would count as often; rows that say the same of a person can be counted once",
+            f"column {name!r}: people are there more than once ({rows(again)} too many) and would "
+            "count as often; rows that say the same of a person can be counted once",
             repeated="count_once",
         )
-    table = table.take([name, *(column for column in options.used if column != name)])
-    again, _, _ = _repeats(table, name)
+    others = [column for column in options.used if column != name]
+    table = table.take([name, *others])
+    _, again = table.outline(name)
     if again:
         raise BadData(
-            f"column {name!r}: the rows of {again:,} people differ in "
-            f"{', '.join(column for column in options.used if column != name)}; leave in those "
-            "that count"
+            f"column {name!r}: rows of the same people differ in {', '.join(others)} "
+            f"({rows(again)} too many); leave in those that count"
         )
     return table
-
-
-def _repeats(table: Table, name: str) -> tuple[int, int, int]:
-    """Return how many people are repeated, how many rows are too many, how many have no name."""
-    sizes = [(bool(none), int(size), int(n)) for none, size, n in table.sizes(name)]
-    again = [(size, n) for none, size, n in sizes if size > 1 and not none]
-    without = sum(size for none, size, _ in sizes if none)
-    return sum(n for _, n in again), sum((size - 1) * n for size, n in again), without
 
 
 # -- what the values mean --------------------------------------------------------------------------

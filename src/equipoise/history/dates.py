@@ -1,7 +1,7 @@
-"""Which rows of a table lie in a period.
+"""Which rows of a table lie in a period, by day.
 
-Dates of the engine's own type are compared by the engine. Text is cut by day: every way to write a
-day is read once, and all of a column must be written in one way.
+Dates of the engine's own type are compared by the engine. Of text every way to write a day is read
+once, and all of a column must be written in one way.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from datetime import date, datetime, time
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.options import Moment, ReadOptions
 from equipoise.history.tables import COMPARE, Day, Sign, Table
-from equipoise.history.values import is_missing, rows, shown
+from equipoise.history.values import rows, shown
 
 __all__ = ["cut", "read_days"]
 
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
+SOME = 100  # rows that show of what type a column is
 MOST_DAYS = 100_000
 
 
@@ -25,29 +26,28 @@ def cut(table: Table, options: ReadOptions) -> Table:
     column = options.date
     if column is None:
         return table
-    signs: dict[str, Sign] = {"since": ">=", "until": "<"}
-    moments = {name: _moment(name, getattr(options, name)) for name in signs}
-    ends = {name: end for name, end in moments.items() if end is not None}
-    least, without = table.least(column)
-    if isinstance(least, date):
-        _require_dates(column, without)
-        for name, end in ends.items():
-            table = table.where(column, signs[name], _like(least, end))
-        return table
-    for name, end in ends.items():
-        if end.time() != time():
-            raise InvalidInput(
-                f"{name!r} must be a day, as column {column!r} holds text, which is cut by day; "
-                f"got {getattr(options, name)!r}; give a column of the engine's own type for times"
-            )
+    ends: dict[Sign, date] = {}
+    if options.since is not None:
+        ends[">="] = _end("since", options.since)
+    if options.until is not None:
+        ends["<"] = _end("until", options.until)
+    without, _ = table.outline(column)
+    if without:
+        raise BadData(
+            f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
+            f"since and until; {without:,} rows have none; fill it in, year first"
+        )
+    for value, _ in table.take([column], SOME).count([column])[:1]:
+        if isinstance(value, date):
+            for sign, day in ends.items():
+                table = table.where(column, sign, _like(value, day))
+            return table
     found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
-    blank = sum(n for day, n in found.items() if is_missing(day) and day != "None")
-    _require_dates(column, without + blank)
     days = read_days(column, found)
     kept = [
         text
         for text, day in days.items()
-        if all(COMPARE[signs[name]](day, end.date()) for name, end in ends.items())
+        if all(COMPARE[sign](day, end) for sign, end in ends.items())
     ]
     if not kept:
         raise BadData(
@@ -76,12 +76,10 @@ def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:
         )
     best = max(read.values(), key=lambda days: sum(day is not None for day in days.values()))
     odd = {text: found[text] for text, day in best.items() if day is None}
-    most = [text for text in best if text not in odd]
-    beside = f" beside {shown(most, 1)}" if most else ""
     raise BadData(
         f"column {column!r} must hold dates such as '2024-01-31', all written in one way, to be "
-        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}{beside}; "
-        "write all of them year first, or give a column of the engine's own type for dates"
+        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}; write all of "
+        "them year first, or give a column of the engine's own type for dates"
     )
 
 
@@ -92,31 +90,16 @@ def _day(text: str, form: str) -> date | None:
         return None
 
 
-def _require_dates(column: str, without: int) -> None:
-    if without:
-        raise BadData(
-            f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
-            f"since and until; {without:,} rows have none; fill it in, year first"
-        )
+def _like(value: date, day: date) -> date:
+    """Return the beginning of a day as a column compares it."""
+    return datetime.combine(day, time(), value.tzinfo) if isinstance(value, datetime) else day
 
 
-def _like(least: date, end: datetime) -> date:
-    """Return an end of a period as a column compares it."""
-    if not isinstance(least, datetime):
-        if end.time() != time():
-            raise InvalidInput(f"a period must end at a day where a column holds days; got {end}")
-        return end.date()
-    if least.tzinfo is None and end.tzinfo is not None:
-        raise InvalidInput(
-            f"a period must end without a time zone, as the column's dates have none; got {end}"
-        )
-    if least.tzinfo is not None and end.tzinfo is None:
-        return end.replace(tzinfo=least.tzinfo)
-    return end
-
-
-def _moment(name: str, value: Moment | None) -> datetime | None:
+def _end(name: str, value: Moment) -> date:
     try:
-        return None if value is None else datetime.fromisoformat(str(value))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         raise InvalidInput(f"{name!r} must be a date such as '2024-01-31'; got {value!r}") from None
+    if moment.time() != time():
+        raise InvalidInput(f"{name!r} must be a day: periods are cut by day; got {value!r}")
+    return moment.date()

@@ -7,118 +7,110 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
+import numpy as np
 
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
-from equipoise.history.options import Problem, ReadOptions
+from equipoise.history.options import ReadOptions
 from equipoise.history.tables import SqlTable, relation, require_once, translated
 from equipoise.history.values import require_plain
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from numpy.typing import NDArray
-
 __all__ = ["connect", "open_files", "require_no_lake", "scan_columns"]
 
-CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
+CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
-LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 
 
 def open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     """Open paths, globs, folders and addresses of files."""
     first = patterns[0]
-    if len(patterns) == 1 and os.path.isdir(first) and (kind := _lake(Path(first))):
-        return _open_lake(first, kind)
-    if len(patterns) == 1 and first.lower().endswith(".xls"):
-        raise InvalidInput(f"'source' {first!r} is an old Excel file; save it as .xlsx")
+    if len(patterns) == 1 and _lake(Path(first)) == "Delta":
+        return _open_delta(first)
     if len(patterns) == 1 and first.lower().endswith(EXCEL):
-        return _open_excel(_matches(first)[0], options)
+        return _open_excel(first, options)
     if options.table is not None or options.query is not None:
         raise InvalidInput(
             f"'table' and 'query' belong to databases and Excel files; {first!r} is neither"
         )
-    if "://" in first and not first.startswith("file://"):
-        return _open_remote(first)
-    paths, below, notes = _find(patterns)
+    notes: list[str] = []
+    paths = [path for pattern in patterns for path in _found(pattern, notes)]
+    _require_each_once(paths)
     require_no_lake(paths)
-    name = repr(paths[0])
-    if len(paths) > 1:
-        name = f"{len(paths)} files from {name} on"
-    connection = connect()
+    name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     if _all_end(paths, PARQUET):
-        scan, more = "read_parquet", ""
+        scan, how = "read_parquet", ""
     elif _all_end(paths, CSV):
-        with _sniffing(name):
-            scan, more = "read_csv", _csv_options(connection, paths, options)
+        # DuckDB would guess from the first rows alone, and take later quotes for part of a value.
+        scan, how = "read_csv", ", header = true, all_varchar = true, skip = 0, quote = '\"'"
+        how += f", encoding = {_literal(options.encoding)}" if options.encoding else ""
     else:
         endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
         raise InvalidInput(
-            f"'source' must be CSV ({', '.join(CSV[:3])}) or Parquet files ({', '.join(PARQUET)}), "
+            f"'source' must be CSV ({', '.join(CSV)}) or Parquet files ({', '.join(PARQUET)}), "
             "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
             f"{endings}"
         )
-    many = f"[{', '.join(map(_quoted, paths))}], union_by_name = {len(paths) > 1}"
+    connection = connect()
 
-    def rows(hive: bool) -> DuckDBPyRelation:
-        how = f"hive_types_autocast = false, hive_partitioning = {hive}"
-        return connection.from_query(f"FROM {scan}({many}{more}, {how})")
+    def rows(how: str, paths: Sequence[str]) -> duckdb.DuckDBPyRelation:
+        files = f"[{', '.join(map(_quoted, paths))}], union_by_name = {len(paths) > 1}"
+        return connection.from_query(f"FROM {scan}({files}{how})")
 
-    with _sniffing(name):
-        own = rows(hive=False).columns
-        above = set().union(*(_partitions(Path(path)) for path in paths)) - below
-        hive = _are_columns(below, above, own, options.used)
-        if scan == "read_csv":
-            _require_single(connection, paths, more, own, options.used)
-            if len(own) == 1 and not hive:
-                raise BadData(
-                    f"cannot read {name}: it seems to have the single column {own[0]!r}; every "
-                    "line must have as many cells as the first, with the same separator"
-                )
-        return relation(name, rows(hive), notes)
+    with translated(name):
+        own = rows(f"{how}, hive_partitioning = false", paths).columns
+        hive = _are_columns(paths, own, options.used)
+        if scan == "read_csv" and len(own) == 1 and not hive:
+            raise BadData(
+                f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
+                "every line must have as many cells as the first, with the same separator"
+            )
+        if scan == "read_csv" and any(f"{column}_1" in own for column in options.used):
+            bare = how.replace("header = true", "header = false")
+            for path in paths:  # DuckDB calls the second of two columns _1
+                require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
+        how += f", hive_partitioning = {hive}, hive_types_autocast = false"
+        return relation(name, rows(how, paths), tuple(notes))
 
 
-def connect(path: str = ":memory:", *, read_only: bool = False) -> DuckDBPyConnection:
+def connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
     """Return a quiet connection that fetches nothing from the network and counts days in UTC."""
-    import duckdb
-
     connection = duckdb.connect(path, read_only=read_only)
-    # A bar would stand among our answers; a notebook without ipywidgets has none to switch off.
-    with suppress(duckdb.Error):
-        connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET autoinstall_known_extensions = false")
-    connection.execute("SET pandas_analyze_sample = 0")  # objects are text: no type is guessed
-    with suppress(duckdb.Error):
-        connection.execute("SET TimeZone = 'UTC'")
+    for setting in (
+        "enable_progress_bar = false",  # which a notebook without ipywidgets does not have
+        "autoinstall_known_extensions = false",
+        "pandas_analyze_sample = 0",  # objects are text: no type is guessed
+        "TimeZone = 'UTC'",
+    ):
+        with suppress(duckdb.Error):
+            connection.execute(f"SET {setting}")
     return connection
 
 
-def scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
+def scan_columns(columns: Mapping[Any, Any]) -> duckdb.DuckDBPyRelation:
     """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
-    import numpy as np
-
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, column in columns.items():
-        array = column if isinstance(column, np.ndarray) else np.array(column, dtype=object)
-        if array.ndim == 0:
-            raise InvalidInput(
-                f"'source' as a mapping must hold columns: {name!r} must be a list or an array of "
-                f"values; got {column!r}"
-            )
-        require_plain(str(name), array)
+    arrays = {
+        str(name): column if isinstance(column, np.ndarray) else np.array(column, dtype=object)
+        for name, column in columns.items()
+    }
+    shapes = {name: array.shape[:1] for name, array in arrays.items()}
+    if len(set(shapes.values())) != 1 or () in shapes.values():
+        found = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"
+        raise InvalidInput(
+            "'source' as a mapping must hold columns: lists or arrays that are equally long; got "
+            f"shapes {found}"
+        )
+    for name, array in arrays.items():
+        require_plain(name, array)
         if array.dtype.kind in "OU":
             texts = [None if value is None else str(value) for value in array]
-            array = np.array(texts, dtype=object)
-        arrays[str(name)] = array
-    sizes = {name: len(array) for name, array in arrays.items()}
-    if len(set(sizes.values())) != 1:
-        found = ", ".join(f"{n} in {name!r}" for name, n in sizes.items()) or "no column"
-        raise InvalidInput(f"the columns of 'source' must be equally long; got {found}")
+            arrays[name] = np.array(texts, dtype=object)
     connection = connect()
     connection.register("columns", arrays)
     return connection.table("columns")
@@ -126,53 +118,60 @@ def scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
 
 def require_no_lake(paths: Sequence[str]) -> None:
     """Raise if files belong to a table format that says elsewhere which rows are still there."""
-    seen: set[Path] = set()
-    for path in paths:
-        for folder in Path(os.path.abspath(path)).parents:
-            if folder in seen:
-                break
-            seen.add(folder)
-            if kind := _lake(folder):
-                raise InvalidInput(
-                    f"'source' {path!r} is a file of the {kind} table {str(folder)!r}; read alone "
-                    "it may hold deleted rows; name the table's folder instead"
-                )
+    for folder in {folder for path in paths for folder in Path(os.path.abspath(path)).parents}:
+        if kind := _lake(folder):
+            raise InvalidInput(
+                f"'source': files of the {kind} table {str(folder)!r} may hold deleted rows; name "
+                "the folder of a Delta table; read another with Spark or its own library and give "
+                "the frame or the record batches, as of pyiceberg's to_arrow_batch_reader()"
+            )
 
 
 # -- which files a path, a glob or a folder means --------------------------------------------------
 
 
-def _find(patterns: Sequence[str]) -> tuple[list[str], set[str], tuple[str, ...]]:
-    """Return files, names of folders ``name=value`` below what was given, and what was left out."""
-    paths: dict[str, str] = {}
-    below: set[str] = set()
-    notes: list[str] = []
-    for pattern in (pattern.removeprefix("file://") for pattern in patterns):
-        for path in _inside(pattern, notes) if os.path.isdir(pattern) else _matches(pattern):
-            real = os.path.realpath(path)
-            if real in paths:
-                again = "" if paths[real] == path else f", once as {path!r}"
-                raise InvalidInput(
-                    f"'source' holds the file {paths[real]!r} twice{again}; its people would count "
-                    "twice: name every file once"
-                )
-            paths[real] = path
-            below |= _partitions(Path(path).relative_to(_root(pattern)))
-    return [*paths.values()], below, tuple(notes)
+def _found(pattern: str, notes: list[str]) -> list[str]:
+    """Return the files that are meant; note those of a folder that are left out."""
+    pattern = pattern.removeprefix("file://")
+    if os.path.isdir(pattern):
+        files = [
+            str(path)
+            for path in sorted(Path(pattern).rglob("*"), key=str)
+            if path.is_file() and not any(p[0] in "._" for p in path.relative_to(pattern).parts)
+        ]
+        paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
+        if left := len(files) - len(paths):
+            notes.append(
+                f"Folder {pattern!r}: {left:,} of {len(files):,} files were left out, as neither "
+                "CSV nor Parquet."
+            )
+    elif "://" in pattern or os.path.exists(pattern):
+        paths = [pattern]
+    else:
+        paths = sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        kind = "CSV or Parquet file in the folder" if os.path.isdir(pattern) else "file"
+        raise InvalidInput(f"'source': no {kind} {pattern!r}")
+    return paths
 
 
-def _are_columns(
-    below: set[str], above: set[str], own: Sequence[str], wanted: Sequence[str]
-) -> bool:
-    """Return whether folders ``name=value`` are columns, beside the files' own ones.
+def _require_each_once(paths: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for path in paths:
+        if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
+            raise InvalidInput(
+                f"'source' holds the file {path!r} twice; its people would count twice: name every "
+                "file once"
+            )
 
-    Those below what was given are, as Hive and Spark write them; those above only if a column is
-    wanted that the files do not have.
-    """
-    names = {column.lower() for column in own}
-    if not below and not above & {column for column in wanted if column.lower() not in names}:
+
+def _are_columns(paths: Sequence[str], own: Sequence[str], used: Sequence[str]) -> bool:
+    """Return whether folders ``name=value`` are columns: where files lack one that is wanted."""
+    parts = {part for path in paths for part in Path(path).parts[:-1] if "=" in part}
+    names, folders = {column.lower() for column in own}, {p.partition("=")[0] for p in parts}
+    if not folders or all(column.lower() in names for column in used):
         return False
-    for name in sorted(below | above):
+    for name in sorted(folders):
         if name.lower() in names:
             raise InvalidInput(
                 f"'source': {name!r} is a column of the files and also the name of a folder "
@@ -182,181 +181,28 @@ def _are_columns(
     return True
 
 
-def _matches(pattern: str) -> list[str]:
-    paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
-    if not paths:
-        raise InvalidInput(f"'source': no file {pattern!r}")
-    for path in paths:
-        if os.path.isdir(path):
-            raise InvalidInput(f"'source' {pattern!r} matches the folder {path!r}; name files")
-        if not os.access(path, os.R_OK):
-            raise InvalidInput(f"'source' {path!r} may not be read: permission denied")
-        if os.path.getsize(path) == 0:
-            raise BadData(f"'source' {path!r} is an empty file")
-    return paths
-
-
-def _inside(folder: str, notes: list[str]) -> list[str]:
-    """Return the data files of a folder and of those in it by name; note the others."""
-    files = [
-        str(path)
-        for path in sorted(Path(folder).rglob("*"), key=str)
-        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(folder).parts)
-    ]
-    paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
-    if not paths:
-        raise InvalidInput(f"'source' {folder!r} is a folder without CSV or Parquet files")
-    rest = [path for path in files if path not in set(paths)]
-    others = Counter(Path(path).suffix or "no ending" for path in rest)
-    if others:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common(5))
-        notes.append(
-            f"Folder {folder!r}: {others.total():,} of {len(files):,} files were left out, as "
-            f"neither CSV nor Parquet: {kinds}{', …' if len(others) > 5 else ''}."
-        )
-    return paths
-
-
-def _root(pattern: str) -> Path:
-    """Return the folder that was given: above a file, or above the first star of a glob."""
-    path = Path(pattern)
-    if path.exists():
-        return path if path.is_dir() else path.parent
-    parts = path.parts
-    first = next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-    return Path(*parts[:first])
-
-
-def _partitions(path: Path) -> set[str]:
-    parts = (part.partition("=") for part in path.parent.parts)
-    return {name for name, sign, _ in parts if sign and name}
-
-
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
-    return all(path.lower().endswith(endings) for path in paths)
-
-
-# -- CSV -------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _sniffing(name: str) -> Iterator[None]:
-    """Say what a CSV file must be like where DuckDB says that it cannot tell."""
-    try:
-        with translated(name):
-            yield
-    except BadData as error:
-        if "Error when sniffing" not in str(error):
-            raise
-        raise BadData(
-            f"cannot read {name}: it must have one separator and one kind of line end, and a cell "
-            'that begins with a quote must end with one, those within it doubled: "'
-            '""so-called"" bank"'
-        ) from None
-
-
-def _csv_options(connection: DuckDBPyConnection, paths: Sequence[str], options: ReadOptions) -> str:
-    """Return how CSV files are read: as text, in an encoding, with one way to quote cells."""
-    said = ", header = true, all_varchar = true"
-    if options.encoding is not None:
-        said += f", encoding = {_literal(options.encoding)}"
-    else:
-        for path in paths:
-            _require_utf8(path)
-    # DuckDB looks at the first rows alone: where these have no quotes it would take those of later
-    # rows for a part of their values.
-    for path in paths:
-        sniffed = f"SELECT Quote FROM sniff_csv({_quoted(path)}{said})"
-        if connection.execute(sniffed).fetchall() == [("'",)]:
-            return f"{said}, skip = 0"
-    return f"{said}, skip = 0, quote = '\"'"
-
-
-def _require_single(
-    connection: DuckDBPyConnection,
-    paths: Sequence[str],
-    said: str,
-    own: Sequence[str],
-    used: Sequence[str],
-) -> None:
-    """Raise if a wanted column is there twice: DuckDB calls the second ``_1``."""
-    if any(f"{column}_1" in own for column in used):
-        first = said.replace("header = true", "header = false")
-        for path in paths:
-            query = f"FROM read_csv({_quoted(path)}{first}) LIMIT 1"
-            require_once(used, connection.execute(query).fetchall()[0])
-
-
-def _require_utf8(path: str) -> None:
-    """Raise if the file's beginning is in another encoding, and say which."""
-    if path.lower().endswith((".gz", ".zst")):
-        return
-    with open(path, "rb") as file:
-        head = file.read(1 << 16)
-    way = "write it as UTF-8 first: iconv -f {} -t UTF-8 FILE > NEW (or save it so)"
-    if head.startswith(b"\xfe\xff") or head[::2].count(0) > len(head) // 4:
-        way = way.format("UTF-16BE")
-        raise BadData(f"cannot read {path!r}: it is UTF-16 (big-endian); {way}")
-    if head.startswith(b"\xff\xfe") or head[1::2].count(0) > len(head) // 4:
-        raise Problem(f"cannot read {path!r}: it is UTF-16; say so", encoding="utf-16")
-    try:
-        head[: head.rfind(b"\n") + 1].decode()
-    except UnicodeDecodeError:
-        said = f"cannot read {path!r}: it is not UTF-8, most likely"
-        if any(0x80 <= byte < 0xA0 for byte in head):
-            raise BadData(f"{said} Windows-1252; {way.format('WINDOWS-1252')}") from None
-        raise Problem(f"{said} Latin-1; say so", encoding="latin-1") from None
+    bare = (path.partition("?")[0] if "://" in path else path for path in paths)
+    return all(path.lower().endswith(endings) for path in bare)
 
 
 def _quoted(path: str) -> str:
     """Return a file's name as SQL: DuckDB would take a star in it for a pattern."""
-    return _literal("".join(f"[{c}]" if c in "*?[" else c for c in path))
+    return _literal("".join(f"[{c}]" if c in "*?[" and "://" not in path else c for c in path))
 
 
 def _literal(text: str) -> str:
-    """Return a text as DuckDB writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
 # -- files of other kinds --------------------------------------------------------------------------
 
 
-def _open_remote(place: str) -> SqlTable:
-    import duckdb
-
-    connection = connect()
-    try:
-        connection.execute("LOAD httpfs")
-    except duckdb.Error:
-        raise InvalidInput(
-            f"'source' {place!r} is remote: DuckDB reads it with its extension httpfs, which is "
-            "not installed; where the network may be used, duckdb.sql('INSTALL httpfs') fetches "
-            "it once; or copy the file here"
-        ) from None
-    scan, more = "read_csv", ", header = true, all_varchar = true, quote = '\"'"
-    if _all_end([place.partition("?")[0]], PARQUET):
-        scan, more = "read_parquet", ""
-    with translated(repr(place)):
-        rows = connection.from_query(f"FROM {scan}({_literal(place)}{more})")
-        return relation(repr(place), rows)
-
-
 def _lake(folder: Path) -> str | None:
-    for mark, kind in LAKES.items():
-        if (folder / mark).is_dir():
-            return kind
-    if next(folder.glob("metadata/*.metadata.json"), None) is not None:
-        return "Iceberg"
-    return None
+    return next((kind for mark, kind in LAKES.items() if any(folder.glob(mark))), None)
 
 
-def _open_lake(folder: str, kind: str) -> SqlTable:
-    if kind != "Delta":
-        raise InvalidInput(
-            f"'source' {folder!r} is {'an' if kind[0] == 'I' else 'a'} {kind} table, whose files "
-            "may hold deleted rows; read it with Spark or its own library and give the frame or "
-            "the record batches, for example pyiceberg's table.scan().to_arrow_batch_reader()"
-        )
+def _open_delta(folder: str) -> SqlTable:
     try:
         import deltalake
     except ModuleNotFoundError:
@@ -374,19 +220,16 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
     try:
         with open(path, "rb") as file:  # a damaged book would leave it open
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            header, rows = _sheet(book, path, options)
+            columns = _sheet(book, path, options)
     except EquipoiseError:
         raise
     except Exception as error:  # whatever a broken file does to the library that reads it
         raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
-    columns = zip(*rows, strict=True) if rows else ([] for _ in header)
-    return relation(repr(path), scan_columns(dict(zip(header, columns, strict=True))))
+    return relation(repr(path), scan_columns(columns))
 
 
-def _sheet(
-    book: Any, path: str, options: ReadOptions
-) -> tuple[list[str], list[tuple[str | None, ...]]]:
-    """Return the columns' names and rows of a sheet, all of them text."""
+def _sheet(book: Any, path: str, options: ReadOptions) -> dict[str, list[Any]]:
+    """Return the columns of a sheet, without empty rows."""
     sheet = options.table
     if sheet is None and len(book.sheetnames) > 1:
         raise InvalidInput(
@@ -395,13 +238,12 @@ def _sheet(
         )
     if sheet is not None and sheet not in book.sheetnames:
         raise UnknownName("sheet", sheet, book.sheetnames)
-    rows = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
-    header = [str(cell).strip() if cell is not None else "" for cell in next(rows, ())]
+    cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+    header = [str(cell or "").strip() for cell in next(cells, ())]
     require_once(options.used, header)
-    named = {name: at for at, name in enumerate(header) if name}
-    kept = [
-        tuple(None if at >= len(row) or row[at] is None else str(row[at]) for at in named.values())
-        for row in rows
-        if any(cell is not None for cell in row)
-    ]
-    return list(named), kept
+    rows = [row for row in cells if any(cell is not None for cell in row)]
+    return {
+        name: [row[at] if at < len(row) else None for row in rows]
+        for at, name in enumerate(header)
+        if name
+    }

@@ -226,7 +226,7 @@ class History(Past, Shown):
             The column of what a model says about people, for plans of audits that look before they
             ask.
         date, since, until
-            Read only people with ``since <= date < until``; dates that are text are cut by day.
+            Read only people with ``since <= date < until``, by day.
             The rule must be fixed beforehand, by how long outcomes take, never by what is known of
             them.
         seed

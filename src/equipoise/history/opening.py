@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+
+import narwhals as nw
+import sqlalchemy as sql
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from equipoise.errors import InvalidInput, MissingExtra
 from equipoise.history.files import connect, open_files, require_no_lake, scan_columns
@@ -22,11 +27,6 @@ from equipoise.history.tables import (
     translated,
 )
 from equipoise.history.values import require_plain
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from sqlalchemy import Engine, FromClause
 
 __all__ = ["open_table"]
 
@@ -55,13 +55,13 @@ def open_table(source: Any, options: ReadOptions) -> Table:
         database = _open_database_at(paths[0], options) if len(paths) == 1 else None
         return database or open_files(paths, options)
     package, kind = type(source).__module__.partition(".")[0], type(source).__name__
-    if package == "sqlalchemy":
-        return _open_database(_engine(source, kind), options)
-    if kind == "DuckDBPyConnection":
+    if isinstance(source, sql.Engine | sql.Connection):
+        return _open_database(source.engine, options)
+    if isinstance(source, DuckDBPyConnection):
         return _open_duckdb("the DuckDB connection", source, options)
     if options.table is not None or options.query is not None:
         raise InvalidInput("'table' and 'query' belong to databases and Excel files")
-    if kind == "DuckDBPyRelation":
+    if isinstance(source, DuckDBPyRelation):
         return relation("the DuckDB relation", source)
     if package in LAZY or kind == "LazyFrame":
         return _open_lazy(source, package)
@@ -89,22 +89,18 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
         raise InvalidInput(
             "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
             "pyarrow, Spark or ibis table, a mapping of columns, a DuckDB connection or relation, "
-            f"a SQLAlchemy engine or a DeltaTable; got {type(source).__module__}.{kind}"
+            "a SQLAlchemy engine or connection (of a session: session.get_bind()) or a DeltaTable; "
+            f"got {type(source).__module__}.{kind}"
         )
-    if kind == "RecordBatchReader":  # can be read once: DuckDB keeps the columns that are used
-        import duckdb
-
-        once = connection.from_arrow(source)
-        kept = [column for column in options.used if column in once.columns] or once.columns
-        once.select(*map(duckdb.ColumnExpression, kept)).create("batches")
-        return connection.table("batches")
-    return connection.from_arrow(source)
+    rows = connection.from_arrow(source)
+    if kind != "RecordBatchReader":
+        return rows
+    rows.create("batches")  # they can be read once
+    return connection.table("batches")
 
 
 def _open_lazy(source: Any, package: str) -> LazyTable:
     """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
-    import narwhals as nw
-
     with warnings.catch_warnings(), translated("'source'"):
         warnings.simplefilter("ignore")
         engine = source.get_backend().name if package == "ibis" else ""
@@ -129,8 +125,6 @@ def _open_database_at(place: str, options: ReadOptions) -> Table | None:
     with open(place, "rb") as file:
         start = file.read(16)
     if start.startswith(b"SQLite format 3\0"):
-        import sqlalchemy as sql
-
         # The name is a URI, in which % ? and # have a meaning.
         uri = f"file:{quote(os.path.abspath(place))}"
         url = sql.URL.create("sqlite", database=uri, query={"mode": "ro", "uri": "true"})
@@ -140,45 +134,27 @@ def _open_database_at(place: str, options: ReadOptions) -> Table | None:
     return None
 
 
-def _engine_of(url: str) -> Engine:
+def _engine_of(url: str) -> sql.Engine:
     """Return an engine for an address such as ``postgresql://host/bank``."""
-    import sqlalchemy
-    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-
     try:
-        parsed = sqlalchemy.make_url(url.replace("postgres://", "postgresql://", 1))
+        parsed = sql.make_url(url.replace("postgres://", "postgresql://", 1))
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        return sqlalchemy.create_engine(parsed, poolclass=sqlalchemy.NullPool)
+        return sql.create_engine(parsed, poolclass=sql.NullPool)
     except ModuleNotFoundError as error:
         if error.name == "psycopg":
             raise MissingExtra("psycopg", extra="postgres", purpose="PostgreSQL tables") from None
         raise InvalidInput(
-            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}: "
-            f"pip install {error.name}"
+            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}"
         ) from None
-    except NoSuchModuleError:
+    except (ArgumentError, NoSuchModuleError):
         raise InvalidInput(
-            f"'source' {parsed.drivername}://… needs a SQLAlchemy dialect that is not installed"
+            "'source' is no address of files, and of no database with a SQLAlchemy dialect that "
+            "is installed"
         ) from None
-    except ArgumentError:
-        raise InvalidInput("'source' is no address of a database or of files") from None
 
 
-def _engine(source: Any, kind: str) -> Engine:
-    import sqlalchemy
-
-    if not isinstance(source, sqlalchemy.Engine | sqlalchemy.Connection):
-        raise InvalidInput(
-            f"'source' must be an engine or a connection of SQLAlchemy; got its {kind} (the engine "
-            "of a session is session.get_bind())"
-        )
-    return source.engine
-
-
-def _open_database(engine: Engine, options: ReadOptions) -> SqlTable:
-    import sqlalchemy as sql
-
+def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
     with translated(f"the database {engine.url.render_as_string()}"):
         known = sql.inspect(engine).get_table_names()
     name = "the query" if options.query is not None else f"the table {options.table!r}"
@@ -186,27 +162,20 @@ def _open_database(engine: Engine, options: ReadOptions) -> SqlTable:
 
 
 def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> SqlTable:
-    import sqlalchemy as sql
-
     with translated(name):
         listing = "SELECT table_name FROM information_schema.tables ORDER BY 1"
         known = [row[0] for row in connection.execute(listing).fetchall()]
-    query = sql.select(sql.text("*")).select_from(_rows(options, known))
-    with translated(name):
+        query = sql.select(sql.text("*")).select_from(_rows(options, known))
         return relation(name, connection.from_query(duckdb_text(query)))
 
 
-def _rows(options: ReadOptions, known: Sequence[str]) -> FromClause:
+def _rows(options: ReadOptions, known: Sequence[str]) -> sql.FromClause:
     """Return the table or the query that is named; exactly one of the two must be."""
-    import sqlalchemy as sql
-
-    if options.table is None and options.query is None:
+    if (options.table is None) == (options.query is None):
         raise InvalidInput(
-            "a database needs 'table' (--table) or 'query' (--query); its tables are "
+            "a database needs either 'table' (--table) or 'query' (--query); its tables are "
             f"{', '.join(known[:20]) or 'none'}"
         )
-    if options.table is not None and options.query is not None:
-        raise InvalidInput("give 'table' (--table) or 'query' (--query), not both")
     if options.query is not None:
         text = options.query.strip().rstrip(";").replace(":", "\\:")  # no colon names a parameter
         return sql.text(f"({text}) AS past")

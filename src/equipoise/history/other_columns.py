@@ -13,14 +13,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import BadData
-from equipoise.history.counting import CountedTable, Kind
 from equipoise.history.values import is_missing, shown, text_of
+
+if TYPE_CHECKING:
+    from equipoise.history.counting import CountedTable, Kind
 
 __all__ = ["Scores", "rank_test", "read_scores", "require_random"]
 

@@ -12,20 +12,23 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import duckdb
+import narwhals as nw
+import sqlalchemy as sql
+from duckdb import DuckDBPyRelation
+from sqlalchemy import ClauseElement, Engine, FromClause, Select
+from sqlalchemy.engine.default import DefaultDialect
 
 from equipoise.errors import BadData, InvalidInput
 
-if TYPE_CHECKING:
-    import narwhals as nw
-    from duckdb import DuckDBPyRelation
-    from sqlalchemy import ClauseElement, Engine, FromClause, Select
-
 __all__ = [
+    "COMPARE",
     "Day",
     "LazyTable",
     "Rows",
+    "Sign",
     "SqlTable",
     "Table",
     "database",
@@ -37,7 +40,16 @@ __all__ = [
 
 Rows = list[tuple[Any, ...]]
 Sign = Literal[">=", "<", "in"]
+COMPARE = {">=": operator.ge, "<": operator.lt}
 COUNT = "equipoise count of rows"  # no column is called so
+HINTS = {  # where the first line of DuckDB's complaint does not help
+    "when sniffing": "a CSV file must have one separator and one kind of line end, and a cell that "
+    'begins with a quote must end with one, those within it doubled: """so-called"" bank"',
+    "not utf-8": "it is not UTF-8; encoding='latin-1' or 'utf-16' (--encoding) may read it; else "
+    "write it as UTF-8 first, as by iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
+    "httpfs": "DuckDB reads addresses of files with its extension httpfs, which is not installed; "
+    "duckdb.sql('INSTALL httpfs') fetches it once; or copy the file here",
+}
 
 
 class Day(str):
@@ -46,14 +58,15 @@ class Day(str):
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Turn an engine's error into ours; its first line says what is wrong."""
+    """Turn an engine's error into ours."""
     try:
         yield
     except InvalidInput:
         raise
     except Exception as error:
-        first = str(error).strip().partition("\n")[0]
-        raise BadData(f"cannot read {name}: {first or type(error).__name__}") from None
+        words = str(error).strip() or type(error).__name__
+        hints = (hint for mark, hint in HINTS.items() if mark in words)
+        raise BadData(f"cannot read {name}: {next(hints, words.splitlines()[0])}") from None
 
 
 def require_once(wanted: Sequence[str], present: Sequence[str]) -> None:
@@ -93,25 +106,16 @@ class LazyTable:
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
-        counted = self._counted(by)
+        keys = map(_expression, by)
+        counted = self.rows.select(*keys).group_by(*by).agg(nw.len().alias(COUNT))
         return self._fetch(counted if most is None else counted.head(most))
 
-    def sizes(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, how many such values there are)."""
-        import narwhals as nw
-
-        none = nw.when(nw.col(column).is_null()).then(nw.lit(1)).otherwise(nw.lit(0))
-        sizes = self._counted([column]).select(none.alias("none"), nw.col(COUNT).alias("size"))
-        return replace(self, rows=sizes).count(["none", "size"])
-
-    def least(self, column: str) -> tuple[Any, int]:
-        """Return the least value of a column, and how many rows have none."""
-        import narwhals as nw
-
+    def outline(self, column: str) -> tuple[int, int]:
+        """Return how many rows have no value in a column, and how many repeat another's."""
         at = nw.col(column)
-        none = nw.when(at.is_null()).then(nw.lit(1)).otherwise(nw.lit(0)).sum().alias(COUNT)
-        ((least, without),) = self._fetch(self.rows.select(at.min(), none))
-        return least, int(without or 0)
+        sums = nw.len().alias("rows"), at.count().alias("known"), at.n_unique().alias("different")
+        ((size, known, different),) = self._fetch(self.rows.select(*sums))
+        return int(size - known), int(known - different + (size > known))  # none is one more
 
     def where(self, column: str, sign: Sign, value: Any) -> LazyTable:
         """Return the rows whose value compares so."""
@@ -124,23 +128,13 @@ class LazyTable:
         rows = self.rows.select(*columns)
         return replace(self, rows=rows.unique() if most is None else rows.head(most))
 
-    def _counted(self, by: Sequence[str]) -> nw.LazyFrame[Any]:
-        import narwhals as nw
-
-        return self.rows.select(*map(_expression, by)).group_by(*by).agg(nw.len().alias(COUNT))
-
     def _fetch(self, frame: nw.LazyFrame[Any]) -> Rows:
         with warnings.catch_warnings(), translated(self.name):
             warnings.simplefilter("ignore")  # what an engine thinks of its own packages
             return [tuple(row) for row in frame.collect().rows()]
 
 
-COMPARE = {">=": operator.ge, "<": operator.lt}
-
-
 def _expression(column: str) -> nw.Expr:
-    import narwhals as nw
-
     at = nw.col(str(column))
     return at.cast(nw.String).str.slice(0, 10) if isinstance(column, Day) else at
 
@@ -149,12 +143,7 @@ def _expression(column: str) -> nw.Expr:
 class SqlTable:
     """A table that is asked in SQL, of DuckDB or of a database; asked like :class:`LazyTable`.
 
-    Attributes
-    ----------
-    run
-        Sends a query and returns the rows of its answer.
-    zoned
-        Columns of times with a zone, of which DuckDB could hand out no value without pytz.
+    ``run`` sends a query and returns the rows of its answer.
     """
 
     name: str
@@ -163,34 +152,19 @@ class SqlTable:
     columns: Sequence[str]
     run: Callable[[Select[Any]], Rows]
     notes: tuple[str, ...] = ()
-    zoned: tuple[str, ...] = ()
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
-        import sqlalchemy as sql
-
         keys = [_column(name) for name in by]
         query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
         return self._fetch(query if most is None else query.limit(most))
 
-    def sizes(self, column: str) -> Rows:
-        """Return (1 for no value, rows that share a value, how many such values there are)."""
-        import sqlalchemy as sql
-
-        at = _column(column)
-        none, size = sql.case((at.is_(None), 1), else_=0), sql.func.count()
-        sizes = sql.select(none.label("none"), size.label("size")).select_from(self.rows)
-        return replace(self, rows=sizes.group_by(at).subquery()).count(["none", "size"])
-
-    def least(self, column: str) -> tuple[Any, int]:
-        """Return the least value of a column, and how many rows have none."""
-        import sqlalchemy as sql
-
-        at, zoned = _column(column), column in self.zoned
-        least = sql.null() if zoned else sql.func.min(at)
-        query = sql.select(least, sql.func.count() - sql.func.count(at)).select_from(self.rows)
-        ((found, without),) = self._fetch(query)
-        return datetime.min.replace(tzinfo=UTC) if zoned else found, int(without)
+    def outline(self, column: str) -> tuple[int, int]:
+        """Return how many rows have no value in a column, and how many repeat another's."""
+        at, count = _column(column), sql.func.count
+        sums = count() - count(at), count(at) - count(sql.distinct(at))
+        ((without, again),) = self._fetch(sql.select(*sums).select_from(self.rows))
+        return int(without), int(again)
 
     def where(self, column: str, sign: Sign, value: Any) -> SqlTable:
         """Return the rows whose value compares so."""
@@ -205,8 +179,6 @@ class SqlTable:
         return replace(self, rows=rows.subquery(), columns=columns)
 
     def _select(self, columns: Sequence[str]) -> Select[Any]:
-        import sqlalchemy as sql
-
         return sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
 
     def _fetch(self, query: Select[Any]) -> Rows:
@@ -219,31 +191,29 @@ Table = LazyTable | SqlTable
 
 def relation(name: str, rows: DuckDBPyRelation, notes: tuple[str, ...] = ()) -> SqlTable:
     """Return a relation of DuckDB, which scans files, frames and arrays, as a table."""
-    import sqlalchemy as sql
-
     past = "rows that equipoise counts"  # no table is called so
+    with translated(name):  # its connection may be closed
+        types = zip(rows.columns, rows.types, strict=True)
+        zoned = [column for column, kind in types if str(kind) == "TIMESTAMP WITH TIME ZONE"]
+        if zoned:  # DuckDB would hand out none of them without pytz
+            plain = (duckdb.ColumnExpression(c).cast("TIMESTAMP").alias(c) for c in zoned)
+            rows = rows.select(duckdb.StarExpression(exclude=zoned), *plain)
 
     def run(query: Select[Any]) -> Rows:
         found = rows.query(past, duckdb_text(query))
         return [] if found is None else found.fetchall()
 
-    with translated(name):  # its connection may be closed
-        types = zip(rows.columns, rows.types, strict=True)
-    zoned = tuple(column for column, kind in types if str(kind).endswith("TIME ZONE"))
-    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run, notes, zoned)
+    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run, notes)
 
 
 def duckdb_text(clause: ClauseElement) -> str:
     """Return a query, or a part of one, as DuckDB reads it."""
-    from sqlalchemy.engine.default import DefaultDialect
-
     standard = DefaultDialect(paramstyle="named")
     return str(clause.compile(dialect=standard, compile_kwargs={"literal_binds": True}))
 
 
 def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
     """Return a table or a query that SQLAlchemy reaches as a table."""
-    import sqlalchemy as sql
 
     def run(query: Select[Any]) -> Rows:
         with engine.connect() as connection:
@@ -258,8 +228,6 @@ def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
 
 
 def _column(name: str) -> Any:
-    import sqlalchemy as sql
-
     column = sql.column(sql.quoted_name(str(name), True))
     if not isinstance(name, Day):
         return column

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
-from equipoise.history.counting import count_table
 from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
 from equipoise.history.values import is_missing, name_of, read_yes_no, require_plain
@@ -160,6 +159,8 @@ def read_world(
     >>> read_world(table, group="sex", decision="hired", outcome="good").r
     {'f': 0.5, 'm': 1.0}
     """
+    from equipoise.history.counting import count_table
+
     said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
     meanings = {"positive": positive, "negative": negative}
     source, options = saved_reading(source, {**said, **meanings})

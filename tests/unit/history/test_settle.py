@@ -241,7 +241,7 @@ def test_repeated_people_are_found_in_the_engine(kind: str, tmp_path: Path) -> N
     table["repaid"] = [1, 0, None, None, None]
     source, said = offer(kind, table, tmp_path), {**COLUMNS, **options(kind), "id": "id"}
     message = message_of(source, **said)
-    assert "1 people are there more than once (1 row too many)" in message
+    assert "people are there more than once (1 row too many)" in message
     once = call_of(message, source)
     assert once.cells.total == 4
     assert once.summary is not None
@@ -250,7 +250,7 @@ def test_repeated_people_are_found_in_the_engine(kind: str, tmp_path: Path) -> N
 
 def test_rows_of_a_person_that_differ_are_refused() -> None:
     data = pd.DataFrame({"id": [1, 1, 2], "race": ["a", "b", "b"], "decision": 1, "status": 1})
-    with pytest.raises(BadData, match="the rows of 1 people differ in race, decision, status"):
+    with pytest.raises(BadData, match="rows of the same people differ in race, decision, status"):
         eq.History.read(data, **LOANS, id="id", repeated="count_once")
     with pytest.raises(BadData, match="must name a person in every row; 1 row have none"):
         eq.History.read(data.assign(id=[1, None, 2]), **LOANS, id="id")

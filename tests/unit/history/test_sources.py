@@ -38,14 +38,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"is a folder without CSV or Parquet files"):
+    with pytest.raises(InvalidInput, match="no CSV or Parquet file in the folder"):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["past.csv", "past.parquet"])
-def test_an_empty_file_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "words"), [("past.csv", "is empty"), ("past.pq", "too small")])
+def test_an_empty_file_is_refused(name: str, words: str, tmp_path: Path) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(BadData, match="is an empty file"):
+    with pytest.raises(BadData, match=words):
         read(tmp_path / name)
 
 
@@ -195,7 +195,6 @@ def test_quotes_that_come_late_are_no_part_of_values(tmp_path: Path) -> None:
     [
         'g,note,d,y\n"a","he said \\"x, y\\"",1,1\n"b","q",1,0\n',
         'g,note,d,y\n"a","C:\\x\\",1,1\n"b","q\\",1,0\n',
-        "g,note,d,y\n'a','x, y',1,1\n'b','q',1,0\n",
         "g,note,d,y\na,5\" pipe,1,1\nb,'tis,1,0\n",
     ],
 )
@@ -207,9 +206,12 @@ def test_other_ways_to_quote_are_recognised(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"g": ["a", "b"], "d": 1, "y": [1, 0]}, "'d' must be a list or an array of values; got 1"),
-        ({"g": ["a", "b"], "d": [1], "y": [1, 0]}, "equally long; got 2 in 'g', 1 in 'd'"),
-        ({}, "equally long; got no column"),
+        ({"g": ["a", "b"], "d": 1, "y": [1, 0]}, r"equally long; got shapes .* \(\) in 'd'"),
+        (
+            {"g": ["a", "b"], "d": [1], "y": [1, 0]},
+            r"equally long; got shapes \(2,\) in 'g', \(1,\) in 'd'",
+        ),
+        ({}, "equally long; got shapes no column"),
     ],
 )
 def test_a_mapping_must_hold_columns(columns: dict[str, object], message: str) -> None:
@@ -245,7 +247,7 @@ def test_a_session_is_refused(tmp_path: Path) -> None:
     engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path / 'past'}", poolclass=NullPool)
     pd.DataFrame({"g": ["a", "b"], "d": [1, 1], "y": [1, 0]}).to_sql("t", engine)
     with Session(engine) as session:
-        with pytest.raises(InvalidInput, match=r"got its Session .* is session\.get_bind\(\)"):
+        with pytest.raises(InvalidInput, match=r"of a session: session\.get_bind\(\)"):
             read(session)
         assert eq.History.read(session.get_bind(), table="t", **COLUMNS).cells.total == 2
 
@@ -274,10 +276,9 @@ def test_a_lake_that_cannot_be_read_rightly_is_refused(
     for path in (tmp_path / mark, tmp_path / "data" / "part.csv"):
         path.parent.mkdir()
         path.write_text(GOOD)
-    with pytest.raises(InvalidInput, match=f"{kind} table, whose files may hold deleted rows"):
-        read(tmp_path)
-    with pytest.raises(InvalidInput, match=f"is a file of the {kind} table"):
-        read(tmp_path / "data" / "part.csv")
+    for source in (tmp_path, tmp_path / "data" / "part.csv"):
+        with pytest.raises(InvalidInput, match=f"files of the {kind} table .* deleted rows"):
+            read(source)
 
 
 def test_a_file_of_a_delta_table_is_refused(tmp_path: Path) -> None:
@@ -286,7 +287,7 @@ def test_a_file_of_a_delta_table_is_refused(tmp_path: Path) -> None:
     deltalake.DeltaTable(tmp_path).delete("d = 0")
     assert read(tmp_path).cells.total == 2
     for source in (next(tmp_path.glob("*.parquet")), str(tmp_path / "*.parquet")):
-        with pytest.raises(InvalidInput, match=r"is a file of the Delta table .* name the table's"):
+        with pytest.raises(InvalidInput, match=r"files of the Delta table .* name the folder"):
             read(source)
 
 

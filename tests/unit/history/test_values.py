@@ -156,10 +156,10 @@ def test_small_groups_are_folded_only_when_asked() -> None:
 
 def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
     text = "race,decision,status\nGrün,1,1\nblau,0,\nblau,1,0\nGrün,0,\n"
-    for code, said in (("utf-16", "it is UTF-16"), ("latin-1", "most likely Latin-1")):
+    for code in ("utf-16", "latin-1"):
         path = tmp_path / f"{code}.csv"
         path.write_bytes(text.encode(code))
-        with pytest.raises(BadData, match=f"{said}.*--encoding {code}"):
+        with pytest.raises(BadData, match=f"it is not UTF-8; encoding=.*'{code}'.*--encoding"):
             eq.History.read(path, **COLUMNS)
         assert eq.History.read(path, **COLUMNS, encoding=code).cells.groups == ("Grün", "blau")
 
@@ -197,7 +197,7 @@ def test_predictions_come_as_fairlearn_has_them() -> None:
         truth.to_numpy(), decided.to_numpy(), data[["race", "decision"]].replace("denied", "x")
     )
     assert "Black & x" in both.cells.groups
-    with pytest.raises(InvalidInput, match="must be equally long"):
+    with pytest.raises(InvalidInput, match="that are equally long"):
         eq.History.from_predictions(truth[:5], decided, data.race)
 
 
@@ -283,18 +283,14 @@ def test_short_forms_are_hinted_at_and_never_joined() -> None:
 
 def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> None:
     rows = "race,approved,repaid\nMüller,1,1\nMüller,0,\nb €,1,0\nb €,0,\n"
-    for code, said in (("utf-16-be", "UTF-16BE"), ("cp1252", "WINDOWS-1252")):
-        path = tmp_path / f"{code}.csv"
-        path.write_bytes(rows.encode(code))
-        with pytest.raises(BadData, match=f"iconv -f {said} -t UTF-8") as refused:
-            eq.History.read(path, **PLAIN)
-        converted = tmp_path / f"{code}-new.csv"
-        words = str(refused.value).split("iconv -f ")[1].split()[0]
-        done = subprocess.run(
-            ["iconv", "-f", words, "-t", "UTF-8", path], capture_output=True, check=True
-        )
-        converted.write_bytes(done.stdout)
-        assert eq.History.read(converted, **PLAIN).cells.groups == ("Müller", "b €")
+    path, converted = tmp_path / "past.csv", tmp_path / "new.csv"
+    path.write_bytes(rows.encode("cp1252"))
+    with pytest.raises(BadData, match="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW") as refused:
+        eq.History.read(path, **PLAIN)
+    words = str(refused.value).partition("iconv ")[2].split()[:4]
+    done = subprocess.run(["iconv", *words, path], capture_output=True, check=True)
+    converted.write_bytes(done.stdout)
+    assert eq.History.read(converted, **PLAIN).cells.groups == ("Müller", "b €")
 
 
 def test_a_negative_for_both_columns_does_not_turn_both_round() -> None:
