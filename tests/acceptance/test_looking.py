@@ -41,9 +41,9 @@ def ledger(past: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--assist", "--option", 'assist={"gate": 0.5}'), "leave out --assist, or"),
-        (("--option", "assist={}", "--max-price", 900), "leave out --max-price, or"),
-        (("--people-per-label", 3), "'--people-per-label' is for audits that look"),
+        (("--assist", "--option", 'assist={"gate": 0.5}'), "leave out --assist"),
+        (("--option", "assist={}", "--max-price", 900), "are for audits that look before"),
+        (("--people-per-label", 3), "'--people-per-label' are for audits that look"),
         (("--assist", "--max-price", 900, "--budget", 200), "a person's price may be 9.00 EUR"),
     ],
 )

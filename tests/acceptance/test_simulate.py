@@ -77,7 +77,7 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
         (("--world", "ficoo"), "error: '--world' must be one of fico, adult, or a file"),
         (
             ("adaptive", "--delay", "20"),
-            "error: '--delay' must be two whole numbers of arrivals, as in 200,20; got '20'",
+            "error: '--delay' must look like GOOD,BAD, in whole numbers; got '20'",
         ),
         (("--tau", "0"), "error: 'tau' must be a whole number of at least 1, below 2**53; got 0"),
     ],

@@ -54,12 +54,10 @@ def run(options: argparse.Namespace) -> str:
 
 def import_people(live: LiveAudit, path: Path) -> BatchResult:
     """Ask about everybody in the file."""
-    columns = {name: name for name in ("person", "group", "decision")}
     decisions = {"0": 0, "1": 1}  # any other is refused
     return carry_out(
         live,
         path,
-        columns,
         lambda row: Ask(row["person"], row["group"], decisions.get(row["decision"], -1)),
         asks=True,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from importlib import import_module
 from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
 
-from equipoise.cli.console import fail, speak_json
 from equipoise.errors import EquipoiseError
 
 __all__ = ["COMMANDS", "app"]
@@ -43,21 +44,20 @@ class LazyGroup(TyperGroup):
         command.name = cmd_name
         return command
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Note whether errors shall be JSON, before anything can go wrong."""
-        speak_json("--json" in args)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        in_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            fail(str(error), type(error).__name__)
+            said, kind = str(error), type(error).__name__
         except UsageError as error:
             where = getattr(error, "ctx", None) or ctx
-            said = error.format_message()  # type: ignore[attr-defined]
-            fail(f"{said} (see: {where.command_path} --help)", "UsageError")
+            message = error.format_message()  # type: ignore[attr-defined]
+            said, kind = f"{message} (see: {where.command_path} --help)", "UsageError"
+        problem = json.dumps({"error": kind, "message": said}, ensure_ascii=False)
+        print(problem if in_json else f"error: {said}", file=sys.stderr)
+        raise typer.Exit(2)
 
 
 app = typer.Typer(

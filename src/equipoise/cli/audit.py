@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,20 +10,21 @@ import typer
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
-from equipoise.cli.audit_people import Known, Why, show_reply
-from equipoise.cli.console import exit_on, show, somebody_answers
+from equipoise.cli.audit_people import Known, Why, replied
+from equipoise.cli.console import Answer, somebody_answers, stop_on
 from equipoise.cli.options import (
     LEDGER,
     Actor,
-    Json,
     Ledger,
     Name,
     acting_audit,
+    command,
+    counts,
     failing,
+    numbers,
     option,
     pairs,
     question_asked,
-    with_options,
 )
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.errors import InvalidInput
@@ -36,84 +36,58 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Run an audit over months, in a ledger."
-)
-
-
 LIVE = [name for name in AUDITS if name != "exp"]  # Exp-Audit needs features, which are not kept
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
+Whole = int | None
+Texts = list[str] | None
 Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
+Groups = Annotated[Texts, option("The same in one group.", LIMITS, "GROUP=N")]
 
 
-@app.command()
-@with_options(read=past_decisions, question=question_asked)
+@command(read=past_decisions, question=question_asked)
 def new(
     name: Name,
     read: Read,
     question: Question,
-    audit: Annotated[str, option("--audit", what=f"{', '.join(LIVE)}.", default=True)] = "adaptive",
-    feature_cost: Annotated[
-        int, option(what="Price of each request.", panel=MONEY, default=True)
-    ] = 0,
-    label_cost: Annotated[
-        int, option(what="Price of an override that ends badly.", panel=MONEY, default=True)
-    ] = 1,
-    budget: Annotated[
-        int | None, option(what="Never spend more than this.", panel=MONEY, default=True)
-    ] = None,
-    currency: Annotated[str, option(what="As in EUR.", panel=MONEY, default=True)] = "",
-    decimals: Annotated[
-        int, option(what="2 if the minor unit is a cent.", panel=MONEY, default=True)
-    ] = 0,
-    max_in_flight: Annotated[
-        int | None, option(what="Overrides without outcome at once.", panel=LIMITS, default=True)
-    ] = None,
-    max_in_flight_of: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GROUP=N", help="The same in one group.", rich_help_panel=LIMITS),
-    ] = None,
-    lottery: Annotated[
-        float, option(what="Chance that a person is considered.", panel=LIMITS, default=True)
-    ] = 1.0,
+    audit: Annotated[str, option(f"{', '.join(LIVE)}.")] = "adaptive",
+    feature_cost: Annotated[int, option("Price of each request.", MONEY)] = 0,
+    label_cost: Annotated[int, option("Price of an override that ends badly.", MONEY)] = 1,
+    budget: Annotated[Whole, option("Never spend more than this.", MONEY)] = None,
+    currency: Annotated[str, option("As in EUR.", MONEY, default=False)] = "",
+    decimals: Annotated[int, option("2 if the minor unit is a cent.", MONEY)] = 0,
+    max_in_flight: Annotated[Whole, option("Overrides without outcome at once.", LIMITS)] = None,
+    max_in_flight_of: Groups = None,
+    lottery: Annotated[float, option("Chance that a person is considered.", LIMITS)] = 1.0,
     overdue_after: Annotated[
-        float | None, option(what="Days until an outcome is overdue.", panel=LIMITS, default=True)
+        float | None, option("Days until an outcome is overdue.", LIMITS)
     ] = None,
     denied_only: Annotated[
-        bool,
-        typer.Option(help="Approved people will not be reported: no drift test."),
+        bool, option("Approved people will not be reported: no drift test.")
     ] = False,
     approval: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="A second person must approve it: budget, concluded, corrected, erased, limits, "
+        Texts,
+        option(
+            "A second person must approve it: budget, concluded, corrected, erased, limits, "
             "random_accepts, resumed, upgraded; give it again.",
+            *(None, "KIND"),
         ),
     ] = None,
     option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=JSON", help="Option of the audit, as in --audit rs --option tau=500."
-        ),
+        Texts,
+        option("Option of the audit, as in --audit rs --option tau=500.", None, "NAME=JSON"),
     ] = None,
     assist: Annotated[
-        bool, typer.Option(help="Look at scores before asking: 'ask' takes --score and --price.")
+        bool, option("Look at scores before asking: 'ask' takes --score and --price.")
     ] = False,
     max_price: Annotated[
-        int | None,
-        typer.Option(
-            help="With --assist: the most that one label may cost.", rich_help_panel=MONEY
-        ),
+        Whole, option("With --assist: the most that one label may cost.", MONEY)
     ] = None,
     people_per_label: Annotated[
-        float | None,
-        typer.Option(help="With --assist: at most so many people are looked at per label [8]."),
+        float | None, option("With --assist: at most so many people are looked at per label [8].")
     ] = None,
     ledger: Ledger = LEDGER,
     actor: Actor = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Begin an audit on past decisions.
 
     Example: equipoise audit new loans past.csv -g race -d approved -o repaid --budget 500000
@@ -121,6 +95,8 @@ def new(
     from equipoise.ledger import LiveAudit
 
     history = read()
+    options = {n: _json_value(v) for n, v in pairs("--option", option).items()}
+    looking = {"max_price": max_price, "people_per_label": people_per_label}
     live = LiveAudit.create(
         ledger,
         name,
@@ -130,60 +106,49 @@ def new(
         audit=audit,
         budget=budget,
         max_in_flight=max_in_flight,
-        max_in_flight_groups=counts_of("--max-in-flight-of", max_in_flight_of),
+        max_in_flight_groups=counts("--max-in-flight-of", max_in_flight_of),
         lottery=lottery,
         overdue_after=overdue_after,
         stream="denied" if denied_only else "everybody",
         currency=currency,
         decimals=decimals,
         approvals=approval or (),
-        options=_with_assist(
-            {n: _json_value(v) for n, v in pairs("--option", option)},
-            assist,
-            {"--max-price": max_price, "--people-per-label": people_per_label},
-        ),
+        options=_with_assist(options, assist, looking),
         actor=actor,
     )
-    show(live.status(), json)
-    if live.finding is None and not json:
-        _say_if_free(history, question)
+    note = _say_if_free(history, question) if live.finding is None else ""
+    return Answer(live.status(), f"{live.status()}{note}")
 
 
-def _say_if_free(history: History, question: Question) -> None:
+def _say_if_free(history: History, question: Question) -> str:
     """Say so where the past data decide at the whole error probability, of which audits keep most.
 
     Whoever would take this answer, and else the audit's, errs with up to twice the probability.
     """
     from equipoise.free_check import check
 
-    if (verdict := check(history, question).verdict) is not Verdict.INCONCLUSIVE:
-        typer.echo(
-            f"note: equipoise check says {verdict} of these past decisions, for free. This audit "
-            "keeps its error probability for labels to come and goes on. Choose one of the two "
-            "now: to take whichever answers first may err twice as often"
-        )
+    verdict = check(history, question).verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        return ""
+    return (
+        f"\nnote: equipoise check says {verdict} of these past decisions, for free. This audit "
+        "keeps its error probability for labels to come and goes on. Choose one of the two "
+        "now: to take whichever answers first may err twice as often"
+    )
 
 
-def _with_assist(
-    options: dict[str, Any], assist: bool, given: Mapping[str, float | None]
-) -> dict[str, Any]:
+def _with_assist(options: dict[str, Any], assist: bool, looking: dict[str, Any]) -> dict[str, Any]:
     from equipoise.assist import Assist
 
-    said = {flag: value for flag, value in given.items() if value is not None}
-    if "assist" in options and (assist or said):
-        flag = next(iter(said), "--assist")
-        raise InvalidInput(
-            f"'--option assist=...' says all about looking before asking: leave out {flag}, or "
-            "say it with --assist, --max-price and --people-per-label"
-        )
+    said = {name: value for name, value in looking.items() if value is not None}
     if said and not assist:
         raise InvalidInput(
-            f"{next(iter(said))!r} is for audits that look before they ask: add --assist"
+            "'--max-price' and '--people-per-label' are for audits that look before they ask: add "
+            "--assist"
         )
-    if not assist:
-        return options
-    looks = said.get("--people-per-label", Assist.people_per_label)
-    return options | {"assist": Assist(looks, max_price=given["--max-price"])}
+    if assist and "assist" in options:
+        raise InvalidInput("'--option assist=...' says all about it: leave out --assist")
+    return options | ({"assist": Assist(**said)} if assist else {})
 
 
 def _json_value(text: str) -> Any:
@@ -193,32 +158,18 @@ def _json_value(text: str) -> Any:
         return text
 
 
-app.command()(people.ask)
-app.command()(people.tell)
-app.command()(people.executed)
-app.command()(people.withdraw)
-app.command()(people.overdue)
-app.command("write-off")(people.write_off)
-app.command()(people.correct)
-
-
-@app.command()
-@with_options(live=acting_audit, fail_on=failing)
+@command(live=acting_audit, fail_on=failing)
 def conclude(
     live: LiveAudit,
     fail_on: frozenset[Verdict],
-    why: Annotated[str, typer.Option(help="Reason.")] = "nobody else is to come",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    json: Json = False,
-) -> None:
+    why: Annotated[str, option("Reason.")] = "nobody else is to come",
+    yes: Annotated[bool, option("Do not ask for confirmation.", None, None, "--yes", "-y")] = False,
+) -> Answer:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     if live.finding is None and not yes:
         _confirm(live)
-    live.conclude(why)
-    status = live.status()
-    show(status, json)
-    if status.finding is not None:
-        exit_on(fail_on, status.finding.verdict)
+    found = live.conclude(why)
+    return Answer(live.status(), end=stop_on(fail_on, *([found.verdict] if found else [])))
 
 
 def _confirm(live: LiveAudit) -> None:
@@ -238,132 +189,101 @@ def _confirm(live: LiveAudit) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
-@with_options(live=acting_audit)
+@command(live=acting_audit)
 def budget(
     live: LiveAudit,
     why: Why,
     amount: Annotated[
-        int | None, typer.Argument(help="The new cap in minor units; none if left out.")
+        Whole, typer.Argument(help="The new cap in minor units; none if left out.")
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Change the cap: up freely, down to what is spent or held."""
-    show_reply(live.set_budget(amount, why), json)
+    return replied(live.set_budget(amount, why))
 
 
-@app.command()
-@with_options(live=acting_audit)
+@command(live=acting_audit)
 def limits(
     live: LiveAudit,
     why: Why,
     max_in_flight: Annotated[
-        int | None, typer.Option(help="Overrides without outcome at once; any if left out.")
+        Whole, option("Overrides without outcome at once; any if left out.", LIMITS)
     ] = None,
-    max_in_flight_of: Annotated[
-        list[str] | None, typer.Option(metavar="GROUP=N", help="The same in one group.")
-    ] = None,
-    json: Json = False,
-) -> None:
+    max_in_flight_of: Groups = None,
+) -> Answer:
     """Change how many requests may be without an outcome at once."""
-    groups = counts_of("--max-in-flight-of", max_in_flight_of)
-    show_reply(live.set_limits(max_in_flight, groups, why=why), json)
+    groups = counts("--max-in-flight-of", max_in_flight_of)
+    return replied(live.set_limits(max_in_flight, groups, why=why))
 
 
-@app.command("random-accepts")
-@with_options(live=acting_audit)
+OF = "GROUP=GOOD,BAD,UNKNOWN"
+
+
+@command(live=acting_audit)
 def random_accepts(
     live: LiveAudit,
     why: Why,
-    counts: Annotated[
+    of: Annotated[
         list[str],
-        typer.Option(
-            "--of",
-            metavar="GROUP=GOOD,BAD,UNKNOWN",
-            help="Everybody of a group whom the programme accepted since its first day.",
-        ),
+        option("Everybody of a group whom the programme accepted since its first day.", None, OF),
     ],
     corrected: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GROUP=N", help="Outcomes changed since the last file."),
+        Texts, option("Outcomes changed since the last file.", None, "GROUP=N")
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Take in a later file of the test programme that the past data told of."""
-    given = {group: _numbers("--of", own) for group, own in pairs("--of", counts)}
-    changed = counts_of("--corrected", corrected)
-    show_reply(live.set_random_accepts(given, changed, why=why), json)
+    given = {group: numbers("--of", own, OF) for group, own in pairs("--of", of).items()}
+    return replied(live.set_random_accepts(given, counts("--corrected", corrected), why=why))
 
 
-def counts_of(flag: str, texts: list[str] | None) -> dict[str, int]:
-    """Return the counts that options like GROUP=N give."""
-    return {group: _numbers(flag, own, 1)[0] for group, own in pairs(flag, texts)}
-
-
-def _numbers(flag: str, text: str, count: int = 3) -> list[int]:
-    try:
-        found = [int(n) for n in text.split(",")]
-    except ValueError:
-        found = []
-    if len(found) != count:
-        form = "GROUP=N" if count == 1 else "GROUP=GOOD,BAD,UNKNOWN"
-        raise InvalidInput(f"{flag!r} must look like {form}, in whole numbers; got {text!r}")
-    return found
-
-
-@app.command()
-@with_options(live=acting_audit)
-def pause(live: LiveAudit, why: Why, json: Json = False) -> None:
+@command(live=acting_audit)
+def pause(live: LiveAudit, why: Why) -> Answer:
     """Ask nobody for now; outcomes are taken all the same."""
-    show_reply(live.pause(why), json)
+    return replied(live.pause(why))
 
 
-@app.command()
-@with_options(live=acting_audit)
-def resume(live: LiveAudit, why: Why, json: Json = False) -> None:
+@command(live=acting_audit)
+def resume(live: LiveAudit, why: Why) -> Answer:
     """Ask again."""
-    show_reply(live.resume(why), json)
+    return replied(live.resume(why))
 
 
-@app.command()
-@with_options(live=acting_audit)
-def approve(live: LiveAudit, proposal: Proposal, json: Json = False) -> None:
+@command(live=acting_audit)
+def approve(live: LiveAudit, proposal: Proposal) -> Answer:
     """Carry out what somebody else proposed."""
-    show_reply(live.approve(proposal), json)
+    return replied(live.approve(proposal))
 
 
-@app.command()
-@with_options(live=acting_audit)
-def reject(live: LiveAudit, proposal: Proposal, why: Why, json: Json = False) -> None:
+@command(live=acting_audit)
+def reject(live: LiveAudit, proposal: Proposal, why: Why) -> Answer:
     """Drop a proposal."""
-    show_reply(live.reject(proposal, why), json)
+    return replied(live.reject(proposal, why))
 
 
-@app.command()
-@with_options(live=acting_audit)
-def erase(live: LiveAudit, person: Known, json: Json = False) -> None:
+@command(live=acting_audit)
+def erase(live: LiveAudit, person: Known) -> Answer:
     """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
-    show_reply(live.erase(person), json)
+    return replied(live.erase(person))
 
 
-@app.command()
-@with_options(live=acting_audit)
-def scrub(live: LiveAudit, json: Json = False) -> None:
+@command(live=acting_audit)
+def scrub(live: LiveAudit) -> Answer:
     """Rewrite the ledger's files without those who were erased; do it once after many."""
-    show_reply(live.scrub(), json)
+    return replied(live.scrub())
 
 
-@app.command()
-@with_options(live=acting_audit)
-def upgrade(live: LiveAudit, why: Why, json: Json = False) -> None:
+@command(live=acting_audit)
+def upgrade(live: LiveAudit, why: Why) -> Answer:
     """Go on under this program's edition of the statistics; what is recorded stands."""
-    show_reply(live.upgrade(why), json)
+    return replied(live.upgrade(why))
 
 
-app.command()(proof.status)
-app.command("list")(proof.list_all)
-app.command()(proof.report)
-app.command()(proof.log)
-app.command()(proof.checkpoint)
-app.command()(proof.export)
-app.command()(proof.verify)
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Run an audit over months, in a ledger."
+)
+for one in (
+    *(new, people.ask, people.tell, people.executed, people.withdraw, people.overdue),
+    *(people.write_off, people.correct, conclude, budget, limits, random_accepts, pause, resume),
+    *(approve, reject, erase, scrub, upgrade, proof.status, proof.list_all, proof.report),
+    *(proof.log, proof.checkpoint, proof.export, proof.verify),
+):
+    app.command("list" if one is proof.list_all else None)(one)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import console, exit_on, print_json, say, show_rows
-from equipoise.cli.options import Json, failing, questions_asked, with_options
+from equipoise.cli.console import Answer, say, show_rows, stop_on
+from equipoise.cli.options import command, failing, option, questions_asked
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Question, Verdict
 
@@ -23,41 +23,33 @@ __all__ = ["app", "show_check", "show_checks"]
 
 app = typer.Typer(add_completion=False)
 
-Assumptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="WHAT",
-        help="An assumption; may be repeated: denied-no-better (than the approved "
-        "of their group), at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do "
-        "well).",
-        rich_help_panel="Question",
-        show_default=False,
-    ),
-]
-
 
 @app.command()
-@with_options(read=past_decisions, questions=questions_asked, fail_on=failing)
+@command(read=past_decisions, questions=questions_asked, fail_on=failing)
 def check(
     read: Read,
     questions: tuple[Question, ...],
     fail_on: frozenset[Verdict],
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page with pictures: a file ending in .html."),
+        Path | None, option("Write a page with pictures: a file ending in .html.", None, "FILE")
     ] = None,
-    assume: Assumptions = None,
-    deciders: Annotated[
-        Literal["as_random"] | None,
-        typer.Option(
-            help="Deciders (--decider) get the cases of a group as if at random, which bounds how "
-            "many of it would do well.",
-            rich_help_panel="Question",
-            show_default=False,
+    assume: Annotated[
+        list[str] | None,
+        option(
+            "An assumption; may be repeated: denied-no-better (than the approved of their group), "
+            "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
+            *("Question", "WHAT"),
         ),
     ] = None,
-    json: Json = False,
-) -> None:
+    deciders: Annotated[
+        Literal["as_random"] | None,
+        option(
+            "Deciders (--decider) get the cases of a group as if at random, which bounds how many "
+            "of it would do well.",
+            "Question",
+        ),
+    ] = None,
+) -> Answer:
     """Say what past decisions alone establish, for free.
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
@@ -74,18 +66,19 @@ def check(
         from equipoise.report import write_check
 
         write_check(history, findings, report)
-    if json:
-        past = history.to_dict()
-        several = {"findings": [one.to_full_dict() for one in findings]}
-        one = findings[0].to_full_dict() if len(findings) == 1 else several
-        print_json({**one, "history": {k: v for k, v in past.items() if v is not None}})
-    elif len(findings) == 1:
-        show_check(console(), history, findings[0])
-    else:
-        show_checks(console(), history, findings)
-    if report is not None and not json:
-        typer.echo(f"wrote {report}")
-    exit_on(fail_on, *(one.verdict for one in findings))
+    full = [one.to_full_dict() for one in findings]
+    past = {name: value for name, value in history.to_dict().items() if value is not None}
+    data = (full[0] if len(full) == 1 else {"findings": full}) | {"history": past}
+
+    def words(to: Console) -> None:
+        if len(findings) == 1:
+            show_check(to, history, findings[0])
+        else:
+            show_checks(to, history, findings)
+        if report is not None:
+            typer.echo(f"wrote {report}")
+
+    return Answer(data, words, stop_on(fail_on, *(one.verdict for one in findings)))
 
 
 def show_checks(to: Console, history: History, findings: Sequence[Check]) -> None:

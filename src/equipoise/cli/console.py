@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import json as json_module
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,11 +19,53 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    *("bar", "console", "exit_on", "fail", "print_json", "say", "show", "show_list", "show_rows"),
-    *("somebody_answers", "speak_json", "working"),
+    *("Answer", "bar", "console", "print_json", "say", "show", "show_rows", "somebody_answers"),
+    *("stop_on", "working"),
 ]
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command has found.
+
+    Attributes
+    ----------
+    data
+        The answer for programs (``--json``).
+    words
+        The answer for people, or what prints it; ``str(data)`` if left out.
+    end
+        What is raised once the answer is shown, where the command does not end with code 0.
+    """
+
+    data: object
+    words: str | Callable[[Console], None] = ""
+    end: Exception | None = None
+
+
+def show(found: object, json: bool) -> None:
+    """Print what a command returned: an :class:`Answer`, or a value that has its own words."""
+    answer = found if isinstance(found, Answer) else Answer(found)
+    if json:
+        print_json(answer.data)
+    elif callable(answer.words):
+        answer.words(console())
+    else:
+        typer.echo(answer.words or str(answer.data))
+    if answer.end is not None:
+        raise answer.end
+
+
+def stop_on(verdicts: Iterable[Verdict], *found: Verdict) -> typer.Exit | None:
+    """Return the end with code 3 if one of the verdicts was found."""
+    return typer.Exit(3) if set(verdicts) & set(found) else None
+
+
+def print_json(value: object) -> None:
+    """Write an answer as JSON; a number without limit is null."""
+    typer.echo(json_module.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def console() -> Console:
@@ -33,50 +75,13 @@ def console() -> Console:
     return Console(highlight=False)
 
 
-_in_json: ContextVar[bool] = ContextVar("in_json", default=False)
-
-
-def speak_json(wanted: bool) -> None:
-    """Say whether errors are for programs, like the answers."""
-    _in_json.set(wanted)
-
-
-def fail(message: str, kind: str = "InvalidInput") -> NoReturn:
-    """Say what is wrong, line by line as the message is written, and exit with code 2."""
-    said = f"error: {message}"
-    if _in_json.get():
-        said = json.dumps({"error": kind, "message": message}, ensure_ascii=False)
-    print(said, file=sys.stderr)
-    raise typer.Exit(2)
-
-
-def print_json(value: object) -> None:
-    """Write an answer as JSON; a number without limit is null."""
-    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-class Showable(Protocol):
-    """What can be shown."""
-
-    def to_dict(self) -> dict[str, object]: ...
-
-
-def show(value: Showable, json: bool) -> None:
-    """Print a result in its own words, or its JSON."""
-    if json:
-        print_json(value.to_dict())
-    else:
-        typer.echo(str(value))
-
-
 def say(to: Console, words: str, style: str = "") -> None:
     """Print a line; a verdict that it begins with has its colour."""
     from rich.text import Text
 
-    line = Text(words, style=style)
-    for verdict, colour in COLOURS.items():
-        if words.startswith(f"{verdict}: "):
-            line.stylize(f"bold {colour}", 0, len(verdict))
+    line, first = Text(words, style=style), words.partition(":")[0]
+    if first in list(Verdict):
+        line.stylize(f"bold {COLOURS[Verdict(first)]}", 0, len(first))
     to.print(line)
 
 
@@ -114,23 +119,9 @@ def show_rows(to: Console, rows: Sequence[Row], caption: str = "", *, wrap: bool
     to.print(table)
 
 
-def show_list(rows: Sequence[Row], json: bool) -> None:
-    """Print rows that are the whole answer."""
-    if json:
-        print_json(rows)
-    else:
-        show_rows(console(), rows)
-
-
 def somebody_answers() -> bool:
     """Whether somebody sits at a terminal who can be asked."""
     return sys.stdin.isatty()
-
-
-def exit_on(fail_on: Iterable[Verdict], *verdicts: Verdict) -> None:
-    """End with code 3 if one of the verdicts is one to fail on."""
-    if set(fail_on) & set(verdicts):
-        raise typer.Exit(3)
 
 
 @contextmanager

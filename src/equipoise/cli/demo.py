@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from equipoise._json import JsonValue
-from equipoise.cli.console import bar, console, print_json, say, show_rows
-from equipoise.cli.options import Json
+from equipoise.cli.console import Answer, bar, say, show_rows
+from equipoise.cli.options import command
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from equipoise.cells import Cells
     from equipoise.display import Progress
     from equipoise.finding import Finding
     from equipoise.free_check import Check
-    from equipoise.history import History
     from equipoise.planning import Plan
     from equipoise.simulation import Summary
 
@@ -34,39 +32,15 @@ RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
 
 @app.command()
-def demo(json: Json = False) -> None:
+@command()
+def demo() -> Answer:
     """Tell the story on the credit scores of 174,047 people, in seconds."""
     with bar("lending and auditing") as progress:
         story = _live_through(progress)
-    if json:
-        print_json(story.to_dict())
-    else:
-        _tell(console(), story)
+    return Answer(story, lambda to: _tell(to, **story))
 
 
-@dataclass(frozen=True)
-class Story(JsonValue):
-    """Everything that the demo shows, computed."""
-
-    history: History
-    coarse: Check
-    four_fifths: Check
-    sharp: Check
-    plan: Plan
-    rs: Summary
-    rs_tau: int
-    rs_here: Finding
-    adaptive: Summary
-    adaptive_here: Finding
-    least_cost: float
-    truth: float
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the story as plain values."""
-        return {**super().to_dict(), "history": self.history.cells.to_dict()}
-
-
-def _live_through(progress: Progress) -> Story:
+def _live_through(progress: Progress) -> dict[str, Any]:
     from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.tau_audits import RSAudit
     from equipoise.bounds import lower_bound
@@ -87,62 +61,77 @@ def _live_through(progress: Progress) -> Story:
         "adaptive", world, SHARP, PRICES, repeats=ADAPTIVE_RUNS, seed=1, history_size=people
     )
     progress(1.0)
-    return Story(
-        history=history,
-        coarse=check(history, COARSE),
-        four_fifths=check(history, FOUR_FIFTHS),
-        sharp=check(history, SHARP),
-        plan=made,
-        rs=simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary(),
-        rs_tau=rs.tau,
-        rs_here=rs.conclude(),
-        adaptive=runs.summary(),
-        adaptive_here=here,
-        least_cost=float(lower_bound(world, SHARP, PRICES)),
-        truth=world.gap(SHARP.metric, SHARP.compare),
-    )
+    return {
+        "history": history.cells,
+        "coarse": check(history, COARSE),
+        "four_fifths": check(history, FOUR_FIFTHS),
+        "sharp": check(history, SHARP),
+        "plan": made,
+        "rs": simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary(),
+        "rs_tau": rs.tau,
+        "rs_here": rs.conclude(),
+        "adaptive": runs.summary(),
+        "adaptive_here": here,
+        "least_cost": float(lower_bound(world, SHARP, PRICES)),
+        "truth": world.gap(SHARP.metric, SHARP.compare),
+    }
 
 
-def _tell(to: Console, story: Story) -> None:
+def _tell(
+    to: Console,
+    *,
+    history: Cells,
+    coarse: Check,
+    four_fifths: Check,
+    sharp: Check,
+    plan: Plan,
+    rs: Summary,
+    rs_tau: int,
+    rs_here: Finding,
+    adaptive: Summary,
+    adaptive_here: Finding,
+    least_cost: float,
+    truth: float,
+) -> None:
     from equipoise.cli.plan import show_cases
     from equipoise.cli.simulate import show_runs
     from equipoise.history.history import past_rows
 
-    people = f"{story.history.cells.total:,g}"
+    people = f"{history.total:,g}"
     _act(
         to,
         "A lender and its past",
         f"{people} people asked for a loan; a credit score of 30 was enough to get one. Whether "
         "the loan was repaid is known only of those who got it. Are mistakes spread evenly?",
     )
-    show_rows(to, past_rows(story.history.cells))
+    show_rows(to, past_rows(history))
 
     _act(
         to,
         "What the data seem to say",
         "Tools that drop rows without an outcome compare people who were all approved: no "
-        f"difference, the gap is {story.coarse.approved_only:.2f}. Counting each denial as a "
-        f"failure gives {story.coarse.denied_as_failures:.2f}. Neither is known to be true.",
+        f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a "
+        f"failure gives {coarse.denied_as_failures:.2f}. Neither is known to be true.",
     )
-    show_rows(to, story.coarse.answer_rows())
+    show_rows(to, coarse.answer_rows())
 
     _act(
         to,
         "What they do say, at no cost",
         "Whatever the denied would have done, each rate lies between two bounds.",
     )
-    show_rows(to, story.coarse.rate_rows())
-    say(to, f"{story.coarse.question}:")
-    _answer(to, story.coarse)
+    show_rows(to, coarse.rate_rows())
+    say(to, f"{coarse.question}:")
+    _answer(to, coarse)
 
-    ratio = 1.0 - story.four_fifths.upper, 1.0 - story.four_fifths.lower
+    ratio = 1.0 - four_fifths.upper, 1.0 - four_fifths.lower
     _act(
         to,
         "The four-fifths rule, at no cost",
         "Approvals are known of everybody. The lowest approval rate is between "
         f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
     )
-    _answer(to, story.four_fifths)
+    _answer(to, four_fifths)
 
     _act(
         to,
@@ -150,8 +139,8 @@ def _tell(to: Console, story: Story) -> None:
         "Of the people who would repay, does each group get loans equally often? That is equal "
         "opportunity, and it hangs on the denied.",
     )
-    say(to, f"{story.sharp.question}:")
-    _answer(to, story.sharp)
+    say(to, f"{sharp.question}:")
+    _answer(to, sharp)
 
     _act(
         to,
@@ -159,19 +148,19 @@ def _tell(to: Console, story: Story) -> None:
         "Overriding some denials shows what these people would have done; each who fails costs 1. "
         "The plan, before anything is paid:",
     )
-    show_cases(to, story.plan)
+    show_cases(to, plan)
 
     _act(
         to,
         "The paper's audit",
-        f"RS-Audit, with the constants of its proof, waits for {story.rs_tau:,} people of each "
+        f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each "
         "group who repay, past and present. On this lender's past:",
     )
-    _answer(to, story.rs_here)
-    say(to, f"With an unlimited past, {story.rs.repeats} simulated runs:")
-    show_runs(to, [story.rs])
+    _answer(to, rs_here)
+    say(to, f"With an unlimited past, {rs.repeats} simulated runs:")
+    show_runs(to, [rs])
 
-    here = story.adaptive_here
+    here = adaptive_here
     _act(
         to,
         "The adaptive audit",
@@ -187,21 +176,20 @@ def _tell(to: Console, story: Story) -> None:
     )
     say(
         to,
-        f"The paper's audit would have spent {story.rs.mean_cost:,.0f}: "
-        f"{story.rs.mean_cost / here.cost:,.0f} times as much.",
+        f"The paper's audit would have spent {rs.mean_cost:,.0f}: "
+        f"{rs.mean_cost / here.cost:,.0f} times as much.",
     )
-    say(to, f"Was it luck? {story.adaptive.repeats} more runs, each with a past of its own:")
-    show_runs(to, [story.adaptive], story.least_cost)
+    say(to, f"Was it luck? {adaptive.repeats} more runs, each with a past of its own:")
+    show_runs(to, [adaptive], least_cost)
     say(
         to,
-        f"No audit with an unlimited past can do with less than {story.least_cost:,.0f} on "
-        "average.",
+        f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
     )
 
     _act(
         to,
         "The truth",
-        f"Of these people every outcome is known: the gap is {story.truth:.3f}.",
+        f"Of these people every outcome is known: the gap is {truth:.3f}.",
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from equipoise.cli.console import show
 from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Costs, Question, Verdict
@@ -18,74 +19,72 @@ if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
 __all__ = [
-    *("LEDGER", "Actor", "Json", "Ledger", "Name", "acting_audit", "failing", "live_audit"),
-    *("Within", "option", "pairs", "prices", "question_asked", "questions_asked", "with_options"),
+    *("LEDGER", "Actor", "Json", "Ledger", "Name", "Within", "acting_audit", "command", "counts"),
+    *("failing", "live_audit", "numbers", "option", "pairs", "prices", "question_asked"),
+    "questions_asked",
 ]
-
-Command = Callable[..., None]
 
 
 def option(
-    *names: str,
     what: str,
     panel: str | None = None,
     metavar: str | None = None,
+    *names: str,
     envvar: str | None = None,
-    default: bool = False,
+    default: bool = True,
 ) -> Any:
     """Return an option with its help, under a heading; ``default`` says to show the default."""
     return typer.Option(
         *names,
         help=what,
+        rich_help_panel=panel,
         metavar=metavar,
         envvar=envvar,
-        rich_help_panel=panel,
         show_default=default,
     )
 
 
 QUESTION, PRICES = "Question", "Prices"
 LEDGER = "equipoise-ledger.db"
-Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+Json = Annotated[bool, option("Write JSON for programs.", None, None, "--json")]
+IN_JSON = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
 Ledger = Annotated[
     str,
     option(
-        *("--ledger", "-l"),
-        what="A file (SQLite) or postgresql://…",
-        metavar="FILE|URL",
+        "A file (SQLite) or postgresql://…", None, "FILE|URL", "--ledger", "-l",
         envvar="EQUIPOISE_LEDGER",
-        default=True,
     ),
-]
+]  # fmt: skip
 Actor = Annotated[
     str | None,
     option(
-        what="Who does this, as the ledger will say; your user name if left out.",
-        metavar="WHO",
+        "Who does this, as the ledger will say; your user name if left out.", None, "WHO",
         envvar="EQUIPOISE_ACTOR",
     ),
-]
+]  # fmt: skip
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
 
 
-def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Put the options of functions in the place of a command's arguments.
+def command(**groups: Callable[..., Any]) -> Callable[[Callable[..., object]], Any]:
+    """Make a command of a function: options in, what it returns out, in words or as JSON.
 
-    An argument of the command that is named here is what the function returns for its options; an
-    option that several of them take is given to each.
+    An argument of the function that is named here is what a group of options, which is a function
+    of them, returns; an option that several groups take is given to each. Every command takes
+    ``--json``, and hands it on to a function that wants to know.
     """
 
-    def decorate(command: Command) -> Command:
-        own = _parameters(command, without=groups)
+    def decorate(function: Callable[..., object]) -> Any:
+        own = _parameters(function, without=groups)
         options = {name: _parameters(group) for name, group in groups.items()}
 
-        @wraps(command)
+        @wraps(function)
         def run(**values: Any) -> None:
-            given = {n: {option: values[option] for option in options[n]} for n in groups}
+            given = {n: groups[n](**{o: values[o] for o in options[n]}) for n in groups}
             rest = {name: values[name] for name in own if name not in groups}
-            command(**rest, **{name: groups[name](**given[name]) for name in groups})
+            show(function(**rest, **given), values["json"])
 
         every = {n: p for name in own for n, p in options.get(name, {name: own[name]}).items()}
+        every.setdefault("json", IN_JSON)
         run.__signature__ = inspect.Signature([*every.values()])  # type: ignore[attr-defined]
         run.__annotations__ = {}
         return run
@@ -106,113 +105,67 @@ def _parameters(
     }
 
 
-Metric = Annotated[
-    str,
-    option(
-        what=", ".join(METRICS) + "; or several, joined by +.",
-        panel=QUESTION,
-        metavar="NAME",
-        default=True,
-    ),
-]
-Metrics = Annotated[
-    list[str],
-    option(
-        "--metric",
-        what=f"all, or one of: {', '.join(METRICS)}; give it again for several, join them by + "
-        "for one question.",
-        panel=QUESTION,
-        metavar="NAME",
-        default=True,
-    ),
-]
-Gamma = Annotated[float, option(what="FAIR up to this gap.", panel=QUESTION, default=True)]
-Epsilon = Annotated[
-    float, option(what="UNFAIR above gamma by more than this.", panel=QUESTION, default=True)
-]
-Delta = Annotated[
-    float, option(what="Allowed probability of a wrong answer.", panel=QUESTION, default=True)
-]
-Comparing = Annotated[
-    Literal["difference", "ratio"],
-    option(
-        what="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
-        "four-fifths rule.",
-        panel=QUESTION,
-        default=True,
-    ),
-]
-Against = Annotated[
-    str | None,
-    option(what="Compare each group with this one only.", panel=QUESTION, metavar="GROUP"),
-]
-Direction = Annotated[
-    Literal["both", "below", "above"],
-    option(
-        what="With --against: count only rates below, or above, that group's.",
-        panel=QUESTION,
-        default=True,
-    ),
-]
 Within = Annotated[
     list[str] | None,
     option(
-        what="Column of strata, such as the product: groups are compared inside each only.",
-        panel=QUESTION,
-        metavar="COLUMN",
+        "Column of strata, such as the product: groups are compared inside each only.",
+        QUESTION, "COLUMN",
     ),
-]
-LeaveOut = Annotated[
-    list[str] | None,
-    option(what="Group that is counted and not compared.", panel=QUESTION, metavar="GROUP"),
-]
-
-
-def question_asked(
-    metric: Metric = "equalized_odds",
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
-    compare: Comparing = "difference",
-    against: Against = None,
-    direction: Direction = "both",
-    within: Within = None,
-    leave_out: LeaveOut = None,
-) -> Question:
-    """Return the question that is asked."""
-    if metric == "all":
-        raise InvalidInput(
-            "'--metric all' is for check, which is free; give the one metric to be decided: "
-            f"{', '.join(METRICS)}"
-        )
-    asked = Compare(compare, against, direction, bool(within), leave_out or ())
-    return Question(metric, gamma, epsilon, delta, compare=asked)
+]  # fmt: skip
 
 
 def questions_asked(
-    metric: Metrics = ["equalized_odds"],  # noqa: B006 - typer copies it
-    gamma: Gamma = 0.05,
-    epsilon: Epsilon = 0.05,
-    delta: Delta = 0.05,
-    compare: Comparing = "difference",
-    against: Against = None,
-    direction: Direction = "both",
+    metric: Annotated[
+        list[str],
+        option(
+            f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it "
+            "again, or all, for several questions.",
+            *(QUESTION, "NAME"),
+        ),
+    ] = ["equalized_odds"],  # noqa: B006 - typer copies it
+    gamma: Annotated[float, option("FAIR up to this gap.", QUESTION)] = 0.05,
+    epsilon: Annotated[float, option("UNFAIR above gamma by more than this.", QUESTION)] = 0.05,
+    delta: Annotated[float, option("Allowed probability of a wrong answer.", QUESTION)] = 0.05,
+    compare: Annotated[
+        Literal["difference", "ratio"],
+        option(
+            "By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+            "four-fifths rule.",
+            QUESTION,
+        ),
+    ] = "difference",
+    against: Annotated[
+        str | None, option("Compare each group with this one only.", QUESTION, "GROUP")
+    ] = None,
+    direction: Annotated[
+        Literal["both", "below", "above"],
+        option("With --against: count only rates below, or above, that group's.", QUESTION),
+    ] = "both",
     within: Within = None,
-    leave_out: LeaveOut = None,
+    leave_out: Annotated[
+        list[str] | None, option("Group that is counted and not compared.", QUESTION, "GROUP")
+    ] = None,
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
-    compared = compare, against, direction, within, leave_out
-    return tuple(question_asked(name, gamma, epsilon, delta, *compared) for name in names)
+    asked = Compare(compare, against, direction, bool(within), leave_out or ())
+    return tuple(Question(name, gamma, epsilon, delta, compare=asked) for name in names)
+
+
+@wraps(questions_asked)
+def question_asked(**options: Any) -> Question:
+    """Return the one question that is asked."""
+    if len(options["metric"]) > 1 or "all" in options["metric"]:
+        raise InvalidInput(
+            "'--metric all', or several, is for check, which is free; give the one metric to be "
+            f"decided: {', '.join(METRICS)}"
+        )
+    return questions_asked(**options)[0]
 
 
 def prices(
-    feature_cost: Annotated[
-        float, option(what="Price of each request.", panel=PRICES, default=True)
-    ] = 0.0,
-    label_cost: Annotated[
-        float, option(what="Price of each override that ends badly.", panel=PRICES, default=True)
-    ] = 1.0,
+    feature_cost: Annotated[float, option("Price of each request.", PRICES)] = 0.0,
+    label_cost: Annotated[float, option("Price of each override that ends badly.", PRICES)] = 1.0,
 ) -> Costs:
     """Return what answers cost."""
     return Costs(feature_cost, label_cost)
@@ -234,8 +187,9 @@ def failing(
     fail_on: Annotated[
         str,
         option(
-            what="End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
-            metavar="VERDICTS",
+            "End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
+            *(None, "VERDICTS"),
+            default=False,
         ),
     ] = "",
 ) -> frozenset[Verdict]:
@@ -247,15 +201,28 @@ def failing(
     return frozenset(Verdict(name) for name in names)
 
 
-def pairs(flag: str, texts: Sequence[str] | None) -> list[tuple[str, str]]:
+def pairs(flag: str, texts: Sequence[str] | None) -> dict[str, str]:
     """Split options that look like NAME=VALUE."""
-    pairs: list[tuple[str, str]] = []
+    found: dict[str, str] = {}
     for text in texts or ():
         name, mark, value = text.rpartition("=") if flag != "--option" else text.partition("=")
         if not mark or not name or not value:
             form = "WHAT=COLUMN, as in person=id" if flag == "--column" else "NAME=VALUE"
             raise InvalidInput(f"{flag!r} must look like {form}; got {text!r}")
-        if any(name == known for known, _ in pairs):
+        if name in found:
             raise InvalidInput(f"{flag!r} says {name!r} twice; got {text!r} last")
-        pairs.append((name, value))
-    return pairs
+        found[name] = value
+    return found
+
+
+def counts(flag: str, texts: Sequence[str] | None) -> dict[str, int]:
+    """Return the counts that options like GROUP=N give."""
+    return {g: numbers(flag, own, "GROUP=N")[0] for g, own in pairs(flag, texts).items()}
+
+
+def numbers(flag: str, text: str, form: str) -> list[int]:
+    """Return whole numbers, as many as the form has between commas."""
+    found = text.split(",")
+    if len(found) != len(form.split(",")) or not all(n.strip().isdecimal() for n in found):
+        raise InvalidInput(f"{flag!r} must look like {form}, in whole numbers; got {text!r}")
+    return [int(n) for n in found]

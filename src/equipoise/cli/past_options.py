@@ -15,164 +15,114 @@ from equipoise.errors import BadData, InvalidInput
 if TYPE_CHECKING:
     from equipoise.history import History
 
-__all__ = ["DATA", "Positive", "Read", "past_decisions", "read_meaning"]
+__all__ = ["Decision", "Group", "Outcome", "Positive", "Read", "past_decisions", "read_meaning"]
 
 Read = Callable[..., "History"]
 """What a command gets in place of the options; it may add ``score=``."""
 
 DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where and when"
 
+Text = str | None
 Texts = list[str] | None
+Group = Annotated[
+    Texts,
+    option(
+        "Column that names a person's group; give it again for intersections.",
+        *(DATA, "COLUMN", "--group", "-g"),
+    ),
+]
+Decision = Annotated[
+    Text, option("Column of decisions, 1 for approved.", DATA, "COLUMN", "--decision", "-d")
+]
+Outcome = Annotated[
+    Text,
+    option(
+        "Column of outcomes, 1 for good, empty for the denied.",
+        *(DATA, "COLUMN", "--outcome", "-o"),
+    ),
+]
 Positive = Annotated[
     Texts,
     option(
-        "--positive",
-        what="Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
-        panel=DATA,
-        metavar="VALUE",
+        "Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
+        *(DATA, "VALUE"),
     ),
 ]
+SOURCE = typer.Argument(
+    metavar="FILE",
+    help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a .toml "
+    "file of --save, in place of the options that say how to read it.",
+    show_default=False,
+)
 
 
 def past_decisions(
     context: typer.Context,
-    source: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a "
-            ".toml file of --save, in place of the options that say how to read it.",
-            show_default=False,
-        ),
-    ],
-    group: Annotated[
-        Texts,
-        option(
-            *("--group", "-g"),
-            what="Column that names a person's group; give it again for intersections.",
-            panel=DATA,
-            metavar="COLUMN",
-        ),
-    ] = None,
+    source: Annotated[list[str], SOURCE],
+    group: Group = None,
     within: Within = None,
-    decision: Annotated[
-        str | None,
-        option(
-            *("--decision", "-d"),
-            what="Column of decisions, 1 for approved.",
-            panel=DATA,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    outcome: Annotated[
-        str | None,
-        option(
-            *("--outcome", "-o"),
-            what="Column of outcomes, 1 for good, empty for the denied.",
-            panel=DATA,
-            metavar="COLUMN",
-        ),
-    ] = None,
+    decision: Decision = None,
+    outcome: Outcome = None,
     positive: Positive = None,
-    negative: Annotated[
-        Texts, option("--negative", what="Value that means 0.", panel=DATA, metavar="VALUE")
-    ] = None,
+    negative: Annotated[Texts, option("Value that means 0.", DATA, "VALUE")] = None,
     denied_outcomes: Annotated[
-        Literal["error", "ignore"],
-        option(what="What to do with outcomes of denied people.", panel=DATA, default=True),
+        Literal["error", "ignore"], option("What to do with outcomes of denied people.", DATA)
     ] = "error",
     missing_values: Annotated[
-        Texts,
-        option("--missing-value", what="Value that means none.", panel=VALUES, metavar="VALUE"),
+        Texts, option("Value that means none.", VALUES, "VALUE", "--missing-value")
     ] = None,
     missing_group: Annotated[
         str,
-        option(
-            what="What to call people without a group; 'refuse' refuses them.",
-            panel=VALUES,
-            metavar="NAME",
-        ),
+        option("What to call people without a group; 'refuse' refuses them.", VALUES, "NAME"),
     ] = "refuse",
-    min_group: Annotated[
-        int, option(what="Count groups of fewer people together.", panel=VALUES)
-    ] = 0,
-    max_groups: Annotated[
-        int, option(what="Most values of a group column (50).", panel=VALUES)
-    ] = 50,
+    min_group: Annotated[int, option("Count groups of fewer people together.", VALUES)] = 0,
+    max_groups: Annotated[int, option("Most values of a group column.", VALUES)] = 50,
     unknown: Annotated[
         Literal["refuse", "bounds", "like_known"],
-        option(what="Approved whose outcome is not known yet.", panel=VALUES),
+        option("Approved whose outcome is not known yet.", VALUES),
     ] = "refuse",
     undecided: Annotated[
-        Literal["refuse", "leave_out"], option(what="Rows without a decision.", panel=VALUES)
+        Literal["refuse", "leave_out"], option("Rows without a decision.", VALUES)
     ] = "refuse",
     cohort: Annotated[
-        str | None,
-        option(
-            what="Column within which unknown outcomes are like known ones.",
-            panel=VALUES,
-            metavar="COLUMN",
-        ),
+        Text,
+        option("Column within which unknown outcomes are like known ones.", VALUES, "COLUMN"),
     ] = None,
     random_accepts: Annotated[
-        str | None,
+        Text,
         option(
-            what="Column that marks the denied whom a test programme accepted at random.",
-            panel=VALUES,
-            metavar="COLUMN",
+            "Column that marks the denied whom a test programme accepted at random.",
+            *(VALUES, "COLUMN"),
         ),
     ] = None,
     random_accepts_against: Annotated[
         Texts,
         option(
-            what="Column, such as a score or a date, to test the programme's chance against.",
-            panel=VALUES,
-            metavar="COLUMN",
+            "Column, such as a score or a date, to test the programme's chance against.",
+            *(VALUES, "COLUMN"),
         ),
     ] = None,
     decider: Annotated[
-        str | None,
-        option(
-            what="Column that names who decided, for --deciders of check.",
-            panel=VALUES,
-            metavar="COLUMN",
-        ),
+        Text, option("Column that names who decided, for --deciders of check.", VALUES, "COLUMN")
     ] = None,
-    min_cases: Annotated[
-        int, option(what="Count deciders of fewer cases together.", panel=VALUES)
-    ] = 0,
+    min_cases: Annotated[int, option("Count deciders of fewer cases together.", VALUES)] = 0,
     id: Annotated[  # noqa: A002
-        str | None,
-        option(what="Column that tells people apart.", panel=VALUES, metavar="COLUMN"),
+        Text, option("Column that tells people apart.", VALUES, "COLUMN")
     ] = None,
     repeated: Annotated[
-        Literal["refuse", "count_once"],
-        option(what="People who are there more than once.", panel=VALUES),
+        Literal["refuse", "count_once"], option("People who are there more than once.", VALUES)
     ] = "refuse",
-    table: Annotated[
-        str | None, option(what="Table of a database, sheet of an Excel file.", panel=PLACES)
-    ] = None,
-    query: Annotated[
-        str | None, option(what="Query to a database.", panel=PLACES, metavar="SQL")
-    ] = None,
-    encoding: Annotated[
-        str | None, option(what="Of CSV files, as in utf-16.", panel=PLACES)
-    ] = None,
-    date: Annotated[
-        str | None, option(what="Column to cut by.", panel=PLACES, metavar="COLUMN")
-    ] = None,
-    since: Annotated[
-        str | None, option(what="From this date on.", panel=PLACES, metavar="DATE")
-    ] = None,
-    until: Annotated[
-        str | None, option(what="Before this date.", panel=PLACES, metavar="DATE")
-    ] = None,
+    table: Annotated[Text, option("Table of a database, sheet of an Excel file.", PLACES)] = None,
+    query: Annotated[Text, option("Query to a database.", PLACES, "SQL")] = None,
+    encoding: Annotated[Text, option("Of CSV files, as in utf-16.", PLACES)] = None,
+    date: Annotated[Text, option("Column to cut by.", PLACES, "COLUMN")] = None,
+    since: Annotated[Text, option("From this date on.", PLACES, "DATE")] = None,
+    until: Annotated[Text, option("Before this date.", PLACES, "DATE")] = None,
     save: Annotated[
-        str | None,
+        Text,
         option(
-            what="Keep file and options in this .toml file, to be given in place of both.",
-            panel=PLACES,
-            metavar="FILE",
+            "Keep file and options in this .toml file, to be given in place of both.",
+            *(PLACES, "FILE"),
         ),
     ] = None,
 ) -> Read:
@@ -188,10 +138,7 @@ def past_decisions(
         from equipoise.history.options import kept_reading, save_reading
 
         _, kept = kept_reading(source)
-        columns = (
-            decision or kept.get("decision", "decision"),
-            outcome or kept.get("outcome", "outcome"),
-        )
+        columns = decision or kept.get("decision", ""), outcome or kept.get("outcome", "")
         given["positive"] = read_meaning("--positive", positive, *columns)
         given["negative"] = read_meaning("--negative", negative, *columns)
         try:
@@ -229,25 +176,24 @@ def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str
 def read_meaning(
     option: Literal["--positive", "--negative"],
     values: Sequence[str] | None,
-    decision: str = "decision",
-    outcome: str = "outcome",
-) -> str | list[str] | dict[str, list[str]] | None:
+    decision: str = "",
+    outcome: str = "",
+) -> list[str] | dict[str, list[str]] | None:
     """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it.
 
     ``COLUMN=VALUE`` names a column or its role.
     """
-    values = values or []
     by_role: dict[str, list[str]] = {}
-    for text in values:
+    rest: list[str] = []
+    for text in values or ():
         role, mark, value = text.partition("=")
-        if mark and role in ("decision", "outcome", decision, outcome):
+        if mark and role and role in ("decision", "outcome", decision, outcome):
             by_role.setdefault(role, []).append(value)
-    said = sum(len(of_role) for of_role in by_role.values())
-    if said and said == len(values):
-        return by_role
-    if said:
+        else:
+            rest.append(text)
+    if by_role and rest:
         raise InvalidInput(
             f"{option!r} must be values, or decision=VALUE and outcome=VALUE, not both; "
-            f"got {', '.join(values)}"
+            f"got {', '.join(values or ())}"
         )
-    return list(values) or None
+    return by_role or rest or None

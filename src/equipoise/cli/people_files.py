@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+import json
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
-from equipoise.cli.console import fail, working
-from equipoise.cli.read_rows import Row, read_rows
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.cli.console import working
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.tables import translated
 from equipoise.history.values import LiveValues
 from equipoise.ledger.commands import Command, Reply
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["BatchResult", "CodedRows", "carry_out"]
+__all__ = ["BatchResult", "PeopleColumns", "carry_out", "number", "read_rows"]
 
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
@@ -31,10 +33,130 @@ WANTED = {
     "SCORE_ONLY": "looked at, nothing wanted",
     "NOTHING": "nothing wanted",
 }
-RESULT_COLUMNS = ("line", "person", "want", "hold", "state", "why", "repeated", "problem")
+RESULT_COLUMNS = ("person", "want", "hold", "state", "why", "repeated", "problem")
 
-Make = Callable[[Mapping[str, Any]], Command | None]
-"""A row -> what to do; None where it says nothing yet."""
+Row = Mapping[str, Any]
+Make = Callable[[Row], Command | None]
+"""A row, by the file's columns -> what to do; None where it says nothing yet."""
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
+    """Yield the rows of a CSV, Parquet or JSON lines file with the line that each came from.
+
+    A row that cannot be read is there as the reason why.
+    """
+    readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _json_lines, ".ndjson": _json_lines}
+    if path.suffix not in readers:
+        raise UnknownName("kind of file", path.suffix or path.name, readers)
+    if not path.is_file():
+        raise InvalidInput(f"no such file: {path}")
+    return readers[path.suffix](path)
+
+
+def _csv(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
+    # A byte that is no UTF-8 spoils its own row only: it becomes a character no pseudonym may have.
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        first = re.sub('"[^"]*"', "", file.readline())  # says what stands between cells
+        file.seek(0)
+        rows = csv.DictReader(file, delimiter=max(",;\t", key=first.count))
+        with translated(str(path)):
+            for row in rows:
+                cut = None in row or None in row.values()
+                wrong = InvalidInput("its number of cells is not the header's")
+                yield rows.line_num, wrong if cut else row
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    row = None
+                yield number, row if isinstance(row, dict) else InvalidInput("not a JSON object")
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
+    import duckdb
+
+    with translated(str(path)), duckdb.connect() as database:
+        found = database.execute("SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)])
+        names = [column[0] for column in found.description or ()]
+        number = 0
+        while cells := found.fetchone():
+            number += 1
+            yield number, dict(zip(names, cells, strict=True))
+
+
+class PeopleColumns:
+    """Which columns of a file say what of a person, and what their values mean.
+
+    A file may have the columns of the past decisions, whose coding is kept with the audit, or
+    plain ones (``group``, ``decision``, ``outcome``). What ``given`` names goes first. Without a
+    header, as on the command line, all of them are plain.
+    """
+
+    def __init__(
+        self,
+        values: LiveValues,
+        names: Sequence[str],
+        given: Mapping[str, str],
+        header: Sequence[str] = (),
+    ) -> None:
+        past: dict[str, tuple[str, ...]] = {}
+        if values.coding is not None and header:
+            own = values.coding.columns
+            past = {"group": own.groups, "decision": (own.decision,), "outcome": (own.outcome,)}
+        past = {name: columns for name, columns in past.items() if set(columns) <= {*header}}
+        for name in given:
+            if name not in names:
+                raise UnknownName("column in '--column'", name, names)
+        plain = {name: (given.get(name, name),) for name in names}
+        self._values, self._past = values, past
+        self._columns = plain | {n: past[n] for n in names if n in past and n not in given}
+        for name, column in ((n, c) for n in names for c in self._columns[n] if header):
+            if column not in header:
+                unknown = UnknownName("column of the file", column, header)
+                raise BadData(f"{unknown}. Say which one it is: --column {name}=NAME")
+
+    def value(self, name: str, row: Row) -> Any:
+        """Return what a row says of a person, as the ledger takes it."""
+        columns = self._columns[name]
+        first, *_ = own = tuple(row.get(column) for column in columns)
+        coding = self._values.coding if columns == self._past.get(name) else None
+        if name == "person":
+            return str(first) if isinstance(first, int) else first
+        if name in ("score", "price"):
+            return number(columns[0], first, self._values)
+        if name == "group":
+            return self._values.group(first) if coding is None else coding.group_of(own)
+        return self._values.bit(name, first) if coding is None else coding.bit_of(name, first)
+
+    def lacks_outcome(self, row: Row) -> bool:
+        """Whether a row is to tell an outcome, and has none yet."""
+        columns = self._columns.get("outcome")
+        return columns is not None and self._values.is_missing(row.get(columns[0]))
+
+
+def number(what: str, value: object, values: LiveValues) -> float | int | None:
+    """Return a number that was written down, None where nothing was; whole ones stay whole."""
+    text = "" if value is None else str(value).strip()
+    try:
+        found = float(text)
+    except ValueError:
+        if values.is_missing(text):
+            return None
+        raise InvalidInput(f"{what!r} must be a number; got {text!r}") from None
+    if isnan(found):
+        return None
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+# -- carrying out ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -58,142 +180,56 @@ class BatchResult(JsonValue):
             lines.append(f"  and {len(self.refused) - SHOWN:,} more (--json or --results show all)")
         return "\n".join(lines)
 
-    def exit_if_refused(self) -> None:
-        """End with code 2 if a row was refused."""
-        if self.refused:
-            lines = ", ".join(str(row["line"]) for row in self.refused[:SHOWN])
-            more = ", …" if len(self.refused) > SHOWN else ""
-            fail(f"{len(self.refused):,} of {self.rows:,} rows were refused: line {lines}{more}")
+    def problem(self) -> InvalidInput | None:
+        """Return which rows were refused, None if none was."""
+        lines = ", ".join(str(row["line"]) for row in self.refused[:SHOWN])
+        more = ", …" if len(self.refused) > SHOWN else ""
+        said = f"{len(self.refused):,} of {self.rows:,} rows were refused: line {lines}{more}"
+        return InvalidInput(said) if self.refused else None
 
 
 def carry_out(
-    live: LiveAudit,
-    path: Path,
-    columns: Mapping[str, str],
-    make: Make,
-    *,
-    results: Path | None = None,
-    asks: bool = False,
+    live: LiveAudit, path: Path, make: Make, *, results: Path | None = None, asks: bool = False
 ) -> BatchResult:
     """Carry out every row of a file; running it again changes nothing.
 
     Each row is stored whole or not at all. Rows that cannot be read, or that the audit refuses,
-    are listed with their line and hold up nobody.
+    are listed with their line and hold up nobody. ``results`` is a CSV file with a row for each.
     """
-    total, wanted = BatchResult(), Counter[str]()
-    rows = read_rows(path, columns)
-    with _writer(results) as write, working(f"Storing {path.name} …"):
+    total, rows = BatchResult(), read_rows(path)
+    with (
+        open(results or os.devnull, "w", newline="", encoding="utf-8") as file,
+        working(f"Storing {path.name} …"),
+    ):
+        out = csv.writer(file)
+        out.writerow(("line", *RESULT_COLUMNS))
         while part := list(islice(rows, AT_ONCE)):
-            for line, reply in _store(live, part, make):
+            commands = [_made(make, row) for _, row in part]
+            replies = iter(live.run(command for command in commands if command is not None))
+            for (line, _), command in zip(part, commands, strict=True):
                 total.rows += 1
-                if reply is None:
+                if command is None:
                     total.silent += 1
                     continue
-                if reply.problem is not None:
-                    refused = {"line": line, "person": reply.person, "problem": reply.problem}
-                    total.refused.append(refused)
-                elif reply.repeated:
-                    total.repeated += 1
-                else:
-                    total.new += 1
-                if asks and reply.problem is None:
-                    wanted[reply.want.value] += 1
-                write(line, reply)
-    total.wanted = dict(wanted)
+                reply = next(replies)
+                out.writerow([line, *(getattr(reply, name) for name in RESULT_COLUMNS)])
+                _count(total, line, reply, asks=asks)
     return total
 
 
-def _store(live: LiveAudit, rows: Sequence[Row], make: Make) -> Iterator[tuple[int, Reply | None]]:
-    commands: list[Command] = []
-    slots: list[Reply | Literal["stored", "silent"]] = []
-    for _, row in rows:
-        if isinstance(row, str):
-            slots.append(Reply("", problem=row))
-            continue
-        person = row.get("person")
-        if not isinstance(person, str | int):
-            slots.append(Reply("", problem=f"'person' must be a text; got {person!r}"))
-            continue
-        try:
-            command = make({**row, "person": str(person)})
-        except InvalidInput as error:  # a value that nobody explained
-            slots.append(Reply(str(person), problem=str(error)))
-            continue
-        slots.append("silent" if command is None else "stored")
-        commands += [] if command is None else [command]
-    stored = iter(live.run(commands))
-    for (line, _), slot in zip(rows, slots, strict=True):
-        yield line, next(stored) if slot == "stored" else None if slot == "silent" else slot
+def _made(make: Make, row: Row | InvalidInput) -> Command | InvalidInput | None:
+    try:
+        return row if isinstance(row, InvalidInput) else make(row)
+    except InvalidInput as error:  # a value that nobody explained
+        return error
 
 
-@contextmanager
-def _writer(path: Path | None) -> Iterator[Callable[[int, Reply], None]]:
-    if path is None:
-        yield lambda line, reply: None
+def _count(total: BatchResult, line: int, reply: Reply, *, asks: bool) -> None:
+    if reply.problem is not None:
+        refused = {"line": line, "person": reply.person, "problem": reply.problem}
+        total.refused.append(refused)
         return
-    if path.suffix != ".csv":
-        raise InvalidInput(f"'--results' must name a .csv file; got {path}")
-    with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file)
-        out.writerow(RESULT_COLUMNS)
-
-        def write(line: int, reply: Reply) -> None:
-            values = (getattr(reply, name) for name in RESULT_COLUMNS[1:])
-            out.writerow([line, *("" if v is None else v for v in values)])
-
-        yield write
-
-
-class CodedRows:
-    """What the columns of a file mean.
-
-    A file may have the columns of the past decisions, whose coding is kept with the audit, or
-    plain ones (``group``, ``decision``, ``outcome``). What ``given`` names goes first.
-    """
-
-    def __init__(
-        self,
-        values: LiveValues,
-        names: Sequence[str],
-        given: Mapping[str, str],
-        header: Sequence[str],
-    ) -> None:
-        for name in given:
-            if name not in names:
-                raise UnknownName("column in '--column'", name, names)
-        self._values = values
-        self._coded: dict[str, list[str]] = {}
-        self.columns: dict[str, str] = {}
-        for name in names:
-            past = self._past_columns(name)
-            named = name not in given or (given[name],) == tuple(past)
-            if named and past and all(column in header for column in past):
-                self._coded[name] = [f"{name} {at}" for at in range(len(past))]
-                self.columns |= dict(zip(self._coded[name], past, strict=True))
-            else:
-                self.columns[name] = given.get(name, name)
-
-    def value(self, name: str, row: Mapping[str, Any]) -> Any:
-        """Return what a column says of a person, as the ledger takes it."""
-        if name == "person":
-            return row[name]
-        coding, own = self._values.coding, [row[at] for at in self._coded.get(name, [name])]
-        if name == "group":
-            if name in self._coded and coding is not None:
-                return coding.group_of(own)
-            return self._values.group(own[0])
-        if name in self._coded and coding is not None:
-            return coding.bit_of(name, own[0])
-        return self._values.bit(name, own[0])
-
-    def lacks_outcome(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has a cell for the outcome, and nothing in it."""
-        own = [row[at] for at in self._coded.get("outcome", ["outcome"]) if at in row]
-        return bool(own) and self._values.is_missing(own[0])
-
-    def _past_columns(self, name: str) -> Sequence[str]:
-        coding = self._values.coding
-        if coding is None or name == "person":
-            return ()
-        columns = coding.columns
-        return columns.groups if name == "group" else (getattr(columns, name),)
+    total.repeated += reply.repeated
+    total.new += not reply.repeated
+    if asks:
+        total.wanted[reply.want] = total.wanted.get(reply.want, 0) + 1

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import bar, console, exit_on, print_json, say, show_rows
-from equipoise.cli.options import Json, failing, pairs, prices, question_asked, with_options
+from equipoise.cli.console import Answer, bar, say, show_rows, stop_on
+from equipoise.cli.options import command, failing, option, pairs, prices, question_asked
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.display import Row, written
 from equipoise.errors import InvalidInput
@@ -25,49 +25,43 @@ app = typer.Typer(add_completion=False)
 
 DeniedRate = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="GROUP=R",
-        help="What you know: the share of this group's denied who would have succeeded.",
-        show_default=False,
+    option(
+        "What you know: the share of this group's denied who would have succeeded.",
+        *(None, "GROUP=R"),
     ),
 ]
 
 
 @app.command()
-@with_options(read=past_decisions, question=question_asked, costs=prices, fail_on=failing)
+@command(read=past_decisions, question=question_asked, costs=prices, fail_on=failing)
 def plan(
     read: Read,
     question: Question,
     costs: Costs,
     fail_on: frozenset[Verdict],
     denied_rate: DeniedRate = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Also say what this much money buys.")
-    ] = None,
+    budget: Annotated[float | None, option("Also say what this much money buys.")] = None,
     arrivals: Annotated[
-        float | None, typer.Option(help="People who arrive per day, to give calendar times.")
+        float | None, option("People who arrive per day, to give calendar times.")
     ] = None,
-    delay: Annotated[float, typer.Option(help="Days until an outcome is known.")] = 0.0,
+    delay: Annotated[float, option("Days until an outcome is known.")] = 0.0,
     trial_runs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Run the audit itself so many times in every case, for sharper figures; how long "
-            "that takes is said first.",
+        option(
+            "Run the audit itself so many times in every case, for sharper figures; how long that "
+            "takes is said first."
         ),
     ] = None,
     score: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Also say whether this score helps an audit that looks before it asks.",
+        option(
+            "Also say whether this score helps an audit that looks before it asks.", None, "COLUMN"
         ),
     ] = None,
     people_per_label: Annotated[
-        float, typer.Option(help="With --score: at most so many people are looked at per label.")
+        float, option("With --score: at most so many people are looked at per label.")
     ] = 8.0,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Say what an audit would cost, in seconds, and which one to run.
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
@@ -94,11 +88,7 @@ def plan(
             n_jobs=-1,
             progress=progress,
         )
-    if json:
-        print_json(made)
-    else:
-        show_plan(console(), made)
-    exit_on(fail_on, made.free.verdict)
+    return Answer(made, lambda to: show_plan(to, made), stop_on(fail_on, made.free.verdict))
 
 
 def show_plan(to: Console, made: Plan) -> None:
@@ -190,6 +180,6 @@ def _show_budget(to: Console, bought: Affordable) -> None:
 def denied_rates(given: Sequence[str] | None) -> dict[str, float]:
     """Return what ``--denied-rate`` says, by group."""
     try:
-        return {group: float(rate) for group, rate in pairs("--denied-rate", given)}
+        return {group: float(rate) for group, rate in pairs("--denied-rate", given).items()}
     except ValueError:
         raise InvalidInput(f"'--denied-rate' must be GROUP=R, as in B=0.3; got {given}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.options import LEDGER, Ledger
+from equipoise.cli.options import LEDGER, Ledger, option
 from equipoise.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -24,33 +24,30 @@ LINK = "login link"  # how the names of tokens begin that a server made for itse
 
 Tokens = Annotated[
     str,
-    typer.Option(
-        envvar="EQUIPOISE_TOKENS",
-        metavar="FILE|URL",
-        help="Where tokens are kept; beside the ledger if left out.",
-        show_default=False,
+    option(
+        "Where tokens are kept; beside the ledger if left out.", None, "FILE|URL",
+        envvar="EQUIPOISE_TOKENS", default=False,
     ),
-]
+]  # fmt: skip
 
 
 @app.command()
 def serve(
     ledger: Ledger = LEDGER,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, option("Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8100,
     tokens: Tokens = "",
     https: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Browsers come by https, through a proxy: cookies insist on it.",
             envvar="EQUIPOISE_HTTPS",
-            help="Browsers come by https, through a proxy: cookies insist on it.",
         ),
     ] = False,
     demo: Annotated[
         bool,
-        typer.Option(
-            envvar="EQUIPOISE_DEMO",
-            help="With a demonstration audit at which simulated people arrive.",
+        option(
+            "With a demonstration audit at which simulated people arrive.", envvar="EQUIPOISE_DEMO"
         ),
     ] = False,
 ) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli.console import bar, console, print_json, say, show_rows, working
-from equipoise.cli.options import Json, Within, option, prices, question_asked, with_options
-from equipoise.cli.past_options import Positive, read_meaning
+from equipoise.cli.console import Answer, bar, say, show_rows, working
+from equipoise.cli.options import Within, command, numbers, option, prices, question_asked
+from equipoise.cli.past_options import Decision, Group, Outcome, Positive, read_meaning
 from equipoise.cli.plan import DeniedRate, denied_rates
 from equipoise.display import written
 from equipoise.errors import InvalidInput
@@ -21,102 +21,103 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from equipoise.bounds import LowerBound
-    from equipoise.simulation import Delay, Summary
+    from equipoise.simulation import Summary
     from equipoise.worlds import World
 
-__all__ = ["app", "find_world", "show_runs"]
+__all__ = ["app", "show_runs"]
 
 app = typer.Typer(add_completion=False)
 
 WORLDS = ("fico", "adult")
-WORLD, RUNS = "World", "Runs"
+RUNS = "Runs"
+Places = Annotated[
+    list[str],
+    option(
+        f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
+        *("World", "NAME|FILE", "--world", "-w"),
+    ),
+]
+
+
+def find_world(
+    world: Places,
+    group: Group = None,
+    decision: Decision = None,
+    outcome: Outcome = None,
+    positive: Positive = None,
+    denied_rate: DeniedRate = None,
+    within: Within = None,
+) -> World:
+    """Return a world by its name, or read it from files: of past decisions with stated guesses."""
+    if len(world) == 1 and world[0] in WORLDS:
+        from equipoise.worlds.data import adult_world, fico_lender
+
+        return fico_lender().world if world == ["fico"] else adult_world()
+    if not (group and decision and outcome) and not world[0].endswith(".toml"):
+        raise InvalidInput(
+            f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
+            "--decision and --outcome (or a .toml file of check --save, which says them); got "
+            f"{', '.join(world)}"
+        )
+    from equipoise.history import History
+    from equipoise.worlds import CellWorld, read_world
+
+    said: dict[str, Any] = {"group": group, "decision": decision, "outcome": outcome}
+    said["within"] = within
+    said["positive"] = read_meaning("--positive", positive, decision or "", outcome or "")
+    with working("Making the world …"):
+        if denied_rate:
+            return CellWorld.from_past(History.read(world, **said), denied_rates(denied_rate))
+        return read_world(world, **said)
 
 
 @app.command()
-@with_options(question=question_asked, costs=prices)
+@command(place=find_world, question=question_asked, costs=prices)
 def simulate(
+    place: World,
+    question: Question,
+    costs: Costs,
     audits: Annotated[
         list[str] | None,
         typer.Argument(metavar="[AUDIT]...", help=f"{', '.join(AUDITS)}; several compare."),
     ] = None,
-    world: Annotated[
-        list[str],
-        option(
-            *("--world", "-w"),
-            what=f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
-            panel=WORLD,
-            metavar="NAME|FILE",
-            default=True,
-        ),
-    ] = ["fico"],  # noqa: B006 - typer copies it
-    group: Annotated[
-        list[str] | None,
-        option(*("--group", "-g"), what="Column of groups.", panel=WORLD, metavar="COLUMN"),
-    ] = None,
-    decision: Annotated[
-        str | None,
-        option(*("--decision", "-d"), what="Column of decisions.", panel=WORLD, metavar="COLUMN"),
-    ] = None,
-    outcome: Annotated[
-        str | None,
-        option(
-            *("--outcome", "-o"),
-            what="Column of outcomes, known for everybody.",
-            panel=WORLD,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    positive: Positive = None,
-    denied_rate: DeniedRate = None,
-    within: Within = None,
-    *,
-    question: Question,
-    costs: Costs,
-    repeats: Annotated[int, option(what="Independent runs.", panel=RUNS, default=True)] = 200,
-    seed: Annotated[int, option(what="Where randomness starts.", panel=RUNS, default=True)] = 0,
+    world: Places = ["fico"],  # noqa: B006 - typer copies it
+    repeats: Annotated[int, option("Independent runs.", RUNS)] = 200,
+    seed: Annotated[int, option("Where randomness starts.", RUNS)] = 0,
     history_size: Annotated[
         int | None,
-        option(
-            what="Past people, drawn anew in every run; else all of a file, or no limit.",
-            panel=RUNS,
-        ),
+        option("Past people, drawn anew in every run; else all of a file, or no limit.", RUNS),
     ] = None,
     tau: Annotated[
-        int | None, option(what="Threshold of rs and baseline; else the paper's.", panel=RUNS)
+        int | None, option("Threshold of rs and baseline; else the paper's.", RUNS)
     ] = None,
     reuse_labels: Annotated[
         bool | None,
-        option("--reuse-labels", what="rs and baseline: one stream for all phases.", panel=RUNS),
+        option("rs and baseline: one stream for all phases.", RUNS, None, "--reuse-labels"),
     ] = None,
     delay: Annotated[
         str | None,
         option(
-            what="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
-            panel=RUNS,
-            metavar="GOOD,BAD",
+            "Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+            *(RUNS, "GOOD,BAD"),
         ),
     ] = None,
-    budget: Annotated[float | None, option(what="Never spend more than this.", panel=RUNS)] = None,
-    n_jobs: Annotated[int | None, option(what="Processes, -1 for all.", panel=RUNS)] = None,
-    json: Json = False,
-) -> None:
+    budget: Annotated[float | None, option("Never spend more than this.", RUNS)] = None,
+    n_jobs: Annotated[int | None, option("Processes, -1 for all.", RUNS)] = None,
+) -> Answer:
     """Run audits many times in a world whose every outcome is known.
 
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
-    with working("Making the world …"):
-        place = find_world(world, group, decision, outcome, positive, denied_rate, within)
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
-    if history_size is None and not (len(world) == 1 and world[0] in WORLDS):
+    if history_size is None and world[0] not in WORLDS:
         history_size = round(place.cells.total)  # the past as it is
-    waits = _read_delay(delay)
-    names = audits or ["rs", "baseline"]
+    waits = None if delay is None else partial(_wait, *numbers("--delay", delay, "GOOD,BAD"))
     given = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
-    options = _options(names, given)
     summaries = []
-    for name in names:
+    for name, options in _options(audits or ["rs", "baseline"], given).items():
         with bar(f"simulating {name}") as progress:
             runs = run_simulation(
                 name,
@@ -129,91 +130,31 @@ def simulate(
                 delay=waits,
                 n_jobs=n_jobs,
                 progress=progress,
-                **options[name],  # type: ignore[arg-type]
+                **options,
             )
         summaries.append(runs.summary())
     with working("Computing the least cost …"):
         least = lower_bound(place, question, costs)
-    if json:
-        print_json({"world": world, "runs": summaries, "lower_bound": asdict(least)})
-    else:
-        _show(console(), world, summaries, least)
+    data = {"world": world, "runs": summaries, "lower_bound": least}
+    return Answer(data, lambda to: _show(to, world, summaries, least))
 
 
-def find_world(
-    world: Sequence[str],
-    group: Sequence[str] | None,
-    decision: str | None,
-    outcome: str | None,
-    positive: Sequence[str] | None,
-    denied_rate: Sequence[str] | None = None,
-    within: Sequence[str] | None = None,
-) -> World:
-    """Return a world by its name, or read it from files: of past decisions with stated guesses."""
-    if len(world) == 1 and world[0] in WORLDS:
-        return _built_in(world[0])
-    if not (group and decision and outcome) and not world[0].endswith(".toml"):
-        raise InvalidInput(
-            f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
-            "--decision and --outcome (or a .toml file of check --save, which says them); got "
-            f"{', '.join(world)}"
-        )
-    from equipoise.history import History
-    from equipoise.worlds import CellWorld, read_world
-
-    said: dict[str, Any] = {
-        "group": group or (),
-        "within": within or (),
-        "decision": decision or "",
-        "outcome": outcome or "",
-        "positive": read_meaning("--positive", positive, decision or "", outcome or ""),
-    }
-    if denied_rate:
-        return CellWorld.from_past(History.read(list(world), **said), denied_rates(denied_rate))
-    return read_world(list(world), **said)
-
-
-def _built_in(name: str) -> World:
-    from equipoise.worlds.data import adult_world, fico_lender
-
-    return fico_lender().world if name == "fico" else adult_world()
-
-
-def _options(audits: Sequence[str], given: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return for each audit those of the given options that it has; at least one must have each."""
     from equipoise.audits.catalogue import audit_class, check_options, options_of
 
-    kinds = {name: audit_class(name) for name in audits}
+    known = {name: options_of(audit_class(name)) for name in audits}
     wanted = {name: value for name, value in given.items() if value is not None}
-    for name, value in wanted.items():
-        if not any(name in options_of(kind) for kind in kinds.values()):
-            check_options(kinds[audits[0]], {name: value})
-    return {
-        name: {o: v for o, v in wanted.items() if o in options_of(kind)}
-        for name, kind in kinds.items()
+    nowhere = {
+        name: wanted[name] for name in wanted if not any(name in own for own in known.values())
     }
+    check_options(audit_class(audits[0]), nowhere)
+    return {name: {o: v for o, v in wanted.items() if o in own} for name, own in known.items()}
 
 
-def _read_delay(text: str | None) -> Delay | None:
-    if text is None:
-        return None
-    good, comma, bad = text.partition(",")
-    if not (comma and good.strip().isdigit() and bad.strip().isdigit()):
-        raise InvalidInput(
-            f"'--delay' must be two whole numbers of arrivals, as in 200,20; got {text!r}"
-        )
-    return _Wait(int(good), int(bad))
-
-
-@dataclass(frozen=True)
-class _Wait:
-    """A delay that depends on the outcome; a value, so that processes can share it."""
-
-    good: int
-    bad: int
-
-    def __call__(self, outcome: int, rng: object) -> int:
-        return self.good if outcome else self.bad
+def _wait(good: int, bad: int, outcome: int, rng: object) -> int:
+    """Return when an outcome shows; a function of the module, which processes can share."""
+    return good if outcome else bad
 
 
 def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: LowerBound) -> None:

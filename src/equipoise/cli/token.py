@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import print_json, show_list
-from equipoise.cli.options import LEDGER, Json, Ledger
+from equipoise.cli.console import Answer, show_rows
+from equipoise.cli.options import LEDGER, Ledger, command, option
 from equipoise.cli.serve import Tokens, require_extra
 
 if TYPE_CHECKING:
@@ -23,24 +23,23 @@ Name = Annotated[str, typer.Argument(help="Who holds it; the actor in every even
 
 
 @app.command()
+@command()
 def new(
     name: Name,
     role: Annotated[
         Literal["writer", "auditor", "approver", "regulator"],
-        typer.Option(
-            help="writer asks and tells; auditor runs audits; approver is the second person; "
-            "regulator reads.",
-            show_default=False,
+        option(
+            "writer asks and tells; auditor runs audits; approver is the second person; regulator "
+            "reads."
         ),
     ],
     audit: Annotated[
-        str | None, typer.Option(help="The one audit that it opens; every one if left out.")
+        str | None, option("The one audit that it opens; every one if left out.")
     ] = None,
-    days: Annotated[float, typer.Option(help="Until it expires.")] = 90.0,
+    days: Annotated[float, option("Until it expires.")] = 90.0,
     ledger: Ledger = LEDGER,
     tokens: Tokens = "",
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Make a token and show it, once: only its hash is kept.
 
     Example: equipoise token new core-banking --role writer --audit loans
@@ -49,30 +48,25 @@ def new(
     from equipoise.service import Role
 
     text = store.new(name, Role(role), audit, days=days)
-    if json:
-        print_json({"name": name, "role": role, "audit": audit, "token": text})
-    else:
-        typer.echo(text)
+    return Answer({"name": name, "role": role, "audit": audit, "token": text}, text)
 
 
 @app.command("list")
-def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "", json: Json = False) -> None:
+@command()
+def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
     """Show every token without its secret."""
     found = [token.to_dict() for token in _store(ledger, tokens).all()]
-    if not json:
-        columns = ("name", "role", "audit", "expires", "revoked")
-        found = [{column: token[column] for column in columns} for token in found]
-    show_list(found, json)
+    columns = ("name", "role", "audit", "expires", "revoked")
+    rows = [{column: token[column] for column in columns} for token in found]
+    return Answer(found, lambda to: show_rows(to, rows))
 
 
 @app.command()
-def revoke(name: Name, ledger: Ledger = LEDGER, tokens: Tokens = "", json: Json = False) -> None:
+@command()
+def revoke(name: Name, ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
     """End a token and what is logged in with it, within two seconds."""
     token = _store(ledger, tokens).revoke(name)
-    if json:
-        print_json(token.to_dict())
-    else:
-        typer.echo(f"{token.name}: revoked {token.revoked}")
+    return Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}")
 
 
 def _store(ledger: str, tokens: str) -> TokenStore:

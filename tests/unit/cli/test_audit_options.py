@@ -92,7 +92,7 @@ def test_it_says_where_the_past_decides_at_the_whole_level(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("command", "options", "said"),
     [
-        ("plan", ["--metric", "all"], "'--metric all' is for check, which is free; give the one"),
+        ("plan", ["--metric", "all"], "'--metric all', or several, is for check, which is free"),
         ("check", ["--assume", "at-most:B=2"], "r_at_most['B']\" must be in [0, 1]; got 2.0"),
         ("check", ["--assume", "at-most:C=0.2"], "unknown group in 'r_at_most' (--assume at-most)"),
     ],

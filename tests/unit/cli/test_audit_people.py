@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from equipoise.cli.audit_people import number
-from equipoise.cli.people_files import CodedRows
+from equipoise.cli.people_files import PeopleColumns, number
 from equipoise.errors import InvalidInput
 from equipoise.history import History
 from equipoise.history.values import LiveValues
@@ -37,10 +36,12 @@ def test_a_past_read_the_other_way_round_makes_bare_bits_ambiguous() -> None:
         turned.bit("outcome", "0")
     assert (turned.bit("outcome", "Good "), turned.bit("outcome", "bad")) == (1, 0)
     assert (turned.bit("decision", "1"), turned.bit("decision", "denied")) == (1, 0)
-    named = CodedRows(turned, ("person", "outcome"), {"outcome": "y"}, ("who", "y"))
-    assert named.value("outcome", {"outcome 0": "0"}) == 1  # as the past's own column
-    other = CodedRows(turned, ("person", "outcome"), {"outcome": "result"}, ("who", "result"))
-    assert other.value("outcome", {"outcome": "good"}) == 1
+    named = PeopleColumns(turned, ("outcome",), {"outcome": "y"}, ("who", "y"))
+    assert named.value("outcome", {"y": "0"}) == 1  # as the past's own column
+    other = PeopleColumns(turned, ("outcome",), {"outcome": "result"}, ("who", "result"))
+    assert other.value("outcome", {"result": "good"}) == 1
+    with pytest.raises(InvalidInput, match="may mean either"):
+        PeopleColumns(turned, ("outcome",), {}).value("outcome", {"outcome": "0"})
 
 
 def values() -> LiveValues:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
-from equipoise.cli.console import fail, print_json, speak_json
+from equipoise.cli.console import print_json
 from equipoise.cli.past_options import read_meaning
 from equipoise.errors import InvalidInput
 from equipoise.finding import Interval
@@ -23,12 +24,15 @@ def test_numbers_without_limit_are_null(capsys: pytest.CaptureFixture[str]) -> N
     assert answer == {"most": None, "range": [{"lower": 0.0, "upper": None, "estimate": None}, 1]}
 
 
-def test_an_error_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    speak_json(False)  # whatever was asked of the command before
-    with pytest.raises(typer.Exit) as caught:
-        fail("2 problems:\n1. one\n2. two")
-    assert caught.value.exit_code == 2
-    assert capsys.readouterr().err == "error: 2 problems:\n1. one\n2. two\n"
+def test_an_error_keeps_its_lines(tmp_path: Path) -> None:
+    table = tmp_path / "loans.csv"
+    table.write_text("race,ok,paid\na,Y,maybe\nb,N,\n")
+    columns = ["-g", "race", "-d", "ok", "-o", "paid"]
+    done = CliRunner().invoke(app, ["check", str(table), *columns])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: 2 problems:\n1. column ")
+    said = CliRunner().invoke(app, ["check", str(table), *columns, "--json"]).stderr
+    assert json.loads(said)["message"].startswith("2 problems:\n1. column ")
 
 
 def test_a_value_that_means_one() -> None:
