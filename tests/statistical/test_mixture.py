@@ -19,7 +19,7 @@ ALARM = 1e-4
 @pytest.mark.parametrize("method", ["importance", "exact"])
 def test_standard_errors_are_honest(method: str) -> None:
     """z-scores of every entry of theta have an sd that chi-squared allows."""
-    family, cut, runs = Gaussian("full"), HalfSpace([0.6, 0.8], 0.4), quick(80, full=200)
+    family, cut, runs = Gaussian("full"), HalfSpace([0.6, 0.8], 0.4), quick(50, full=200)
     mean, covariance = np.array([0.3, -0.2]), np.array([[1.5, 0.4], [0.4, 1.0]])
     truth = family.pack(mean, covariance)
     scores = []

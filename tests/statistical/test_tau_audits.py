@@ -73,7 +73,11 @@ def test_person_by_person_and_exact_draws_agree(
         )
 
     # Where a finite past runs dry, working out what it establishes takes most of the time.
-    agree(runs(name, 3_000 if size is None else 400), runs(slow, quick(150, full=400)), ALARM)
+    agree(
+        runs(name, 3_000 if size is None else quick(200, full=400)),
+        runs(slow, quick(100, full=400)),
+        ALARM,
+    )
 
 
 def random_world(rng: np.random.Generator) -> CellWorld:

@@ -155,9 +155,9 @@ def test_a_free_verdict_is_right_and_its_interval_holds(kind: str) -> None:
 # -- C* --------------------------------------------------------------------------------------------
 
 
-def nearest(at: Array, allowed: NDArray[np.bool_], r: float) -> Array:
+def nearest(grid: Array, allowed: NDArray[np.bool_], r: float) -> Array:
     """The least kl to r over the allowed of a grid, per row; infinite if none is allowed."""
-    return np.asarray(np.where(allowed, kl(r, at), np.inf).min(axis=-1))
+    return np.asarray(np.where(allowed, kl(r, grid), np.inf).min(axis=-1))
 
 
 def cheapest(rows: Array) -> Array:
@@ -182,7 +182,7 @@ def rows_of_unfair(world: CellWorld, question: Question, groups: tuple[str, ...]
             allowed = rate_at(rate, shares[high], fine) >= needed[:, None] - 1e-12
             row = np.zeros((len(grid), len(groups)))
             row[:, low] = kl(r[low], grid)
-            row[:, high] = nearest(np.broadcast_to(fine, allowed.shape), allowed, r[high])
+            row[:, high] = nearest(fine, allowed, r[high])
             rows.append(row)
     return np.concatenate(rows)
 
@@ -215,7 +215,7 @@ def rows_of_fair(world: CellWorld, question: Question, groups: tuple[str, ...]) 
                         top, bottom = (of_ref, of_g) if high == ref else (of_g, of_ref)
                         limit = top - gamma if compare.by == "difference" else top * (1 - gamma)
                         allowed &= bottom >= limit - 1e-12
-            row[:, g] = nearest(np.broadcast_to(own, allowed.shape), allowed, r[g])
+            row[:, g] = nearest(own, allowed, r[g])
         row = row[np.isfinite(row).all(axis=1)]
         per_stratum.append(row if len(references) == 1 else cheapest(row))
     return np.array([sum(one) for one in product(*per_stratum)])
@@ -242,7 +242,7 @@ def brute_force_bound(world: CellWorld, question: Question, groups: tuple[str, .
 
 
 PRICED = [kind for kind in KINDS if "all" not in kind and "left" not in kind]
-BOTH_RATES = quick(["below", "within, below, ratio"], full=PRICED)
+BOTH_RATES = quick(["within, below, ratio"], full=PRICED)
 
 
 @pytest.mark.parametrize(

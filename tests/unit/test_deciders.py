@@ -18,8 +18,10 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history import Past
 from equipoise.levels import ErrorBudget
 from equipoise.rates import METRICS, RATES, clopper_pearson
+from tests.profiles import quick
 from tests.support.courts import Court
 
+COURTS = quick(50, full=100)
 HOW = {"group": "race", "decision": "ok", "outcome": "came", "decider": "judge"}
 
 
@@ -169,15 +171,15 @@ def test_the_interval_holds_in_random_courts() -> None:
     missed, against = {0.0: 0, 0.6: 0}, {0.0: 0, 0.6: 0}
     for steered in missed:
         rng = np.random.default_rng(11)
-        for _ in range(100):
+        for _ in range(COURTS):
             court = Court(rng, int(rng.integers(5, 51)), steered)
             past = court.past(rng, int(np.exp(rng.uniform(*np.log([1e3, 1e5])))))
             found = eq.check(past, question, deciders="as_random")
             missed[steered] += not found.lower <= court.gap(question) <= found.upper
             against[steered] += bool(found.warnings)
-    assert missed[0.0] + against[0.0] <= binom.ppf(0.999, 100, question.delta)
+    assert missed[0.0] + against[0.0] <= binom.ppf(0.999, COURTS, question.delta)
     assert missed[0.6] > 0
-    assert against[0.6] > binom.ppf(0.999, 100, question.delta)
+    assert against[0.6] > binom.ppf(0.999, COURTS, question.delta)
 
 
 def test_the_command_line_takes_them(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_too_many_labels_at_once_are_refused() -> None:
 # -- looks ----------------------------------------------------------------------------------------
 
 
-@examples(5)
+@examples(3)
 @given(setups(most_groups=4, labels=150), st.integers(0, 2**32))
 def test_a_verdict_is_found_when_all_cells_are_looked_at(setup: Setup, seed: int) -> None:
     """By definition: now, or at the end of an earlier epoch, of what is known now."""
