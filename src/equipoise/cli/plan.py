@@ -17,7 +17,7 @@ from equipoise.question import Costs, Question, Verdict
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from equipoise.planning import Affordable, Plan
+    from equipoise.planning import Plan
 
 __all__ = ["DeniedRate", "app", "denied_rates", "show_cases", "show_plan"]
 
@@ -102,8 +102,8 @@ def show_plan(to: Console, made: Plan) -> None:
     for seen in made.cases:
         if not seen.is_decidable:
             say(to, f"{seen.scenario.short}: {seen.missing}", "yellow")
-    if made.affordable is not None:
-        _show_budget(to, made.affordable)
+    if made.budget is not None and made.cases:
+        _show_budget(to, made)
     if (savings := made.score_savings) is not None:
         say(to, f"if {savings.scenario}: {savings}; about {savings.people:,.0f} people must arrive")
         for group, words in savings.rests_on.items():
@@ -155,21 +155,19 @@ def show_cases(to: Console, made: Plan) -> None:
     show_rows(to, rows, caption, wrap=False)
 
 
-def _show_budget(to: Console, bought: Affordable) -> None:
+def _show_budget(to: Console, made: Plan) -> None:
     rows = [
         {
-            f"budget {written(bought.budget)}; the denied succeed": case.scenario.short,
-            "verdict": f"{case.decides:.0%}",
-            "else the gap is in": (
-                None if case.lower is None else f"[{case.lower:.3f}, {case.upper:.3f}]"
-            ),
+            f"budget {written(made.budget)}; the denied succeed": seen.scenario.short,
+            "verdict": f"{seen.within_budget:.0%}",
         }
-        for case in bought.cases
+        for seen in made.cases
     ]
+    epsilon = made.affordable_epsilon
     buys = (
         "no epsilon that was tried"
-        if bought.epsilon is None
-        else f"epsilon (the width of the grey zone) = {bought.epsilon:.3g} or wider"
+        if epsilon is None
+        else f"epsilon (the width of the grey zone) = {epsilon:.3g} or wider"
     )
     caption = (
         f"verdict: so many audits end with one within the budget; in the 40% case half do at {buys}"

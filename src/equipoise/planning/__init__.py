@@ -2,11 +2,10 @@
 
 from equipoise.planning.cases import Scenario
 from equipoise.planning.forecasts import Forecast, forecast
-from equipoise.planning.make_plan import Affordable, OtherAudit, Plan, plan
+from equipoise.planning.make_plan import OtherAudit, Plan, plan
 from equipoise.planning.score_savings import ScoreSavings
 
 __all__ = [
-    "Affordable",
     "Forecast",
     "OtherAudit",
     "Plan",

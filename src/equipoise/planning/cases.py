@@ -7,24 +7,27 @@ of their group, or the gap lies just beside the grey zone, where audits are most
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.question import Question
-from equipoise.rates import METRICS
-from equipoise.worlds.world import CellWorld
+from equipoise.rates import METRICS, Curve, gap
 
 __all__ = ["USUAL", "Scenario", "as_often", "scenarios", "usual_case"]
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
 USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are searched
 BESIDE = 0.02  # so many epsilons beside the grey zone
-MANY = 8  # groups beyond which the search for such a case is coarser
+
+Array = NDArray[np.float64]
+Gaps = Callable[[Array], Array]
+"""The gap as a function of every group's r, which is the last axis."""
 
 
 @dataclass(frozen=True)
@@ -106,94 +109,83 @@ def scenarios(
     the gap is just below the grey zone: 0.098, FAIR
     the gap is just above the grey zone: 0.202, UNFAIR
     """
-    if denied_rate is not None:
-        require_kind("denied_rate", denied_rate, Mapping, "a mapping of groups to shares")
-    known = dict(denied_rate or {})
+    known = {} if denied_rate is None else denied_rate
+    require_kind("denied_rate", known, Mapping, "a mapping of groups to shares")
     for group, rate in known.items():
         if group not in cells:
             raise UnknownName("group in 'denied_rate'", group, cells.groups)
         require_in_unit(f"denied_rate[{group!r}]", rate)
-    space = _Unknowns(cells.like_known, question, frozenset(known))
+    likely = cells.like_known
+    gap(likely, dict.fromkeys(cells, 0.0), question.metric, question.compare)  # refuses empty rates
+    gaps = _gaps(likely, question)
+
+    def succeed(ratio: float) -> Array:
+        return np.array([known.get(group, r) for group, r in as_often(cells, ratio).items()])
+
     if known.keys() == cells.keys():
-        return (space.scenario("the denied succeed as you say", known),)
-    found = [
-        space.scenario(
-            f"the denied succeed {ratio:.0%} as often as the approved",
-            as_often(cells, ratio) | known,
+        found = {"the denied succeed as you say": succeed(USUAL)}
+    else:
+        found = {
+            f"the denied succeed {ratio:.0%} as often as the approved": succeed(ratio)
+            for ratio in RATIOS
+        }
+        free = [at for at, group in enumerate(cells) if group not in known]
+        step = BESIDE * question.epsilon
+        for name, target in (
+            ("the gap is just below the grey zone", max(question.gamma - step, 0.0)),
+            ("the gap is just above the grey zone", question.threshold + step),
+        ):
+            beside = _reach(gaps, succeed(USUAL), free, target)
+            if beside is not None:
+                found[name] = beside
+    return tuple(
+        Scenario(
+            name,
+            dict(zip(cells, r.tolist(), strict=True)),
+            float(gaps(r)),
+            " or ".join(sorted(question.truth(float(gaps(r))))),
         )
-        for ratio in RATIOS
+        for name, r in found.items()
+    )
+
+
+def _gaps(cells: Cells, question: Question) -> Gaps:
+    compare = question.compared(cells)
+    curves = [
+        Curve.stack([rate.curve(*c.shares) or Curve(np.nan) for c in cells.values()])
+        for rate in METRICS[question.metric].rates
     ]
-    start, step = as_often(cells) | known, BESIDE * question.epsilon
-    for name, target in (
-        ("the gap is just below the grey zone", max(question.gamma - step, 0.0)),
-        ("the gap is just above the grey zone", question.threshold + step),
-    ):
-        beside = space.reach(start, target)
-        if beside is not None:
-            found.append(space.scenario(name, beside))
-    return tuple(found)
+    return lambda r: compare.gap(np.stack([rate.value(r) for rate in curves], -2)).max(-1)
 
 
-class _Unknowns:
-    """All that the denied could be, and the gap as a function of it."""
+def _reach(gaps: Gaps, start: Array, free: Sequence[int], target: float) -> Array | None:
+    """Return a case near ``start`` whose gap is ``target``, None if there is none.
 
-    def __init__(self, cells: Cells, question: Question, fixed: frozenset[str]) -> None:
-        self._question = question
-        self._compared = question.compared(cells)
-        names = [cells.groups[at] for at in self._compared.groups]
-        self._free = [g for g in names if g not in fixed and cells[g].denied > 0]
-        nobody = dict.fromkeys(cells, 0.0)
-        CellWorld(cells, nobody).gap(question.metric, question.compare)  # or says what is wrong
-        self._curves = [
-            [(g, rate.curve(*c.shares)) for g, c in cells.items()]
-            for rate in METRICS[question.metric].rates
-        ]
+    Walk straight from the start to a case with the least (or largest) gap; stop at the target.
+    """
+    from scipy.optimize import bisect
 
-    def gap(self, r: Mapping[str, float]) -> float:
-        values = [
-            [np.nan if curve is None else curve.at(r[group]) for group, curve in rate]
-            for rate in self._curves
-        ]
-        return float(self._compared.gap(np.array(values)).max())
+    sign = 1.0 if gaps(start) > target else -1.0
+    end = _extreme(lambda r: sign * gaps(r), start, free)
+    if sign * (gaps(end) - target) > 0.0:
+        return None
 
-    def scenario(self, name: str, r: Mapping[str, float]) -> Scenario:
-        gap = self.gap(r)
-        right = sorted(v.value for v in self._question.truth(gap))
-        return Scenario(name, dict(r), gap, " or ".join(right))
+    def beyond(share: float) -> float:
+        return float(gaps((1.0 - share) * start + share * end)) - target
 
-    def reach(self, start: Mapping[str, float], target: float) -> dict[str, float] | None:
-        """Return a case near ``start`` whose gap is ``target``, None if there is none.
-
-        Walk straight from the start to a case with the least (or largest) gap; stop at the target.
-        """
-        sign = 1.0 if self.gap(start) > target else -1.0
-        end = self._extreme(dict(start), sign)
-        if sign * (self.gap(end) - target) > 0.0:
-            return None
-        near, far = 0.0, 1.0
-        for _ in range(40):
-            middle = (near + far) / 2.0
-            beyond = sign * (self.gap(_between(start, end, middle)) - target) <= 0.0
-            near, far = (near, middle) if beyond else (middle, far)
-        return _between(start, end, far)
-
-    def _extreme(self, r: dict[str, float], sign: float) -> dict[str, float]:
-        """Move one group's r after the other to where the gap is least (sign 1) or largest."""
-        best = sign * self.gap(r)
-        grid = 67 if len(self._free) <= MANY else 12
-        for _ in range(4):
-            before = best
-            for group in self._free:
-                for value in np.linspace(0.005, 0.995, grid).tolist():
-                    there = {**r, group: value}
-                    if (now := sign * self.gap(there)) < best:
-                        r, best = there, now
-            if best == before:
-                break
-        return r
+    share = bisect(beyond, 0.0, 1.0, xtol=1e-12)
+    return np.asarray((1.0 - share) * start + share * end)
 
 
-def _between(
-    start: Mapping[str, float], end: Mapping[str, float], share: float
-) -> dict[str, float]:
-    return {group: (1.0 - share) * start[group] + share * end[group] for group in start}
+def _extreme(gaps: Gaps, r: Array, free: Sequence[int]) -> Array:
+    """Move one group's r after the other to where a function is least."""
+    grid = np.linspace(0.005, 0.995, 67)
+    for _ in range(4):
+        before = gaps(r)
+        for at in free:
+            tried = np.vstack([r, np.tile(r, (len(grid), 1))])
+            tried[1:, at] = grid
+            r = tried[gaps(tried).argmin()]
+        if gaps(r) == before:
+            break
+    return r

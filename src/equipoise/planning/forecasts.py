@@ -6,9 +6,10 @@ multiple that was measured on this same quantity (``python -m study forecast``).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,9 @@ FITTED = Constants(
 )
 NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ENOUGH = 2.0  # past rows are enough when the work is this many times that of an unlimited past
-SCALES = 1.5 ** np.arange(1, 35)  # more past rows that are tried: up to a million times as many
+SCALES = [
+    1.5**k for k in range(1, 35)
+]  # more past rows that are tried: up to a million times as many
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class Forecast(JsonValue):
     rows
         Where this past probably cannot decide the case: about how many past rows like these would.
         None where more rows never do: the outcomes of too many approved people are unknown.
+    within_budget
+        The share of audits that end within the plan's budget; None without one.
     trial_runs
         How many audits of the case were tried out; 0 if the figures are forecast at once.
     verdicts
@@ -109,6 +114,7 @@ class Forecast(JsonValue):
     rows: float | None = None
     trial_runs: int = 0
     verdicts: Mapping[str, float] | None = None
+    within_budget: float | None = None
 
     @property
     def median(self) -> float | None:
@@ -125,7 +131,7 @@ class Forecast(JsonValue):
         """The share of the trial runs that ended with a verdict; None without trial runs."""
         if self.verdicts is None:
             return None
-        return sum(self.verdicts.get(v.value, 0.0) for v in (Verdict.FAIR, Verdict.UNFAIR))
+        return sum(self.verdicts.get(v.value, 0.0) for v in DECIDED)
 
     @property
     def missing(self) -> str:
@@ -233,21 +239,14 @@ class Forecaster:
     """Forecasts of many cases for one past, question and price list."""
 
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
-        self._past = Past(history.cells, history.exact)
-        self._question, self._costs = question, costs
-        self._now = self._work(self._past)
-        self._scaled: dict[int, LabelWork] = {}
-
-    def _work(self, past: Past) -> LabelWork:
-        return LabelWork(past, self._question, self._costs)
-
-    @cached_property
-    def _unlimited(self) -> LabelWork:  # what is unknown stays unknown
-        return self._work(Past(self._past.cells, exact=True))
+        self._cells, self._question = history.cells, question
+        self._work = cache(lambda past: LabelWork(past, question, costs))
+        self._now = self._work(Past(history.cells, history.exact))
+        self._unlimited = Past(history.cells, exact=True)  # what is unknown stays unknown
 
     def of(self, case: Scenario) -> Forecast:
         """Return the forecast of a case."""
-        cells, parts = self._past.cells, self.parts(case)
+        cells, parts = self._cells, self.parts(case)
         if not np.isfinite(parts.work):
             none = dict.fromkeys((f"{level:g}" for level in LEVELS), None)
             return Forecast(case, none, dict.fromkeys(cells, 0.0), 0.0, self._rows(case))
@@ -275,34 +274,33 @@ class Forecaster:
             far = question.threshold - case.gap
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
-            far *= min(self._unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
+            far *= min(self._work(self._unlimited).of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
         other = max(one.cost for one in work.values())
         pilot = self._now.pilot(case.r)
         return Parts(verdict, own.cost, other, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough, by halving."""
-        least = {verdict: self._unlimited.of(verdict, case.r).cost for verdict in DECIDED}
+        unlimited = self._work(self._unlimited)
+        least = {verdict: unlimited.of(verdict, case.r).cost for verdict in DECIDED}
         if not np.isfinite(min(least.values())):
             return None
         most = ENOUGH * max(min(least.values()), self._now.pilot(case.r))
         within = [verdict for verdict in DECIDED if least[verdict] <= most]
-        below, enough = -1, len(SCALES)
-        while enough - below > 1:
-            middle = (below + enough) // 2
-            if middle not in self._scaled:
-                past = Past(_times(self._past.cells, SCALES[middle]))
-                self._scaled[middle] = self._work(past)
-            ok = any(self._scaled[middle].of(v, case.r).cost <= most for v in within)
-            below, enough = (below, middle) if ok else (middle, enough)
-        return self._past.cells.total * float(SCALES[enough]) if enough < len(SCALES) else None
+
+        def enough(scale: float) -> bool:
+            work = self._work(Past(_times(self._cells, scale)))
+            return any(work.of(verdict, case.r).cost <= most for verdict in within)
+
+        at = bisect_left(SCALES, True, key=enough)
+        return self._cells.total * SCALES[at] if at < len(SCALES) else None
 
 
 def _times(cells: Cells, scale: float) -> Cells:
     """Return a past of so many times as many rows, alike in every share."""
     return Cells(
         {
-            g: GroupCells(
+            group: GroupCells(
                 scale * c.approved_positive,
                 scale * c.approved_negative,
                 scale * c.denied,
@@ -310,7 +308,7 @@ def _times(cells: Cells, scale: float) -> Cells:
                 cohorts=tuple((scale * a, scale * b, scale * n) for a, b, n in c.cohorts),
                 random_accepts=c.random_accepts,
             )
-            for g, c in cells.items()
+            for group, c in cells.items()
         }
     )
 

@@ -31,13 +31,12 @@ from equipoise.planning.score_savings import ScoreSavings, require_scores, try_s
 from equipoise.planning.trials import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
-from equipoise.simulation import run
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Affordable", "Afforded", "OtherAudit", "Plan", "plan"]
+__all__ = ["OtherAudit", "Plan", "plan"]
 
 STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons that are tried
 
@@ -72,47 +71,6 @@ class OtherAudit(JsonValue):
 
 
 @dataclass(frozen=True)
-class Afforded(JsonValue):
-    """What a budget buys in one case.
-
-    ``decides`` is the share of audits with a verdict; ``lower`` and ``upper`` are the median ends
-    of the gap's interval among the others, where there were trial runs.
-    """
-
-    scenario: Scenario
-    decides: float
-    lower: float | None = None
-    upper: float | None = None
-
-
-@dataclass(frozen=True)
-class Affordable(JsonValue):
-    """What a budget buys.
-
-    Attributes
-    ----------
-    budget
-        The money.
-    cases
-        What it buys case by case.
-    epsilon
-        The smallest epsilon tried at which half of the audits of the usual case keep within the
-        budget; None if even the largest is too expensive.
-
-    Examples
-    --------
-    >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
-    >>> bought = Affordable(500.0, (Afforded(case, 0.75),), epsilon=0.1)
-    >>> bought.cases[0].decides
-    0.75
-    """
-
-    budget: float
-    cases: tuple[Afforded, ...]
-    epsilon: float | None
-
-
-@dataclass(frozen=True)
 class Plan(JsonValue, Shown):
     """What is known for free, and what an audit would cost.
 
@@ -133,8 +91,10 @@ class Plan(JsonValue, Shown):
     arrivals_per_day, delay_days
         How many people arrive a day, approved ones included, and how long outcomes take; given by
         the reader.
-    affordable
-        What the budget buys, if one was given.
+    budget, affordable_epsilon
+        The money, if a sum was given, and the smallest epsilon tried at which half of the audits of
+        the usual case keep within it; None if even the largest is too expensive. What share of the
+        audits does, case by case, is :attr:`Forecast.within_budget`.
     score_savings
         What looking at scores first would save, if ``assist`` was given.
 
@@ -157,7 +117,8 @@ class Plan(JsonValue, Shown):
     notes: tuple[str, ...] = ()
     arrivals_per_day: float | None = None
     delay_days: float = 0.0
-    affordable: Affordable | None = None
+    budget: float | None = None
+    affordable_epsilon: float | None = None
     score_savings: ScoreSavings | None = None
 
     def days(self, seen: Forecast) -> float | None:
@@ -306,20 +267,15 @@ def plan(
                 audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
             )
     usual = usual_case(tuple(seen.scenario for seen in cases)) if cases else None
-    notes, savings, bought = _notes(question, history.cells.unknown), None, None
+    notes, savings, epsilon = _notes(question, history.cells.unknown), None, None
     if usual is not None and assist is not None:
         savings = try_scores(
             history, question, costs, usual, assist, trial_runs=trial_runs, n_jobs=n_jobs
         )
         notes += savings.notes
     if usual is not None and budget is not None:
-        afforded = tuple(
-            _tried(history, question, costs, budget, seen.scenario, trial_runs)
-            if trial_runs
-            else Afforded(seen.scenario, _share_within(seen, budget))
-            for seen in cases
-        )
-        bought = Affordable(budget, afforded, _epsilon(history, question, costs, budget, usual))
+        cases = tuple(replace(seen, within_budget=_share_within(seen, budget)) for seen in cases)
+        epsilon = _epsilon(history, question, costs, budget, usual)
     recommended, advice = _advise(free, cases)
     return Plan(
         question=question,
@@ -332,7 +288,8 @@ def plan(
         notes=notes,
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
-        affordable=bought,
+        budget=budget,
+        affordable_epsilon=epsilon,
         score_savings=savings,
     )
 
@@ -418,23 +375,6 @@ def _share_within(seen: Forecast, budget: float) -> float:
     at, shares = zip(*known, strict=True)
     wide = 0.5 * (at[-1] - at[0])  # how far the tails reach beyond the quantiles
     return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], [0, *shares, 1]))
-
-
-def _tried(
-    history: Past, question: Question, costs: Costs, budget: float, case: Scenario, trial_runs: int
-) -> Afforded:
-    world = CellWorld(history.cells.like_known, case.r)
-    ends = [
-        run(AdaptiveAudit(history, question, costs, budget=budget), world, seed)
-        for seed in range(trial_runs)
-    ]
-    undecided = [end for end in ends if end.verdict is Verdict.INCONCLUSIVE]
-    return Afforded(
-        scenario=case,
-        decides=1.0 - len(undecided) / len(ends),
-        lower=float(np.median([end.lower for end in undecided or ends])),
-        upper=float(np.median([end.upper for end in undecided or ends])),
-    )
 
 
 def _epsilon(

@@ -184,16 +184,13 @@ def _rates(scores: Scores, r: float) -> tuple[Array, Array, str]:
 
 def _rates_at(odds: Array, r: float) -> Array:
     """Return rates with these log odds up to a common step, that have a mean of r."""
+    from scipy.optimize import bisect
     from scipy.special import expit
 
-    def at(step: float) -> Array:
-        return np.asarray(expit(odds - odds.mean() + step))
-
-    low, high = -50.0, 50.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if at(middle).mean() > r else (middle, high)
-    return at(high)
+    centred = np.clip(odds - odds.mean(), -50.0, 50.0)
+    mean = np.clip(r, 1e-9, 1.0 - 1e-9)
+    step = bisect(lambda x: expit(centred + x).mean() - mean, -100.0, 100.0)
+    return np.asarray(expit(centred + step))
 
 
 def _people(scores: Array, rates: Array, rng: np.random.Generator) -> Array:

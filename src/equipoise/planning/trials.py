@@ -21,7 +21,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Progress, silent
 from equipoise.history.past import Past
 from equipoise.planning.cases import Scenario, scenarios, usual_case
-from equipoise.planning.forecasts import LEVELS, Forecast, arrivals
+from equipoise.planning.forecasts import DECIDED, LEVELS, Forecast, arrivals
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.simulation.simulate_audit import spread
@@ -46,7 +46,7 @@ class Trial:
     @property
     def decides(self) -> bool:
         """Whether it ended with a verdict."""
-        return self.verdict in (Verdict.FAIR, Verdict.UNFAIR)
+        return self.verdict in DECIDED
 
 
 def run_trials(
@@ -99,15 +99,14 @@ def try_cases(
 
     found: list[list[Trial]] = [[] for _ in cases]
     total = len(cases) * len(seeds)
-    for some, later in ((seeds[:FEW], seeds[FEW:]), (seeds[FEW:], ())):
+    for some in (seeds[:FEW], seeds[FEW:]):
         going = [i for i, own in enumerate(found) if not own or any(t.decides for t in own)]
         runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
         tasks = (delayed(run_trial)(audit, cases[i], rng, most) for i, rng in runs)
-        done = total - len(cases) * len(later) - len(runs)
-        progress(done / total)
-        for n, ((i, _), trial) in enumerate(zip(runs, spread(tasks, n_jobs), strict=True), 1):
+        for (i, _), trial in zip(runs, spread(tasks, n_jobs), strict=True):
             found[i].append(trial)
-            progress((done + n) / total)
+            progress(sum(map(len, found)) / total)
+    progress(1.0)
     return found
 
 

@@ -120,14 +120,13 @@ def test_the_tried_range_holds_the_next_audit_as_often_as_it_says(n: int) -> Non
     assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
 
 
-def test_a_budget_with_trial_runs_says_what_is_known_without_a_verdict() -> None:
+def test_a_budget_is_compared_with_what_trial_runs_cost() -> None:
     question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
-    made = plan(WORLD.past(), question, COSTS, budget=10.0, trial_runs=2)
-    assert made.affordable is not None
-    for case in made.affordable.cases:
-        assert case.lower is not None
-        assert case.upper is not None
-        assert 0.0 <= case.lower <= case.upper <= 1.0
+    tried = plan(WORLD.past(), question, COSTS, trial_runs=8).cases
+    middle = next(seen.median for seen in tried if seen.median is not None)
+    made = plan(WORLD.past(), question, COSTS, budget=middle, trial_runs=8)
+    assert made.cases[0].within_budget == pytest.approx(0.5, abs=0.2)
+    assert all(0.0 <= (seen.within_budget or 0.0) <= 1.0 for seen in made.cases)
 
 
 def test_many_groups_are_forecast_as_well() -> None:

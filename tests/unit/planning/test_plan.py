@@ -62,12 +62,12 @@ def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
         assert (seen.trial_runs, seen.decides, seen.missing) == (0, None, "")
         assert made.days(seen) == pytest.approx(seen.people / 10.0 + 30.0)
         assert min(seen.labels.values()) >= 5  # the pilot
-    assert made.affordable is not None
-    assert made.affordable.epsilon is not None
-    more = plan(WORLD.past(), COARSE, COSTS, budget=200.0).affordable
-    assert more is not None
-    for poor, rich in zip(made.affordable.cases, more.cases, strict=True):
-        assert 0.0 <= poor.decides < rich.decides <= 1.0
+    assert made.affordable_epsilon is not None
+    more = plan(WORLD.past(), COARSE, COSTS, budget=200.0)
+    for poor, rich in zip(made.cases, more.cases, strict=True):
+        assert poor.within_budget is not None
+        assert rich.within_budget is not None
+        assert 0.0 <= poor.within_budget < rich.within_budget <= 1.0
     assert Plan.from_json(made.to_json()) == made
 
 
