@@ -67,10 +67,6 @@ def test_paths_cannot_climb_or_be_confused(served: Served) -> None:
     assert auditor.get("/v1/audits/paths/people").json()["people"][2]["person"] == "../.."
     for name in ("\x00", "  "):
         assert refusal(served.result("paths", "ask", name, **ASK)) == "invalid-input"
-    body = {"commands": [{"command": "ask", "person": "q", **ASK}]}
-    assert served.as_("writer").post("/v1/audits/paths/commands?x=1", json=body).status_code == 422
-    assert auditor.get("/v1/audits/paths/people?limt=5").status_code == 422
-    assert auditor.get("/v1/audits/paths/people?limit=5&after=0&state=SKIPPED").status_code == 200
 
 
 def test_large_deep_and_garbled_bodies_are_refused(served: Served) -> None:

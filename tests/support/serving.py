@@ -15,7 +15,6 @@ import uvicorn
 
 from equipoise.client import RemoteAudit
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
-from equipoise.service.limits import LimitedProtocol
 from equipoise.worlds import CellWorld
 
 __all__ = ["ASK", "PAST", "WORLD", "Served", "serving"]
@@ -104,7 +103,7 @@ def serving(
         app = create_app(made)
         config = uvicorn.Config(
             app,
-            http=LimitedProtocol,
+            http="h11",
             log_level="error",
             access_log=False,
             proxy_headers=False,

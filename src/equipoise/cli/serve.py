@@ -18,7 +18,7 @@ __all__ = ["Tokens", "app", "require_extra", "server_options"]
 
 app = typer.Typer(add_completion=False)
 
-PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "multipart", "itsdangerous",
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "multipart", "itsdangerous",
             "pydantic_settings")  # fmt: skip
 LINK = "login link"  # how the names of tokens begin that a server made for itself
 
@@ -105,7 +105,8 @@ def server_options(host: str, port: int) -> dict[str, Any]:
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,  # the application reads them, from whom it is told to
-        "http": "equipoise.service.limits:LimitedProtocol",
+        "http": "h11",
+        "h11_max_incomplete_event_size": 64 << 10,  # of a request's head
         "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 5,
         "limit_concurrency": 2000,

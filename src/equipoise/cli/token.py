@@ -64,7 +64,7 @@ def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
 @app.command()
 @command()
 def revoke(name: Name, ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
-    """End a token and what is logged in with it, within two seconds."""
+    """End a token and what is logged in with it, at once."""
     token = _store(ledger, tokens).revoke(name)
     return Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}")
 

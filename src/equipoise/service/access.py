@@ -12,26 +12,24 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from fastapi import Depends
+from fastapi import Depends, Request
+from fastapi.responses import RedirectResponse
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
-from starlette.requests import Request, cookie_parser
-from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from equipoise.errors import EquipoiseError
 from equipoise.ledger import inputs
 from equipoise.ledger.writer import stamp
-from equipoise.service.problems import HttpProblem, problem_of, to_response
+from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role, Token, TokenStore
 
@@ -43,16 +41,15 @@ __all__ = [
     "Caller",
     "Reader",
     "Sessions",
-    "caller_of",
+    "caller_in",
     "decoded",
 ]
 
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
-PUBLIC = ("/livez", "/readyz", "/openapi.json")
+PUBLIC = ("/livez", "/readyz", "/openapi.json", "/static/")
 PROGRAMS = ("/v1/", "/metrics")
 SAFE = ("GET", "HEAD", "OPTIONS")
-REMEMBERED = 2.0  # seconds until a revoked token is refused
 SESSION = 12 * 3600  # seconds
 FAILURES, WINDOW = 20, 60.0  # failed attempts of one address, and in how many seconds
 
@@ -84,21 +81,25 @@ class Caller:
 class Sessions:
     """Cookies that say with which token, and when, a browser logged in."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: ServiceSettings, store: TokenStore) -> None:
         self._key = settings.secret_key.get_secret_value().encode()
         self._signer = URLSafeTimedSerializer(self._key, salt="equipoise.session")
+        self._store = store
 
     def begin(self, token: Token) -> str:
         """Return a cookie for the holder of a token."""
         return self._signer.dumps([token.id, stamp(datetime.now(UTC)), secrets.token_hex(8)])
 
-    def read(self, cookie: str) -> tuple[str, str] | None:
-        """Return the token's id and when the session began; None unless we signed it."""
+    def caller(self, cookie: str) -> Caller | None:
+        """Return who logged in; None unless we signed it and they did not log out since."""
         try:
             number, began, _ = self._signer.loads(cookie, max_age=SESSION)
         except BadData:
             return None
-        return number, began
+        token = self._store.by_id(number)
+        if token is None or began <= token.logged_out:
+            return None
+        return Caller(token.name, token.role, token.audit, self.form_key(cookie), token.id)
 
     def form_key(self, text: str) -> str:
         """Return what a page of another site cannot know."""
@@ -108,131 +109,95 @@ class Sessions:
 class Attempts:
     """Failed attempts per address; those who fail too often must wait."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._failed: OrderedDict[str, deque[float]] = OrderedDict()
+    def __init__(self) -> None:
+        self._failed: deque[tuple[float, str]] = deque(maxlen=10_000)
 
-    def failed(self, scope: Scope) -> None:
+    def failed(self, request: Request) -> None:
         """Count a failure; refuse an address that failed too often."""
-        address = (scope.get("client") or ["unknown"])[0]
-        now, times = self._clock(), self._failed.setdefault(address, deque())
-        self._failed.move_to_end(address)
-        if len(self._failed) > 10_000:
-            self._failed.popitem(last=False)
-        while times and times[0] < now - WINDOW:
-            times.popleft()
-        if len(times) >= FAILURES:
-            wait = int(times[0] + WINDOW - now) + 1
+        now, address = time.monotonic(), request.client.host if request.client else ""
+        recent = [at for at, who in self._failed if who == address and at > now - WINDOW]
+        if len(recent) >= FAILURES:
+            wait = int(recent[0] + WINDOW - now) + 1
             raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})
-        times.append(now)
+        self._failed.append((now, address))
 
 
 class Access:
     """Find out who is calling before anything else happens."""
 
     def __init__(
-        self, app: ASGIApp, settings: ServiceSettings, store: TokenStore, attempts: Attempts
-    ) -> None:
+        self, app: ASGIApp, settings: ServiceSettings, sessions: Sessions, attempts: Attempts,
+        store: TokenStore,
+    ) -> None:  # fmt: skip
         self._app = app
         self._settings = settings
-        self._store = store
+        self._sessions = sessions
         self._attempts = attempts
-        self._sessions = Sessions(settings)
-        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._store = store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        try:
-            answer = await self._enter(scope)
-        except HttpProblem as problem:
-            answer = to_response(problem)
-        except EquipoiseError as error:
-            answer = to_response(problem_of(error, tell_all=False))
-        await (self._app if answer is None else answer)(scope, receive, send)
+        """Let a request pass, send a browser to the login, or refuse."""
+        path, app = scope.get("path", ""), self._app
+        if scope["type"] == "http" and not path.startswith(PUBLIC):
+            request = Request(scope)
+            caller = request.state.caller = await run_in_threadpool(self._caller, request)
+            if caller is None and path != "/login":
+                if path.startswith(PROGRAMS) or request.method not in SAFE:
+                    raise HttpProblem("unauthenticated")
+                app = RedirectResponse("/login", 303)
+        await app(scope, receive, send)
 
-    async def _enter(self, scope: Scope) -> Response | None:
-        path, headers = scope["path"], Headers(scope=scope)
-        scope["state"]["caller"] = None
-        if path in PUBLIC or path.startswith("/static/"):
-            return None
-        if path.startswith(PROGRAMS):
-            scope["state"]["caller"] = await self._by_token(scope, headers)
-            return None
-        if scope["method"] not in SAFE:
-            _require_same_site(headers)
-        caller = self._by_proxy(scope, headers) or await self._by_cookie(headers)
-        scope["state"]["caller"] = caller
-        if caller is not None or path == "/login":
-            return None
-        if scope["method"] in SAFE:
-            return RedirectResponse("/login", 303)
-        raise HttpProblem("unauthenticated")
+    def _caller(self, request: Request) -> Caller | None:
+        if request.scope["path"].startswith(PROGRAMS):
+            return self._by_token(request)
+        if request.method not in SAFE:
+            _require_same_site(request)
+        cookie = request.cookies.get(COOKIE, "")
+        return self._by_proxy(request) or self._sessions.caller(cookie)
 
-    async def _by_token(self, scope: Scope, headers: Headers) -> Caller:
-        kind, _, text = headers.get("authorization", "").partition(" ")
+    def _by_token(self, request: Request) -> Caller | None:
+        kind, _, text = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
-            raise HttpProblem("unauthenticated")
-        key, now = hashlib.sha256(text.encode("latin-1")).digest(), time.monotonic()
-        known = self._known.get(key)
-        if known is not None and now < known[0]:
-            return known[1]
-        token = await run_in_threadpool(self._store.find, text)
-        if token is None:  # others at the same address, with a token that is right, are let in
-            self._known.pop(key, None)
-            self._attempts.failed(scope)
-            raise HttpProblem("unauthenticated")
-        caller = Caller(token.name, token.role, token.audit)
-        self._known[key] = (now + REMEMBERED, caller)
-        self._known.move_to_end(key)
-        if len(self._known) > 10_000:
-            self._known.popitem(last=False)
-        return caller
-
-    async def _by_cookie(self, headers: Headers) -> Caller | None:
-        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        session = self._sessions.read(cookie) if cookie else None
-        token = None if session is None else await run_in_threadpool(self._store.by_id, session[0])
-        if session is None or token is None or session[1] <= token.logged_out:
             return None
-        key = self._sessions.form_key(cookie)
-        return Caller(token.name, token.role, token.audit, key, token.id)
+        token = self._store.find(text)
+        if token is None:  # others at the same address, with a token that is right, are let in
+            self._attempts.failed(request)
+            return None
+        return Caller(token.name, token.role, token.audit)
 
-    def _by_proxy(self, scope: Scope, headers: Headers) -> Caller | None:
+    def _by_proxy(self, request: Request) -> Caller | None:
         """Return whom a trusted proxy names; refuse whoever only looks like one.
 
         Only the peer of the socket counts, whatever addresses the request says it was forwarded
         for, and only with the secret; then exactly one actor, who is in a group that has a role.
         """
-        settings = self._settings
+        settings, headers = self._settings, request.headers
         if PROXY_SECRET not in headers:
             return None
         wanted = settings.proxy_secret.get_secret_value().encode()
         given = [value.encode("latin-1") for value in headers.getlist(PROXY_SECRET)]
-        peer = scope["state"]["peer"]
+        peer = request.state.peer
         listed = peer is not None and any(ip_address(peer) in net for net in settings.proxy_peers)
         right = len(given) == 1 and hmac.compare_digest(given[0], wanted)
         if not (wanted and listed and right):
-            self._attempts.failed(scope)
+            self._attempts.failed(request)
             raise HttpProblem("unauthenticated", "this is not the proxy that is trusted")
         actors = headers.getlist(settings.proxy_actor)
         groups = headers.getlist(settings.proxy_groups)
         if len(actors) != 1 or len(groups) > 1:
             raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
         name = inputs.name("actor", _text(actors[0]))
-        theirs = {one.strip() for one in _text(groups[0] if groups else "").split(",")}
+        theirs = {one.strip() for one in _text("".join(groups)).split(",")}
         roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
         if not roles:
             raise HttpProblem("forbidden", f"no group of {name} has a role here")
         return Caller(name, roles[0], None, self._sessions.form_key(f"proxy {name}"))
 
 
-def _require_same_site(headers: Headers) -> None:
+def _require_same_site(request: Request) -> None:
     """Refuse what another site's page sends: browsers say where a request comes from."""
-    origin = headers.get("origin") or headers.get("referer", "")
-    if urlsplit(origin).netloc != headers.get("host", "") or not origin:
+    origin = request.headers.get("origin") or request.headers.get("referer", "")
+    if urlsplit(origin).netloc != request.headers.get("host", "") or not origin:
         raise HttpProblem("cross-site")
 
 
@@ -249,25 +214,13 @@ def decoded(text: str) -> str:
         raise HttpProblem("malformed-request", "the path is not UTF-8") from None
 
 
-def caller_of(request: Request) -> Caller:
-    """Return who is calling."""
-    caller: Caller | None = request.state.caller
-    if caller is None:
-        raise HttpProblem("unauthenticated")
+def caller_in(roles: Sequence[Role], request: Request) -> Caller:
+    """Return who is calling, if they have one of these roles."""
+    caller: Caller = request.state.caller
+    if caller.role not in roles:
+        raise HttpProblem("forbidden")
     return caller
 
 
-def caller_as(*roles: Role) -> Callable[..., Awaitable[Caller]]:
-    """Return a dependency that lets these roles in."""
-
-    async def let_in(request: Request) -> Caller:
-        caller = caller_of(request)
-        if caller.role not in roles:
-            raise HttpProblem("forbidden")
-        return caller
-
-    return let_in
-
-
-Auditor = Annotated[Caller, Depends(caller_as(Role.AUDITOR))]
-Reader = Annotated[Caller, Depends(caller_as(*READERS))]
+Auditor = Annotated[Caller, Depends(partial(caller_in, (Role.AUDITOR,)))]
+Reader = Annotated[Caller, Depends(partial(caller_in, READERS))]

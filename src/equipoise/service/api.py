@@ -10,17 +10,19 @@ from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from equipoise._json import plain
-from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.ledger import LiveAudit, Reply, Status, inputs, list_audits
-from equipoise.ledger.commands import person_of, printable
+from equipoise.cells import Cells
+from equipoise.errors import InvalidInput
+from equipoise.history import History
+from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger.commands import COMMANDS, person_of, printable
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
-from equipoise.report import to_html
+from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
 from equipoise.service import models
 from equipoise.service.access import Auditor, Caller, Reader, decoded
@@ -35,7 +37,7 @@ from equipoise.service.audits import (
 )
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
-from equipoise.service.tokens import Mark
+from equipoise.service.tokens import VERIFICATIONS, Mark
 
 __all__ = ["create_audit", "export", "page_of", "probes", "report", "router"]
 
@@ -53,19 +55,22 @@ probes = APIRouter()
 
 After = Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numbers.")]
 AtMost = Annotated[int, Query(ge=1, le=1000)]
+Days = Annotated[
+    float | None, Body(embed=True, ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)
+]
 
 
 # -- commands and people --------------------------------------------------------------------------
 
 
 @router.post("/{audit}/commands", response_model=models.Results)
-def commands(context: Commanding, body: models.Commands) -> JSONResponse:
+def commands(context: Commanding, commands: models.Commands) -> JSONResponse:
     """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
 
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true.
     """
-    given = body.to_commands()
+    given = [COMMANDS[one.command](**vars(one)) for one in commands]
     return JSONResponse({"results": [
         {"person": printable(person_of(command)), "problem": one.to_dict()}
         if isinstance(one, HttpProblem) else vars(one)
@@ -74,10 +79,9 @@ def commands(context: Commanding, body: models.Commands) -> JSONResponse:
 
 
 @router.post("/{audit}/overdue", response_model=models.Results)
-def mark_overdue(context: Auditing, body: models.Overdue) -> JSONResponse:
+def mark_overdue(context: Auditing, days: Days = None) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
-    replies: list[Reply] = context.writer.overdue(days=body.days)
-    return JSONResponse({"results": [vars(reply) for reply in replies]})
+    return JSONResponse({"results": [vars(one) for one in context.writer.overdue(days=days)]})
 
 
 @router.get("/{audit}/people", response_model=models.PeoplePage)
@@ -91,19 +95,15 @@ def people(
     limit: AtMost = 100,
 ) -> JSONResponse:
     """Return people in order of arrival, a page at a time."""
-    rows, more = page_of(
-        context.reader, state or (), conflicted=conflicted, after=after, limit=limit
-    )
+    rows, more = page_of(context.reader, state or (), conflicted, after, limit)
     return JSONResponse({"people": [models.shown(row) for row in rows], "next": more})
 
 
 @router.post("/{audit}/people", response_model=models.PeoplePage)
-def find_people(context: Reading, body: models.Pseudonyms) -> JSONResponse:
+def find_people(context: Reading, people: models.Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
-    found = [context.reader.person(person) for person in body.people]
-    return JSONResponse(
-        {"people": [models.shown(row) for row in found if row is not None], "next": None}
-    )
+    found = [context.reader.person(person) for person in people]
+    return JSONResponse({"people": [models.shown(row) for row in found if row], "next": None})
 
 
 @router.get("/{audit}/events", response_model=models.EventsPage)
@@ -111,9 +111,7 @@ def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONRespo
     """Return what happened, a page at a time."""
     head = context.reader.checkpoint().seq
     found = list(context.reader.events(after=after, limit=limit))
-    return JSONResponse(
-        {"events": found, "next": found[-1]["seq"] if found else after, "head": head}
-    )
+    return JSONResponse({"events": found, "next": after + len(found), "head": head})
 
 
 # -- audits ---------------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONRespo
 @router.get("", response_model=models.AuditsPage)
 def audits(caller: Reader, request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
-    rows = request.app.state.audits.rows()
+    rows = request.app.state.audits.ledger.audits()
     seen = [models.shown(row) for row in rows if caller.may_see(row.name, row.uid)]
     return JSONResponse({"audits": seen})
 
@@ -135,16 +133,16 @@ def create(
     body: models.NewAudit,
 ) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
-    audits = request.app.state.audits
-    row = create_audit(audits, decoded(audit), body.to_arguments(), caller)
-    return JSONResponse(models.shown(row))
+    given = dict(body)
+    given["history"] = History.from_cells(Cells(given.pop("past")))
+    made = create_audit(request.app.state.audits, decoded(audit), given, caller)
+    return JSONResponse(models.shown(made))
 
 
 @router.get("/{audit}", response_model=models.AuditModel)
 def audit(context: Reading) -> JSONResponse:
     """Return one audit as the list shows it."""
-    rows = context.audits.rows()
-    return JSONResponse(next(models.shown(row) for row in rows if row.uid == context.audit.uid))
+    return JSONResponse(models.shown(context.audits.ledger.audit(context.audit.uid)))
 
 
 @router.get("/{audit}/status", response_model=Status)
@@ -220,10 +218,10 @@ def verify(context: Auditing) -> JSONResponse:
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
 def verification(context: Reading, number: str) -> JSONResponse:
     """Say how a verification goes, or went."""
-    found = context.store.mark(context.audit.uid, decoded(number))
-    if found is None or found.kind == "checkpoint":
-        raise HttpProblem("not-found")
-    return JSONResponse(found.to_dict())
+    for found in context.store.marks(context.audit.uid, *VERIFICATIONS):
+        if found.id == number:
+            return JSONResponse(found.to_dict())
+    raise HttpProblem("not-found")
 
 
 def download(context: AuditContext, form: str) -> Response:
@@ -238,7 +236,7 @@ def download(context: AuditContext, form: str) -> Response:
     if form == "jsonl":  # a few events at a time: nobody waits for a slow reader
         lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
         return StreamingResponse(lines, media_type=FORMS[form], headers=headers)
-    made = context.audit.reports.report()
+    made = Report.of(context.reader)
     text = made.to_json(indent=2) if form == "json" else to_html(made)
     return Response(text, media_type=f"{FORMS[form]}; charset=utf-8", headers=headers)
 
@@ -284,51 +282,30 @@ def create_audit(
     """Begin an audit in the caller's scope, or find it begun with the same settings."""
     if not caller.may_see(name, name):
         raise HttpProblem("forbidden")
-    ledger, actor = audits.settings.ledger, caller.name
     try:
-        live = LiveAudit.create(ledger, name, **arguments, actor=actor)
-    except InvalidInput:
-        if (row := _row_named(ledger, name)) is None:
-            raise
-        return _same_audit(ledger, row, name, arguments, actor)
+        live = LiveAudit.create(audits.settings.ledger, name, **arguments, actor=caller.name)
+    except InvalidInput as refused:
+        # made where nobody sees it, to compare; refused again where it is wrong in itself
+        wanted = _comparable(LiveAudit.create("sqlite://", name, **arguments))
+        stored = _comparable(audits.open(name).reader)
+        if stored["name"] != wanted["name"]:
+            raise refused from None
+        if stored != wanted:
+            raise HttpProblem("audit-exists") from None
+        return audits.ledger.audit(name)
     live.close_ledger()
     return live.row
 
 
 def page_of(
-    live: LiveAudit, states: Sequence[str], *, conflicted: bool, after: int, limit: int
+    live: LiveAudit, states: Sequence[str], conflicted: bool, after: int, limit: int
 ) -> tuple[Sequence[PersonRecord], int | None]:
-    """Return a page, and where the next one begins; nobody is looked for who cannot be there."""
-    status = live.status()
-    known = status.conflicts if conflicted else sum(status.states.get(s, 0) for s in states)
-    some = conflicted or bool(states)
-    if some and not known:
-        return (), None
-    most = min(limit, known) if some else limit
-    rows = live.people(states=states, conflicted=conflicted, after=after, limit=most)
-    return rows, rows[-1].number if len(rows) == most and most == limit else None
+    """Return a page, and where the next one begins."""
+    rows = live.people(states=states, conflicted=conflicted, after=after, limit=limit)
+    return rows, rows[-1].number if len(rows) == limit else None
 
 
-def _same_audit(
-    ledger: str, row: AuditRow, name: str, arguments: Mapping[str, Any], actor: str
-) -> AuditRow:
-    """Compare what exists with what would be made, by making it where nobody sees it."""
-    stored = LiveAudit.open(ledger, row.uid)
-    wanted = LiveAudit.create("sqlite://", name, **arguments, actor=actor)
-    chance = ("seed_hash", "software")
-    one, other = (
-        {k: v for k, v in plain(live.settings.to_data()).items() if k not in chance}
-        for live in (stored, wanted)
-    )
-    stored.close_ledger()
-    if one != other:
-        raise HttpProblem("audit-exists")
-    return row
-
-
-def _row_named(ledger: str, name: str) -> AuditRow | None:
-    try:
-        wanted = inputs.name("name", name)
-        return next((row for row in list_audits(ledger) if row.name == wanted), None)
-    except EquipoiseError:
-        return None
+def _comparable(live: LiveAudit) -> dict[str, Any]:
+    """Return what an audit was created with, except what differs each time."""
+    data = plain(live.settings.to_data())
+    return {name: v for name, v in data.items() if name not in ("seed_hash", "software")}

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from equipoise._version import __version__
+from equipoise.errors import EquipoiseError
 from equipoise.service import api, pages, pages_check
-from equipoise.service.access import Access, Attempts, Sessions
+from equipoise.service.access import PROGRAMS, PUBLIC, Access, Attempts, Sessions
 from equipoise.service.audits import OpenAudits
 from equipoise.service.demonstration import demonstration
-from equipoise.service.forms import Uploads
+from equipoise.service.forms import Uploads, page
 from equipoise.service.limits import Metrics, RequestLimits
-from equipoise.service.problems import add_handlers
+from equipoise.service.problems import as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import TokenStore
 
 __all__ = ["create_app"]
 
 THREADS = 64  # requests that are worked on at once
+REFUSED: tuple[Any, ...] = (EquipoiseError, RequestValidationError, HTTPException)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application for an ASGI server."""
     store, attempts, metrics = TokenStore(settings.token_store), Attempts(), Metrics()
+    sessions = Sessions(settings, store)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.audits, app.state.uploads = OpenAudits(settings), Uploads(settings)
+        store.end_lost_verifications()
         with demonstration(settings):
             yield
         app.state.audits.close()
@@ -47,16 +55,28 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        exception_handlers=dict.fromkeys(
+            (EquipoiseError, RequestValidationError, HTTPException), _refuse
+        ),
         middleware=[
-            Middleware(RequestLimits, settings=settings, metrics=metrics),
-            Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.forwarded_from),
-            Middleware(Access, settings=settings, store=store, attempts=attempts),
+            Middleware(RequestLimits, settings, metrics),
+            Middleware(ProxyHeadersMiddleware, settings.forwarded_from),
+            Middleware(Access, settings, sessions, attempts, store),
         ],
     )
-    app.state.settings, app.state.store = settings, store
-    app.state.attempts, app.state.metrics = attempts, metrics
-    app.state.sessions = Sessions(settings)
-    add_handlers(app)
+    app.state.settings, app.state.store, app.state.metrics = settings, store, metrics
+    app.state.attempts, app.state.sessions = attempts, sessions
     for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
     return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Answer every refusal as a problem: JSON for programs, a page for people."""
+    caller = getattr(request.state, "caller", None)
+    problem = as_problem(error, tell_all=caller is not None and caller.may_know)
+    if request.scope["path"].startswith((*PUBLIC, *PROGRAMS, "/v1")):
+        return to_response(problem)
+    answer = page(caller, "error.html", status=problem.status_code, problem=problem)
+    answer.headers.update(problem.headers or {})
+    return answer

@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,11 +28,11 @@ from starlette.datastructures import UploadFile
 from equipoise.errors import InvalidInput
 from equipoise.history.options import UnreadTable
 from equipoise.report.write import environment
-from equipoise.service.access import Caller, caller_of
+from equipoise.service.access import Caller
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Form", "Sent", "Uploads", "fragment", "page", "problem_page", "read_form"]
+__all__ = ["Form", "Sent", "Uploads", "fragment", "page", "read_form"]
 
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
@@ -77,13 +77,6 @@ def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any
     return HTMLResponse(fragment(template, me=caller, **more), status)
 
 
-def problem_page(caller: Caller | None, problem: HttpProblem) -> HTMLResponse:
-    """Return a refusal as people read it."""
-    answer = page(caller, "error.html", status=problem.status_code, problem=problem)
-    answer.headers.update(problem.headers or {})
-    return answer
-
-
 async def read_form(request: Request, *, table: bool = False) -> Form:
     """Return what was sent: words in UTF-8, and one table where a page takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
@@ -103,7 +96,7 @@ async def read_form(request: Request, *, table: bool = False) -> Form:
 
 async def _own_form(request: Request, *, table: bool = False) -> Form:
     """Return a form that one of our own pages sent in this session."""
-    caller, form = caller_of(request), await read_form(request, table=table)
+    caller, form = request.state.caller, await read_form(request, table=table)
     key = (form.values.pop("form_key", None) or [""])[-1]
     if not caller.form_key or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
         raise HttpProblem("cross-site")
@@ -128,7 +121,7 @@ class Uploads:
     @contextlib.asynccontextmanager
     async def sent_by(self, request: Request) -> AsyncIterator[Form]:
         """Yield a form with its table, unless the caller's earlier one is still sent or read."""
-        caller = caller_of(request).name
+        caller = request.state.caller.name
         if caller in self._waiting:
             raise HttpProblem("busy", "your earlier table is still being read")
         self._waiting.add(caller)
@@ -138,16 +131,11 @@ class Uploads:
             self._waiting.discard(caller)
             await request.close()
 
-    async def counts(self, table: UploadFile, options: Mapping[str, Any]) -> Any:
-        """Return the counts of past decisions in a table, and what is remarkable about them."""
-        return await self._read(table, {"options": dict(options)})
-
-    async def rows(self, table: UploadFile, columns: Sequence[str], optional: Sequence[str]) -> Any:
-        """Return the rows of a table: the columns of these names, in this order, as text."""
-        return await self._read(table, {"rows": list(columns), "optional": list(optional)})
-
-    async def _read(self, table: UploadFile, job: Mapping[str, Any]) -> Any:
-        suffix = Path(table.filename or "").suffix.lower()
+    async def read(self, table: UploadFile | None, **job: Any) -> Any:
+        """Return what the program that reads tables finds; see ``table_reader.py``."""
+        if table is None or not table.filename:
+            raise InvalidInput("choose a table first")
+        suffix = Path(table.filename).suffix.lower()
         if suffix not in SUFFIXES:
             kinds = ", ".join(SUFFIXES)
             raise InvalidInput(f"a table must be one of {kinds}; got {suffix or 'none'}")
@@ -157,7 +145,7 @@ class Uploads:
                 await asyncio.to_thread(_copy, table, path)
                 found = await self._in_a_process({**job, "path": str(path), "folder": folder})
         if "error" in found:  # in the reader's words, not with the server's folders
-            words = found["error"].replace(str(path), table.filename or "the table")
+            words = found["error"].replace(str(path), table.filename)
             raise UnreadTable(words, words.splitlines(), found.get("proposal"))
         return found["found"]
 

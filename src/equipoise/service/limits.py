@@ -10,12 +10,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from equipoise.service.problems import HttpProblem, to_response
+from equipoise.errors import EquipoiseError
+from equipoise.service.problems import HttpProblem, as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["JsonLines", "LimitedProtocol", "Metrics", "RequestLimits"]
+__all__ = ["JsonLines", "Metrics", "RequestLimits"]
 
 log = logging.getLogger("equipoise.service")
 
@@ -24,7 +24,6 @@ UPLOADS_TAKE = 30  # times as long to arrive as other requests
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 PATH_LIMIT = 4096
-HEAD_LIMIT = 64 << 10
 HEADERS = tuple(
     (name.encode(), value.encode())
     for name, value in {
@@ -94,7 +93,8 @@ class RequestLimits:
             _read_path(scope)
             limited = self._limited(scope, receive)
             await self._app(scope, limited, with_headers)
-        except HttpProblem as problem:  # found before anything was answered
+        except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
+            problem = as_problem(error, tell_all=False)
             await to_response(problem)(scope, receive, with_headers)
         except Exception:
             log.exception("failed", extra={"fields": {"route": _route(scope)}})
@@ -131,46 +131,11 @@ class RequestLimits:
         return limited
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route, caller = _route(scope), scope["state"].get("caller")
-        self._metrics.request(scope["method"], route, status, seconds)
-        log.info(
-            "request",
-            extra={
-                "fields": {
-                    "method": scope["method"],
-                    "route": route,
-                    "status": status,
-                    "ms": round(1000 * seconds, 2),
-                    "actor": None if caller is None else caller.name,
-                }
-            },
-        )
-
-
-class LimitedProtocol(HttpToolsProtocol):
-    """Hang up on whoever sends more than 64 KB before the head of a request is complete."""
-
-    _in_head = True  # of a request
-    _head = 0  # bytes since the last request was complete
-    _progress = False  # whether a request was completed by what came
-
-    def data_received(self, data: bytes) -> None:
-        """Take what came."""
-        self._progress = False
-        super().data_received(data)
-        self._head = self._head + len(data) if self._in_head and not self._progress else 0
-        if self._head > HEAD_LIMIT:
-            self.transport.abort()
-
-    def on_headers_complete(self) -> None:
-        """Begin to read a body."""
-        self._in_head = False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Wait for the next request."""
-        self._in_head = self._progress = True
-        super().on_message_complete()
+        method, route, caller = scope["method"], _route(scope), scope["state"].get("caller")
+        self._metrics.request(method, route, status, seconds)
+        fields = {"method": method, "route": route, "status": status}
+        fields |= {"ms": round(1000 * seconds, 2), "actor": caller and caller.name}
+        log.info("request", extra={"fields": fields})
 
 
 class JsonLines(logging.Formatter):

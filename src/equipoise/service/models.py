@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import reduce
+from inspect import signature
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
+from fastapi import Body
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -19,8 +21,7 @@ from pydantic import (
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
-from equipoise.history import History
-from equipoise.ledger import Reply
+from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.inputs import LIMIT
@@ -31,6 +32,9 @@ from equipoise.service.tokens import Mark
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 BATCH = 1000
+SETTINGS = ("audit", "options", "budget", "max_in_flight", "max_in_flight_groups", "lottery",
+            "overdue_after", "stream", "currency", "decimals", "approvals")  # fmt: skip
+"""What may be said of a new audit over HTTP; the rest of ``LiveAudit.create`` is the server's."""
 SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
 
 
@@ -88,14 +92,10 @@ _MODELS: list[Any] = [_command_model(tag, kind) for tag, kind in do.COMMANDS.ite
 AnyCommand: Any = Annotated[reduce(or_, _MODELS), Field(discriminator="command")]
 
 
-class Commands(Model):
-    """What is to be done, in this order."""
-
-    commands: Annotated[list[AnyCommand], Field(min_length=1, max_length=BATCH)]
-
-    def to_commands(self) -> list[Command]:
-        """Return them as the ledger takes them."""
-        return [do.COMMANDS[one.command](**vars(one)) for one in self.commands]
+Commands: Any = Annotated[
+    list[AnyCommand], Body(embed=True, min_length=1, max_length=BATCH, description="In this order.")
+]
+Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=BATCH)]
 
 
 class ProblemModel(BaseModel):
@@ -118,20 +118,6 @@ class Results(Model):
     """A result for each command, in their order; writers learn what is wanted and no more."""
 
     results: list[Reply | Refusal]
-
-
-class Pseudonyms(Model):
-    """Pseudonyms."""
-
-    people: Annotated[list[Name], Field(min_length=1, max_length=BATCH)]
-
-
-class Overdue(Model):
-    """Days after which an outcome is overdue; null for the audit's own number."""
-
-    days: Annotated[float, Field(ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)] | None = (
-        None
-    )
 
 
 def shown(row: Any) -> dict[str, Any]:
@@ -167,28 +153,18 @@ class EventsPage(Model):
 # -- audits ---------------------------------------------------------------------------------------
 
 
-class NewAudit(Shape):
-    """An audit that begins; see ``LiveAudit.create``."""
+def _new_audit_model() -> type[Model]:
+    """Return the shape of an audit that begins: what ``LiveAudit.create`` takes, as it takes it."""
+    taken, hints = signature(LiveAudit.create).parameters, get_type_hints(LiveAudit.create)
+    own: dict[str, Any] = {name: (hints[name], taken[name].default) for name in SETTINGS}
+    own["past"] = (Annotated[Mapping[str, GroupCells], _by(cells_from)], ...)
+    own["question"] = (Annotated[Question, _by(Question.from_dict)], Question())
+    own["costs"] = (Annotated[Costs, _by(Costs.from_dict)], Costs())
+    words = "An audit that begins; see ``LiveAudit.create``."
+    return create_model("NewAudit", __base__=Shape, __doc__=words, **own)
 
-    past: Annotated[Mapping[str, GroupCells], _by(cells_from)]
-    question: Annotated[Question, _by(Question.from_dict)] = Question()
-    costs: Annotated[Costs, _by(Costs.from_dict)] = Costs()
-    audit: str = "adaptive"
-    options: dict[str, Any] = {}
-    budget: int | None = None
-    max_in_flight: int | None = None
-    max_in_flight_groups: dict[str, int] = {}
-    lottery: float = 1.0
-    overdue_after: float | None = None
-    stream: str = "everybody"
-    currency: str = ""
-    decimals: int = 0
-    approvals: list[str] = []
 
-    def to_arguments(self) -> dict[str, Any]:
-        """Return it as ``LiveAudit.create`` takes it."""
-        given = dict(self)
-        return {"history": History.from_cells(Cells(given.pop("past"))), **given}
+NewAudit: Any = _new_audit_model()
 
 
 class AuditsPage(Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -14,13 +15,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.history.values import Coding, LiveValues
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.report.sentences import log_rows
-from equipoise.service.access import COOKIE, Reader, caller_of
+from equipoise.service.access import COOKIE, Reader
 from equipoise.service.api import export, page_of, report
 from equipoise.service.audits import (
     AuditContext,
@@ -30,11 +32,10 @@ from equipoise.service.audits import (
     may_do,
 )
 from equipoise.service.forms import Form, Sent, fragment, page, read_form
-from equipoise.service.panels import apart
 from equipoise.service.problems import HttpProblem, as_problem
-from equipoise.service.tokens import READERS, Role
+from equipoise.service.tokens import READERS, VERIFICATIONS, Role
 
-__all__ = ["minor_units", "router"]
+__all__ = ["budget_of", "minor_units", "router"]
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,8 +48,6 @@ WANTED = {
     "SCORE_ONLY": "The score of this person counts; nothing more is wanted.",
     "LABEL": "The outcome is wanted: override the refusal, and enter the outcome when it is known.",
 }
-BITS = {"1": 1, "0": 0, "yes": 1, "no": 0, "true": 1, "false": 0, "approved": 1, "denied": 0,
-        "good": 1, "bad": 0}  # fmt: skip
 FOR_EVER = {
     "conclude": "The audit ends here, with the answer that the evidence supports by now. Nobody "
     "else will be asked, and it cannot be begun again.",
@@ -82,7 +81,7 @@ async def log_in(request: Request) -> Response:
     token = await run_in_threadpool(state.store.find, form.word("token"))
     if token is None or token.role not in READERS:
         # whoever holds a token is let in, whatever others at this address try
-        state.attempts.failed(request.scope)
+        state.attempts.failed(request)
         words = "That is not a token that opens the dashboard, or it has expired."
         return page(None, "login.html", status=401, refused=words)
     answer = RedirectResponse("/", 303)
@@ -96,7 +95,7 @@ async def log_in(request: Request) -> Response:
 @router.post("/logout")
 def log_out(request: Request, form: Sent) -> Response:
     """End every session of the caller's token."""
-    request.app.state.store.log_out(caller_of(request).token)
+    request.app.state.store.log_out(request.state.caller.token)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, path="/")
     return answer
@@ -111,7 +110,8 @@ def audits(
 ) -> HTMLResponse:
     """List the audits."""
     known = request.app.state.audits
-    rows = [r for r in known.rows() if caller.may_see(r.name, r.uid) and r.id > after]
+    every = known.ledger.audits()
+    rows = [row for row in every if caller.may_see(row.name, row.uid) and row.id > after]
     shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
     return page(caller, "audits.html", audits=shown, more=more, Role=Role)
@@ -138,7 +138,7 @@ def people(
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
-    rows, more = page_of(context.reader, states, conflicted=conflicted, after=after, limit=PER_PAGE)
+    rows, more = page_of(context.reader, states, conflicted, after, PER_PAGE)
     said = {"people": rows, "more": more, "state": state, "conflicted": conflicted}
     return _page(context, "people.html", **NOBODY | said)
 
@@ -195,11 +195,7 @@ def _command(what: str, form: Form, live: LiveAudit) -> Command:
     if what not in do.COMMANDS:
         raise HttpProblem("not-found")
     if what == "set_budget":
-        amount = form.word("budget")
-        if not amount and not form.word("no_cap"):
-            raise InvalidInput("'budget' is needed, or a tick that there is none")
-        cap = minor_units("budget", amount, live.settings.decimals) if amount else None
-        return do.SetBudget(cap, form.word("why"))
+        return do.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
     names = [field.name for field in fields(do.COMMANDS[what]) if field.name in form.values]
     own = {name: form.whole(name) if name in NUMBERS else form.word(name) for name in names}
     if what == "reject":
@@ -222,7 +218,9 @@ def act(context: Reading, what: str, form: Sent) -> Response:
         final = _what_is_final(context, command)
         if final and form.word("sure") != "yes":
             return _page(context, "sure.html", what=what, words=FOR_EVER[final], form=form)
-        reply = context.do(command)
+        (reply,) = context.results([command])
+        if isinstance(reply, HttpProblem):
+            raise reply
     except (HttpProblem, EquipoiseError) as error:
         return _audit_page(context, problem=as_problem(error))
     says_more = reply.state == "PROPOSED" or what == "resume"
@@ -234,16 +232,13 @@ def act(context: Reading, what: str, form: Sent) -> Response:
 def work(context: Reading) -> HTMLResponse:
     """List the overrides that are to be carried out: today's, and those left over."""
     found = context.reader.people(states=("RESERVED",), limit=WORK)
-    rows = [
-        row for row in found if row.decision == 0
-    ]  # outcomes of the approved come by themselves
+    rows = [row for row in found if row.decision == 0]  # the approved need no override
     today = datetime.now(UTC).date().isoformat()
     lists = {
         "Today": [row for row in rows if row.asked >= today],
         "Left over": [row for row in rows if row.asked < today],
     }
-    more = len(found) == WORK
-    return _page(context, "work.html", lists=lists, more=more)
+    return _page(context, "work.html", lists=lists, more=len(found) == WORK)
 
 
 @router.post("/audits/{audit}/work")
@@ -254,7 +249,7 @@ def confirm(context: Reading, form: Sent) -> Response:
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
     commands: list[Command] = [do.Execute(person) for person in carried]
     commands += [do.Withdraw(person) for person in refused]
-    return _batch_page(context, "Overrides", commands)
+    return _batch_page(context, "Overrides", [*carried, *refused], commands)
 
 
 @router.post("/audits/{audit}/upload")
@@ -264,18 +259,42 @@ async def upload(context: Reading, request: Request) -> Response:
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
     async with uploads.sent_by(request) as form:
-        if form.table is None or not form.table.filename:
-            raise InvalidInput("choose a table first")
-        commands: list[Command]
-        if form.word("what") == "outcomes":
-            rows = await uploads.rows(form.table, ("person", "outcome"), ())
-            commands = [do.Tell(person, _bit(outcome)) for person, outcome in rows]
-        else:
-            names = ("person", "group", "decision")
-            rows = await uploads.rows(form.table, names, ("score", "price", "version"))
-            commands = [_arrival(*row) for row in rows]
-    title = "Outcomes" if form.word("what") == "outcomes" else "Arrivals"
-    return await run_in_threadpool(_batch_page, context, title, commands)
+        told = form.word("what") == "outcomes"
+        needed = ("person", "outcome") if told else ("person", "group", "decision")
+        seen = () if told else ("score", "price", "version")
+        rows = await uploads.read(form.table, rows=needed, optional=seen)
+    settings = context.reader.settings
+    coding = Coding.from_dict(settings.coding) if settings.coding else None
+    values, make = LiveValues(settings.groups, coding), _tell if told else _ask
+    commands = [make(values, *row) for row in rows]
+    title, people = "Outcomes" if told else "Arrivals", [row[0] for row in rows]
+    return await run_in_threadpool(_batch_page, context, title, people, commands)
+
+
+def _tell(values: LiveValues, person: str, outcome: str) -> Command | InvalidInput:
+    try:
+        return do.Tell(person, values.bit("outcome", outcome))
+    except InvalidInput as error:
+        return error
+
+
+def _ask(
+    values: LiveValues, person: str, group: str, decision: str, *seen: str
+) -> Command | InvalidInput:
+    try:
+        score, price = (float(text) if text else None for text in seen[:2])
+        own = values.group(group), values.bit("decision", decision)
+        return do.Ask(person, *own, score, price, seen[2])  # type: ignore[arg-type]
+    except ValueError as error:
+        return InvalidInput(str(error))
+
+
+def budget_of(form: Form, decimals: int) -> int | None:
+    """Return the most that may be spent, None where a tick says that there is no limit."""
+    amount = form.word("budget")
+    if not amount and not form.word("no_cap"):
+        raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
+    return minor_units("budget", amount, decimals) if amount else None
 
 
 def minor_units(name: str, amount: str, decimals: int) -> int:
@@ -295,20 +314,6 @@ def minor_units(name: str, amount: str, decimals: int) -> int:
             f"{name!r} must be an amount with {decimals} decimals; got {amount[:40]!r}"
         )
     return int(found)
-
-
-def _arrival(
-    person: str, group: str, decision: str, score: str, price: str, version: str
-) -> Command:
-    try:
-        number = float(score) if score else None
-        return do.Ask(person, group, _bit(decision), number, int(price) if price else None, version)
-    except ValueError:
-        return do.Ask(person, group, _bit(decision), score, price, version)  # type: ignore[arg-type]
-
-
-def _bit(text: str) -> Any:
-    return BITS.get(text.lower(), text)  # the ledger says what is wrong with any other
 
 
 def _what_is_final(context: AuditContext, command: Command) -> str | None:
@@ -358,32 +363,28 @@ def _audit_page(
 def _live_part(context: AuditContext, *, patience: float) -> str:
     """Return what moves: people and money, and the evidence as far as it is reported."""
     store, audit = context.store, context.audit
-    proofs = store.marks(audit.uid, "running", "verified", "broken", limit=1)
     return fragment(
         "live.html",
         name=audit.name,
         seen=audit.reports.look(patience),
         settings=context.reader.settings,
         checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
-        proof=next(iter(proofs), None),
-        apart=apart,
+        proof=next(iter(store.marks(audit.uid, *VERIFICATIONS, limit=1)), None),
         me=context.caller,
         Role=Role,
     )
 
 
-def _batch_page(context: AuditContext, title: str, commands: list[Command]) -> HTMLResponse:
-    """Carry out commands and say what came of them."""
-    refused, taken, wanted = [], list[Reply](), []
-    for command, result in zip(commands, context.results(commands), strict=True):
-        if isinstance(result, HttpProblem):
-            refused.append((do.person_of(command), str(result)))
-            continue
-        taken.append(result)
-        denied = isinstance(command, do.Ask) and command.decision == 0
-        if denied and result.want is Want.LABEL and not result.repeated:
-            wanted.append(result.person)
-    repeated = sum(reply.repeated for reply in taken)
+def _batch_page(
+    context: AuditContext,
+    title: str,
+    people: Sequence[str],
+    commands: Sequence[Command | InvalidInput],
+) -> HTMLResponse:
+    """Carry out a command per person and say what came of them."""
+    done = list(zip(people, commands, context.results(commands), strict=True))
+    taken = [(command, one) for _, command, one in done if isinstance(one, Reply)]
+    repeated = sum(reply.repeated for _, reply in taken)
     return _page(
         context,
         "batch.html",
@@ -391,6 +392,11 @@ def _batch_page(context: AuditContext, title: str, commands: list[Command]) -> H
         rows=len(commands),
         new=len(taken) - repeated,
         repeated=repeated,
-        wanted=wanted,
-        refused=refused,
+        wanted=[
+            reply.person
+            for command, reply in taken
+            if isinstance(command, do.Ask) and command.decision == 0 and not reply.repeated
+            if reply.want is Want.LABEL
+        ],
+        refused=[(person, str(one)) for person, _, one in done if isinstance(one, HttpProblem)],
     )

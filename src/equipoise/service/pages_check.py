@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 
 from equipoise.assume import NO_BETTER, Assume
 from equipoise.cells import Cells
-from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.history.options import UnreadTable
@@ -32,9 +32,10 @@ from equipoise.service.api import create_audit
 from equipoise.service.audits import OpenAudits
 from equipoise.service.forms import Form, Sent, Uploads, page
 from equipoise.service.models import cells_from
-from equipoise.service.pages import minor_units
+from equipoise.service.pages import budget_of, minor_units
 from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role
+from equipoise.worlds.data import fico_lender
 
 __all__ = ["router"]
 
@@ -50,25 +51,6 @@ NOTES = 30  # of a table that are shown
 Told = tuple[Cells, str, Sequence[str]]
 """Past decisions, where they come from, and what is remarkable about them."""
 EXAMPLE = "an example: the credit scores of 174,047 people"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Everything that the page's form says."""
-
-    cells: Cells
-    question: Question
-    costs: Costs
-    ratio: float
-    source: str
-    assume: Assume | None = None
-    limits: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The counts as they travel with the form."""
-        return json.dumps(self.cells.to_dict())
 
 
 @dataclass(frozen=True)
@@ -121,7 +103,8 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
-        row = create_audit(audits, form.word("name"), _new_audit(form, shown["asked"]), caller)
+        given = _new_audit(form, shown["cells"], shown["question"])
+        row = create_audit(audits, form.word("name"), given, caller)
     except (EquipoiseError, HttpProblem) as error:
         return _refused(caller, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
@@ -129,7 +112,7 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
 
 def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
     may_create = caller.role is Role.AUDITOR
-    given: dict[str, Any] = {"asked": None, "problem": None, "proposed": False, "metrics": METRICS}
+    given: dict[str, Any] = {"cells": None, "problem": None, "proposed": False, "metrics": METRICS}
     given |= {"may_create": may_create, "said": _filled_in(Form(), {}), **more}
     return page(caller, template, **given)
 
@@ -144,15 +127,21 @@ async def _past(form: Form, uploads: Uploads) -> Told:
         for role in COLUMNS:
             if not form.word(role):
                 raise InvalidInput(f"which column is the {role}?")
-        found = await uploads.counts(form.table, _reading(form))
+        found = await uploads.read(form.table, options=_reading(form))
         return Cells.from_dict(found["cells"]), form.table.filename[:200], found["notes"]
     if form.word("example"):
-        return await run_in_threadpool(_example), EXAMPLE, ()
+        lender = await run_in_threadpool(fico_lender)
+        return lender.history().cells, EXAMPLE, ()
     return _sent_along(form)
 
 
 def _sent_along(form: Form) -> Told:
-    return _counts(form), form.word("source")[:200], form.word("notes").splitlines()[:NOTES]
+    """Return the past decisions that the page itself sends back."""
+    try:
+        cells = cells_from(json.loads(form.word("cells")))
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
+    return cells, form.word("source")[:200], form.word("notes").splitlines()
 
 
 def _reading(form: Form) -> dict[str, Any]:
@@ -183,56 +172,44 @@ def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
 def _answers(
     form: Form, cells: Cells, source: str, notes: Sequence[str], audits: OpenAudits
 ) -> dict[str, Any]:
-    asked = replace(_asked(form, cells, source), notes=tuple(notes[:NOTES]))
-    runs = TRIAL_RUNS if form.word("trial_runs") else None
-    past, r = History.from_cells(cells), as_often(cells, asked.ratio)
-    free = check(past, asked.question, assume=asked.assume)
-    with audits.long_work() if runs else nullcontext():
-        made = plan(past, asked.question, asked.costs, denied_rate=r, trial_runs=runs)
-    return {"asked": asked, "free": free, "plan": made, "runs": runs, "r": r, "form": form}
-
-
-def _asked(form: Form, cells: Cells, source: str) -> Asked:
-    inputs.group_names(cells)  # those that no page can show and no audit would take
+    """Return what the page shows of past decisions and of what its form says."""
+    inputs.group_names(cells)  # refuses those that no page can show and no audit would take
     limits = [line.strip() for line in form.word("limits").splitlines() if line.strip()]
-    granted = Assume.parse([NO_BETTER, *limits] if form.word("no_better") else limits)
-    question = Question(
-        form.word("metric", "equalized_odds"),
-        form.number("gamma", 0.05),
-        form.number("epsilon", 0.05),
-        form.number("delta", 0.05),
-    )
+    assume = Assume.parse([NO_BETTER, *limits] if form.word("no_better") else limits) or None
+    gamma, epsilon, delta = (form.number(name, 0.05) for name in ("gamma", "epsilon", "delta"))
+    question = Question(form.word("metric", "equalized_odds"), gamma, epsilon, delta)
     costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
-    ratio = form.number("ratio", USUAL)
-    if not 0.0 <= ratio <= 1.0:
-        raise InvalidInput(f"'ratio' must be in [0, 1]; got {ratio!r}")
-    return Asked(cells, question, costs, ratio, source, granted or None, "\n".join(limits))
+    ratio, runs = form.number("ratio", USUAL), TRIAL_RUNS if form.word("trial_runs") else None
+    require_in_unit("ratio", ratio)
+    past, r = History.from_cells(cells), as_often(cells, ratio)
+    with audits.long_work() if runs else nullcontext():
+        made = plan(past, question, costs, denied_rate=r, trial_runs=runs)
+    return {
+        "cells": cells,
+        "sent": json.dumps(cells.to_dict()),  # as they travel with the form
+        "source": source,
+        "notes": notes[:NOTES],
+        "question": question,
+        "costs": costs,
+        "ratio": ratio,
+        "assume": assume,
+        "free": check(past, question, assume=assume),
+        "plan": made,
+        "runs": runs,
+        "r": r,
+        "form": form,
+    }
 
 
-def _counts(form: Form) -> Cells:
-    try:
-        return cells_from(json.loads(form.word("cells")))
-    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
-
-
-def _example() -> Cells:
-    from equipoise.worlds.data import fico_lender
-
-    return fico_lender().history().cells
-
-
-def _new_audit(form: Form, asked: Asked) -> dict[str, Any]:
+def _new_audit(form: Form, cells: Cells, question: Question) -> dict[str, Any]:
+    """Return what ``LiveAudit.create`` takes."""
     decimals = 2 if form.word("cents") else 0
-    budget = form.word("budget")
-    if not budget and not form.word("no_cap"):
-        raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
     feature, label = (minor_units(n, form.word(n) or "0", decimals) for n in ("feature", "label"))
     return {
-        "history": History.from_cells(asked.cells),
-        "question": asked.question,
+        "history": History.from_cells(cells),
+        "question": question,
         "costs": Costs(feature, label),
-        "budget": minor_units("budget", budget, decimals) if budget else None,
+        "budget": budget_of(form, decimals),
         "currency": form.word("currency"),
         "decimals": decimals,
         "approvals": ["budget", "concluded", "corrected"] if form.word("second") else [],

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from equipoise.errors import (
     Conflict,
-    EquipoiseError,
     LedgerError,
     ProtocolError,
     UnknownName,
@@ -20,10 +18,9 @@ from equipoise.errors import (
 )
 from equipoise.ledger import commands as do
 
-__all__ = ["HttpProblem", "add_handlers", "as_problem", "problem_of", "to_response"]
+__all__ = ["HttpProblem", "as_problem", "to_response"]
 
 MEDIA = "application/problem+json"
-FOR_PROGRAMS = ("/v1", "/livez", "/readyz", "/metrics", "/openapi.json")
 RETRY_AFTER = 2  # seconds
 
 TYPES: Mapping[str, tuple[int, str]] = {
@@ -70,77 +67,50 @@ class HttpProblem(HTTPException):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members of RFC 9457."""
-        found = {"type": f"urn:equipoise:{self.kind}", "title": self.title}
-        found |= {"status": self.status_code}  # type: ignore[dict-item]
-        return {**found, "detail": self.detail} if self.detail else found
+        own = {"title": self.title, "status": self.status_code, "detail": self.detail}
+        said = {name: value for name, value in own.items() if value}
+        return {"type": f"urn:equipoise:{self.kind}", **said}
 
 
-def problem_of(
-    error: EquipoiseError, command: do.Command | None = None, *, tell_all: bool = True
-) -> HttpProblem:
-    """Say what an error of the product is over HTTP.
+def as_problem(error: Exception, command: object = None, *, tell_all: bool = True) -> HttpProblem:
+    """Say what an error, of a command where one led to it, is over HTTP.
 
     With ``tell_all`` false (writers) a conflict or a state is named, never described: its words
     would show what others told.
     """
-    detail = str(error)
+    if isinstance(error, HttpProblem):
+        return error
+    if isinstance(error, RequestValidationError):
+        return _unread(error.errors())
+    if isinstance(error, HTTPException):
+        kinds = {404: "not-found", 405: "method-not-allowed"}
+        return HttpProblem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
+    kind, detail = "invalid-input", str(error)
     if isinstance(error, LedgerError):
-        return HttpProblem("storage-unavailable", detail if tell_all else "")
-    if isinstance(error, Conflict):
+        kind = "storage-unavailable"
+    elif isinstance(error, Conflict):
         kind = "person-conflict" if isinstance(command, do.Ask) else "outcome-conflict"
-        return HttpProblem(kind, detail if tell_all else "")
-    if isinstance(error, ProtocolError):
+    elif isinstance(error, ProtocolError):
         kind = "budget-committed" if isinstance(command, do.SetBudget) else "wrong-state"
-        return HttpProblem(kind, detail if tell_all else "")
-    if isinstance(error, UnknownPerson):
-        return HttpProblem("unknown-person")
-    if isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
-        return HttpProblem("unknown-proposal", detail)
-    return HttpProblem("invalid-input", detail)
+    elif isinstance(error, UnknownPerson):
+        kind, detail = "unknown-person", ""
+    elif isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
+        kind = "unknown-proposal"
+    secret = isinstance(error, LedgerError | ProtocolError) and not tell_all
+    return HttpProblem(kind, "" if secret else detail)
+
+
+def _unread(errors: Sequence[Any]) -> HttpProblem:
+    """Say what is wrong with a request's body, path or query."""
+    if any(one["type"] == "json_invalid" for one in errors):
+        return HttpProblem("malformed-request", "the body is not JSON")
+    lines = []
+    for one in errors[:10]:
+        place = ".".join(str(part) for part in one["loc"][1:]) or "body"
+        lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}")
+    return HttpProblem("invalid-input", "; ".join(lines).encode("utf-8", "replace").decode()[:2000])
 
 
 def to_response(problem: HttpProblem) -> JSONResponse:
     """Return a problem as an answer."""
     return JSONResponse(problem.to_dict(), problem.status_code, problem.headers, media_type=MEDIA)
-
-
-def add_handlers(app: FastAPI) -> None:
-    """Answer every refusal as a problem: JSON for programs, a page for people."""
-
-    async def refuse(request: Request, error: Exception) -> Response:
-        caller = getattr(request.state, "caller", None)
-        problem = as_problem(error, tell_all=caller is not None and caller.may_know)
-        from equipoise.service.forms import problem_page
-
-        if request.scope["path"].startswith(FOR_PROGRAMS):
-            return to_response(problem)
-        return problem_page(caller, problem)
-
-    for kind in (HttpProblem, EquipoiseError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, refuse)
-
-
-def as_problem(error: Exception, *, tell_all: bool = True) -> HttpProblem:
-    """Return whatever was raised as a problem."""
-    if isinstance(error, HttpProblem):
-        return error
-    if isinstance(error, EquipoiseError):
-        return problem_of(error, tell_all=tell_all)
-    if isinstance(error, RequestValidationError):
-        found = error.errors()
-        if any(one["type"] == "json_invalid" for one in found):
-            return HttpProblem("malformed-request", "the body is not JSON")
-        said = [one["msg"].removeprefix("Value error, ") for one in found[:10]]
-        lines = [f"{_place(one['loc'])}: {words}" for one, words in zip(found, said, strict=False)]
-        return HttpProblem("invalid-input", _printable("; ".join(lines)))
-    assert isinstance(error, HTTPException)
-    kinds = {404: "not-found", 405: "method-not-allowed"}
-    return HttpProblem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
-
-
-def _place(where: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in where if part not in ("body", "query", "path")) or "body"
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()[:2000]

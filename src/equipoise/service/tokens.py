@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
@@ -24,9 +23,8 @@ from equipoise.ledger.database import Connection, Database
 from equipoise.ledger.store import table_names
 from equipoise.ledger.writer import stamp
 
-__all__ = ["READERS", "Mark", "Role", "Token", "TokenStore"]
+__all__ = ["READERS", "VERIFICATIONS", "Mark", "Role", "Token", "TokenStore"]
 
-LOST = timedelta(seconds=60)  # a verification that gave no sign for so long is none
 NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 _TABLES = (
@@ -38,8 +36,7 @@ _TABLES = (
     id TEXT PRIMARY KEY, audit TEXT NOT NULL, kind TEXT NOT NULL, seq BIGINT NOT NULL,
     hash TEXT NOT NULL, time TEXT NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL)""",
 )
-COLUMNS = "id, name, role, audit, created, expires, revoked, logged_out"
-MARK = "id, audit, kind, seq, hash, time, actor, note"
+VERIFICATIONS = ("running", "verified", "broken", "lost")  # kinds of marks
 
 
 class Role(StrEnum):
@@ -80,8 +77,8 @@ class Token(JsonValue):
 class Mark(JsonValue):
     """A checkpoint that was handed out, or a verification.
 
-    ``kind`` is ``checkpoint``, ``verified``, ``broken``, ``running`` or, if whoever ran it is gone,
-    ``lost``; ``note`` says what is broken.
+    ``kind`` is ``checkpoint``, ``verified``, ``broken``, ``running`` or, if it did not come to an
+    end, ``lost``; ``note`` says what is broken.
     """
 
     id: str
@@ -119,53 +116,44 @@ class TokenStore:
         """
         if not 0 < days <= 3660:
             raise InvalidInput(f"'days' must be more than 0 and at most 3660; got {days!r}")
-        if role not in list(Role):
-            raise UnknownName("role", role, Role)
         name = inputs.name("name", name)
         scope = None if audit is None else inputs.name("audit", audit)
         number, secret, now = secrets.token_hex(8), secrets.token_urlsafe(32), datetime.now(UTC)
+        if any(token.name == name for token in self.all()):
+            raise InvalidInput(f"a token named {name!r} exists or existed; choose another name")
+        row = (number, name, role.value, scope, stamp(now), stamp(now + timedelta(days=days)))
+        columns = ("id", "name", "role", "audit", "created", "expires", "secret_hash")
         with self._using() as connection:
-            if connection.run("SELECT 1 FROM service_tokens WHERE name = ?", (name,)).fetchone():
-                raise InvalidInput(f"a token named {name!r} exists or existed; choose another name")
-            connection.run(
-                "INSERT INTO service_tokens (id, name, role, audit, secret_hash, created, expires) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (number, name, role.value, scope, _hash(secret), stamp(now),
-                 stamp(now + timedelta(days=days))),
-            )  # fmt: skip
+            connection.insert("service_tokens", columns, [(*row, _hash(secret))])
         return f"eqp_{number}_{secret}"
 
     def all(self) -> list[Token]:
         """Return every token ever made, oldest first."""
-        with self._using() as connection:
-            query = f"SELECT {COLUMNS} FROM service_tokens ORDER BY created, id"
-            return [_token(row) for row in connection.run(query).fetchall()]
+        return [token for token, _ in self._tokens("ORDER BY created, id")]
 
     def revoke(self, name: str) -> Token:
         """End a token; browsers that logged in with it are out as well."""
+        known = {token.name: token for token in self.all()}
+        if name not in known:
+            raise UnknownName("token", name, known)
+        now = known[name].revoked or stamp(datetime.now(UTC))
         with self._using() as connection:
-            query = f"SELECT {COLUMNS} FROM service_tokens WHERE name = ?"
-            row = connection.run(query, (name,)).fetchone()
-            if row is None:
-                known = [r[0] for r in connection.run("SELECT name FROM service_tokens").fetchall()]
-                raise UnknownName("token", name, known)
-            token = _token(row)
-            now = token.revoked or stamp(datetime.now(UTC))
-            connection.run("UPDATE service_tokens SET revoked = ? WHERE id = ?", (now, token.id))
-        return replace(token, revoked=now)
+            connection.run("UPDATE service_tokens SET revoked = ? WHERE name = ?", (now, name))
+        return replace(known[name], revoked=now)
 
     def find(self, text: str) -> Token | None:
         """Return the living token that this is, None if it is none."""
         parts = text.split("_", 2)
         if len(text) > 200 or not text.isascii() or len(parts) != 3 or parts[0] != "eqp":
             return None
-        row = self._row(parts[1])
-        right = hmac.compare_digest(NOBODY if row is None else row[0], _hash(parts[2]))
-        return _alive(row) if right else None
+        found = self._living(parts[1])
+        right = hmac.compare_digest(found[1] if found else NOBODY, _hash(parts[2]))
+        return found[0] if found and right else None
 
     def by_id(self, number: str) -> Token | None:
         """Return the living token of this id, for a caller who has proved to hold it."""
-        return _alive(self._row(number))
+        found = self._living(number)
+        return found[0] if found else None
 
     def log_out(self, number: str) -> None:
         """End every browser's session of a token."""
@@ -179,33 +167,30 @@ class TokenStore:
         """Remember a checkpoint, or that a verification began."""
         mark = Mark(secrets.token_hex(8), audit, kind, seq, own, stamp(datetime.now(UTC)), actor)
         with self._using() as connection:
-            connection.insert("service_marks", MARK.split(", "), [tuple(mark.to_dict().values())])
+            connection.insert("service_marks", list(vars(mark)), [tuple(vars(mark).values())])
         return mark
 
-    def change_mark(self, number: str, **changes: str | int) -> None:
-        """Say what became of a verification, or that it goes on."""
-        now = {"time": stamp(datetime.now(UTC)), **changes}
-        sets = ", ".join(f"{name} = ?" for name in now)
+    def end_verification(self, mark: Mark) -> None:
+        """Say what became of a verification."""
+        sets = "kind = ?, seq = ?, hash = ?, note = ?, time = ?"
+        values = (mark.kind, mark.seq, mark.hash, mark.note, stamp(datetime.now(UTC)), mark.id)
         with self._using() as connection:
-            query = f"UPDATE service_marks SET {sets} WHERE id = ?"
-            connection.run(query, (*now.values(), number))
+            connection.run(f"UPDATE service_marks SET {sets} WHERE id = ?", values)
 
-    def mark(self, audit: str, number: str) -> Mark | None:
-        """Return a mark of an audit."""
-        query = f"SELECT {MARK} FROM service_marks WHERE audit = ? AND id = ?"
+    def end_lost_verifications(self) -> None:
+        """Say of verifications that a server left behind that they did not come to an end."""
         with self._using() as connection:
-            row = connection.run(query, (audit, number)).fetchone()
-        return None if row is None else _mark(row)
+            connection.run("UPDATE service_marks SET kind = 'lost' WHERE kind = 'running'")
 
     def marks(self, audit: str, *kinds: str, limit: int = 100) -> list[Mark]:
         """Return the latest marks of an audit, the latest first."""
         query = (
-            f"SELECT {MARK} FROM service_marks WHERE audit = ? AND "
+            f"SELECT {_columns(Mark)} FROM service_marks WHERE audit = ? AND "
             f"kind IN ({', '.join('?' * len(kinds))}) "
             f"ORDER BY time DESC, seq DESC, id LIMIT {int(limit)}"
         )
         with self._using() as connection:
-            return [_mark(row) for row in connection.run(query, (audit, *kinds)).fetchall()]
+            return [Mark(*row) for row in connection.run(query, (audit, *kinds)).fetchall()]
 
     # -- helpers ----------------------------------------------------------------------------------
 
@@ -213,11 +198,16 @@ class TokenStore:
         """Let go of the connection; it is opened again when needed."""
         self._database.close()
 
-    def _row(self, number: str) -> Sequence[Any] | None:
-        query = f"SELECT secret_hash, {COLUMNS} FROM service_tokens WHERE id = ?"
+    def _tokens(self, rest: str, *values: str) -> list[tuple[Token, str]]:
+        """Return tokens with the hashes of their secrets."""
+        query = f"SELECT {_columns(Token)}, secret_hash FROM service_tokens {rest}"
         with self._using() as connection:
-            found: Sequence[Any] | None = connection.run(query, (number,)).fetchone()
-        return found
+            rows = connection.run(query, values).fetchall()
+        return [(replace(Token(*row), role=Role(row[2])), own) for *row, own in rows]
+
+    def _living(self, number: str) -> tuple[Token, str] | None:
+        now = datetime.now(UTC)
+        return next((t for t in self._tokens("WHERE id = ?", number) if t[0].lives(now)), None)
 
     @contextmanager
     def _using(self) -> Iterator[Connection]:
@@ -234,17 +224,5 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _token(row: Sequence[Any]) -> Token:
-    number, name, role, *rest = row
-    return Token(number, name, Role(role), *rest)
-
-
-def _alive(row: Sequence[Any] | None) -> Token | None:
-    token = None if row is None else _token(row[1:])
-    return token if token is not None and token.lives(datetime.now(UTC)) else None
-
-
-def _mark(row: Sequence[Any]) -> Mark:
-    mark = Mark(*row)
-    gone = mark.kind == "running" and mark.time < stamp(datetime.now(UTC) - LOST)
-    return replace(mark, kind="lost") if gone else mark
+def _columns(kind: type[Token | Mark]) -> str:
+    return ", ".join(field.name for field in fields(kind))

@@ -1,4 +1,4 @@
-"""Reports, forecasts and panels of an audit whose labels are no fair sample."""
+"""Reports, forecasts and pages of an audit whose labels are no fair sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import expectation
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
-from equipoise.service.panels import panels_of
+from equipoise.service.audits import Snapshot
 from equipoise.worlds import CellWorld
 
 CELLS = {"approved_positive": 30_000, "approved_negative": 5_000, "denied": 65_000}
@@ -90,7 +90,7 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
 
 def test_looked_at_is_not_asked_for(looked: Sampled) -> None:
     live, _ = looked
-    funnel = {words: number for words, number, _ in panels_of(live, live.status()).funnel}
+    funnel = {words: number for words, number, _ in Snapshot.of(live, live.status()).funnel}
     assert funnel["asked for"] == funnel["outcome known"] + 1 < funnel["looked at"]
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from equipoise import Costs, History, LiveAudit, Question
 from equipoise.report import Report, to_html
-from equipoise.service.audits import ReportCache, Snapshot
+from equipoise.service.audits import Snapshot
 from equipoise.service.forms import fragment
-from equipoise.service.panels import apart, panels_of
 from equipoise.service.tokens import Role
 
 CELLS = {"approved_positive": 3000, "approved_negative": 500, "denied": 6500}
@@ -28,9 +27,8 @@ def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None
         now = replace(status, spent=paid)
         assert forecast.in_all(paid)[1] == expected
         assert min(forecast.in_all(paid)) >= paid > low
-        seen = Snapshot(now, panels_of(live, now), report)
-        words = fragment("live.html", seen=seen, settings=live.settings, apart=apart,
-                         **FACTS | {"me": _Reader})  # fmt: skip
+        seen = Snapshot.of(live, now, report)
+        words = fragment("live.html", seen=seen, settings=live.settings, **FACTS | {"me": _Reader})
         assert f"<b>{status.money(expected)}</b><span>expected in all" in words
         assert "given what was learnt" in words
         assert to_html(replace(report, status=now)).count("Expected in all") == 1
@@ -45,15 +43,12 @@ def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     assert forecast.in_all(0) == ()
 
 
-def test_evidence_over_time_is_drawn_anew_after_a_later_file_of_a_test_programme() -> None:
-    past = History.from_cells(dict.fromkeys("AB", CELLS))
-    live = LiveAudit.create("sqlite://", "x", past, Question("equal_opportunity"), Costs(1, 100))
-    reports = ReportCache(live)
-    before = reports.report().evidence
-    live.set_random_accepts({"A": [300, 100, 0], "B": [100, 300, 0]}, why="the first quarter")
-    after = reports.report().evidence
-    reports.close()
-    assert after == live.trace() != before
+def test_whose_intervals_do_not_meet_differ() -> None:
+    past = History.from_cells({"A": CELLS, "B": {**CELLS, "denied": 65_000}})
+    live = LiveAudit.create("sqlite://", "x", past, Question("demographic_parity"), Costs())
+    status = live.status()
+    assert Snapshot.of(live, status).apart == []
+    assert Snapshot.of(live, status, Report.of(live)).apart == [("selection rate", "A", "B")]
 
 
 class _Reader:
