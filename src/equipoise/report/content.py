@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +15,11 @@ from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
 from equipoise.audits.estimated_rates import can_answer
-from equipoise.bounds import expectation
+from equipoise.bounds import Price, expectation
 from equipoise.errors import EquipoiseError, require_kind
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
-from equipoise.free_check import bands_from_past, check, gap_bounds
+from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
@@ -29,61 +31,11 @@ from equipoise.report.selection import SelectionRow, selection_table
 from equipoise.worlds import CellWorld, World
 
 __all__ = [
-    "Comparison",
-    "GroupReport",
-    "Replay",
-    "Report",
-    "Sensitivity",
-    "forecast_of",
-    "plan_of",
-    "simulate_live",
-    "widened",
+    *("Report", "Sensitivity", "before", "forecast_of", "plan_of", "simulate_live"),
 ]
 
 AT_ONCE = 50  # simulated people who arrive together
-
-
-@dataclass(frozen=True)
-class GroupReport(JsonValue):
-    """One group, past and present.
-
-    Attributes
-    ----------
-    looked
-        Denied people who were looked at, asked or not; 0 if the audit does not look first.
-    labelled, good
-        Denied people whose outcome was bought, and those of them with outcome 1. They are a fair
-        sample of the denied only if the audit does not look first.
-    pending, overdue, withdrawn, written_off
-        Requests without an outcome.
-    before, after
-        Rate -> what past data alone establish, and what the audit adds.
-    """
-
-    group: str
-    seen: int
-    approved: int
-    looked: int
-    labelled: int
-    good: int
-    pending: int
-    overdue: int
-    withdrawn: int
-    written_off: int
-    spent: int
-    reserved: int
-    before: Mapping[str, Interval]
-    after: Mapping[str, Interval]
-
-
-@dataclass(frozen=True)
-class Comparison(JsonValue):
-    """What another audit is expected to cost on the same people (minor units)."""
-
-    audit: str
-    cost: float
-    labels: float
-    note: str
+F = TypeVar("F", bound=Finding)
 
 
 @dataclass(frozen=True)
@@ -101,23 +53,27 @@ class Sensitivity(JsonValue):
 
 
 @dataclass(frozen=True)
-class Replay(JsonValue):
-    """What is needed to check the report from the beginning."""
-
-    audit_id: str
-    events: int
-    head: str
-    seed_hash: str
-    seed: str | None
-    software: str
-
-
-@dataclass(frozen=True)
 class Report(JsonValue):
-    """The whole report; ``finding`` is what is established by now, a verdict or not.
+    """The whole report.
 
-    ``forecast`` is what an audit like this one costs in all, None where nothing is to be paid any
-    more and for the published audits, whose cost stands under ``comparisons``.
+    Attributes
+    ----------
+    finding, free
+        What is established by now, a verdict or not, and what past data alone establish.
+    status
+        People and money by group, drift, who did what, and the head of the chain.
+    selection, four_fifths
+        The regulator's table, and the ratio of the lowest approval rate to the highest.
+    evidence
+        How the range of the gap narrowed.
+    published
+        What the published audits are expected to cost on the same people (minor units).
+    forecast
+        What an audit like this one costs in all; None where nothing is to be paid any more and for
+        the published audits.
+    audit_id, seed_hash, seed, software
+        What is needed, with the head, to check the report from the beginning. The seed is secret
+        until the verdict.
 
     Examples
     --------
@@ -126,31 +82,28 @@ class Report(JsonValue):
     >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
     >>> live = simulate_live(world, Question(), Costs(label=100), audit="rs", options={"tau": 5})
     >>> report = Report.of(live)
-    >>> report.simulated, [group.group for group in report.groups]
+    >>> report.simulated, list(report.status.groups)
     (True, ['A', 'B'])
     """
 
     name: str
     made: str
     simulated: bool
-    audit: str
     assist: Assist | None
-    question: Question
     costs: Costs
-    currency: str
-    decimals: int
-    decided: bool
     finding: Finding
-    free: Interval
-    four_fifths: Interval
+    free: Check
     status: Status
     selection: tuple[SelectionRow, ...]
-    groups: tuple[GroupReport, ...]
+    four_fifths: Interval
     evidence: tuple[EvidencePoint, ...]
-    comparisons: tuple[Comparison, ...]
+    published: Mapping[str, Price]
     forecast: Forecast | None
     sensitivity: Sensitivity
-    replay: Replay
+    audit_id: str
+    seed_hash: str
+    seed: str | None
+    software: str
 
     @classmethod
     def of(
@@ -166,45 +119,49 @@ class Report(JsonValue):
         """
         require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
         status, settings = live.status(), live.settings
-        evidence = live.trace() if evidence is None else evidence
         finding = status.finding or live.so_far()
-        free = check(settings.past, settings.question)
-        selection, approvals = selection_table(settings.past, settings.question)
-        final, shares = status.finding is not None, live.good_shares()
+        selection, four_fifths = selection_table(settings.past, settings.question)
+        shares = live.good_shares()
         return cls(
             name=settings.name,
             made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
             simulated=settings.simulated,
-            audit=settings.audit,
             assist=settings.assist,
-            question=settings.question,
             costs=settings.costs,
-            currency=settings.currency,
-            decimals=settings.decimals,
-            decided=final,
             finding=finding,
-            free=widened(Interval(free.lower, free.upper), Interval(finding.lower, finding.upper)),
-            four_fifths=Interval(1.0 - approvals.upper, 1.0 - approvals.lower),
+            free=before(check(settings.past, settings.question), finding),
             status=status,
             selection=selection,
-            groups=tuple(_groups(settings, status, free, finding)),
-            evidence=evidence,
-            comparisons=tuple(_comparisons(settings, shares)),
+            four_fifths=four_fifths,
+            evidence=live.trace() if evidence is None else evidence,
+            published=_published(settings, shares),
             forecast=forecast_of(live, status),
             sensitivity=_sensitivity(settings, status, shares),
-            replay=Replay(
-                audit_id=live.row.uid,
-                events=status.events,
-                head=status.head,
-                seed_hash=settings.seed_hash,
-                seed=live.seed if final else None,
-                software=__version__,
-            ),
+            audit_id=live.row.uid,
+            seed_hash=settings.seed_hash,
+            seed=live.seed if status.finding is not None else None,
+            software=__version__,
         )
 
-    def money(self, amount: float) -> str:
-        """Write minor units as people read money."""
-        return self.status.money(amount)
+
+def before(free: F, found: Finding) -> F:
+    """Return what was known for free, nowhere narrower than what is known now.
+
+    An audit shares the error probability between its first look and its last, so its intervals
+    begin a little wider than those of a free check, which may spend all of it.
+    """
+    rates = {
+        rate: {group: _wider(own, found.rates.get(rate, {}).get(group, own))
+               for group, own in groups.items()}
+        for rate, groups in free.rates.items()
+    }  # fmt: skip
+    lower, upper = min(free.lower, found.lower), max(free.upper, found.upper)
+    return replace(free, lower=lower, upper=upper, rates=rates)
+
+
+def _wider(one: Interval, other: Interval) -> Interval:
+    lower, upper = min(one.lower, other.lower), max(one.upper, other.upper)
+    return replace(one, lower=lower, upper=upper)
 
 
 def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
@@ -228,72 +185,18 @@ def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
     return next(iter(plan_of(live).cases), None)
 
 
-def _groups(
-    settings: Settings, status: Status, free: Finding, finding: Finding
-) -> list[GroupReport]:
-    rates = [rate.name for rate in METRICS[settings.question.metric].rates]
-    rows = []
-    for group in settings.past.cells:
-        own = status.groups[group]
-        states = own.states
-        rows.append(
-            GroupReport(
-                group=group,
-                seen=own.approved + own.denied,
-                approved=own.approved,
-                looked=own.scored if settings.assist else 0,
-                labelled=own.positive + own.negative,
-                good=own.positive,
-                pending=states.get("RESERVED", 0) + states.get("EXECUTED", 0),
-                overdue=states.get("OVERDUE", 0),
-                withdrawn=states.get("WITHDRAWN", 0),
-                written_off=states.get("WRITTEN_OFF", 0),
-                spent=own.spent,
-                reserved=own.reserved,
-                before={
-                    r: widened(free.rates[r][group], finding.rates.get(r, {}).get(group))
-                    for r in rates
-                    if r in free.rates
-                },
-                after={r: finding.rates[r][group] for r in rates if r in finding.rates},
-            )
-        )
-    return rows
-
-
-def widened(before: Interval, now: Interval | None) -> Interval:
-    """Return what was known before, at least as wide as what is known now.
-
-    An audit shares the error probability between its first look and its last, so its intervals
-    begin a little wider than those of a free check, which may spend all of it.
-    """
-    if now is None:
-        return before
-    lower, upper = min(before.lower, now.lower), max(before.upper, now.upper)
-    return replace(before, lower=lower, upper=upper)
-
-
-def _comparisons(settings: Settings, shares: Mapping[str, Interval]) -> list[Comparison]:
-    metric = METRICS[settings.question.metric]
-    left_out = settings.question.compared(settings.past.cells).left_out
-    if metric.is_free or left_out or not can_answer(settings.question):
-        return []
+def _published(settings: Settings, shares: Mapping[str, Interval]) -> dict[str, Price]:
+    cells, question = settings.past.cells, settings.question
+    left_out = question.compared(cells).left_out
+    if METRICS[question.metric].is_free or left_out or not can_answer(question):
+        return {}
     r = {g: 0.5 if one.estimate is None else one.estimate for g, one in shares.items()}
-    cells = settings.past.cells
     world = CellWorld(cells.like_known, r)
-    note = "the published algorithm at its published threshold, expected"
-    if cells.unknown:
-        note += ", if approved people of unknown outcome are like the known"
-    if settings.assist is not None and settings.assist.max_price is not None:
-        note += ", had nobody a price of their own"
-    rows = []
+    found = {}
     for name, audit in (("RS-Audit", "rs"), ("Baseline", "baseline")):
-        try:
-            price = expectation(audit, world, settings.question, settings.costs)
-        except EquipoiseError:
-            continue
-        rows.append(Comparison(name, price.cost, price.labels, note))
-    return rows
+        with suppress(EquipoiseError):
+            found[name] = expectation(audit, world, question, settings.costs)
+    return {name: price for name, price in found.items() if math.isfinite(price.cost)}
 
 
 def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:

@@ -12,20 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
-from equipoise.finding import Interval
-from equipoise.question import Question
+from equipoise.finding import Finding, Interval
 from equipoise.rates import RATES
 from equipoise.report import sentences
 from equipoise.report.content import Report
 from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
 __all__ = [
-    *("costs", "draw_gap", "draw_rates", "evidence", "gauge", "impact", "money", "rates"),
-    *("linear", "logarithmic", "nice_ticks"),
+    *("evidence", "gap", "impact", "linear", "money", "nice_ticks", "rates"),
 ]
 
-GapRow = tuple[str, Interval, str]
-RateRow = tuple[str, Interval | None, Interval | None]
 Scale = Callable[[float], float]
 Points = Sequence[tuple[float, float]]
 
@@ -40,15 +36,13 @@ UNFAIR, UNFAIR_PALE = "var(--unfair, #b0440f)", "var(--unfair-pale, #f7e2d6)"
 # -- what pages show -------------------------------------------------------------------------------
 
 
-def gauge(report: Report) -> Markup:
-    """Draw where the gap may be, before and after the audit."""
-    finding = report.finding
-    now = Interval(finding.lower, finding.upper, finding.estimate)
-    return draw_gap(report.question, [("before, for free", report.free, PALE), ("now", now, BLUE)])
-
-
-def draw_gap(question: Question, rows: Sequence[GapRow]) -> Markup:
-    """Draw where the gap may be, a row per state of knowledge, against the question's two lines."""
+def gap(free: Finding | None, found: Finding) -> Markup:
+    """Draw where the gap may be, before and now, against the question's two lines."""
+    question, now = found.question, Interval(found.lower, found.upper, found.estimate)
+    rows = [("past data", now, BLUE)]
+    if free is not None:
+        known = Interval(free.lower, free.upper)
+        rows = [("before, for free", known, PALE), ("now", now, BLUE)]
     largest = max(interval.upper for _, interval, _ in rows)
     high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
     x = linear(0.0, high, 0.0, 100.0)
@@ -66,51 +60,37 @@ def draw_gap(question: Question, rows: Sequence[GapRow]) -> Markup:
             picture.text((x(start) + x(end)) / 2, top - 8, word, anchor="middle", fill=MUTED)
     for row, (label, interval, fill) in enumerate(rows):
         y = top + 18 + row * step
-        picture.text(0.0, y, label, shift=6, bold=row == len(rows) - 1, size=13, fill=INK)
-        picture.bar(x(interval.lower), x(interval.upper), y + 10, 16, fill)
-        if interval.estimate is not None:
-            picture.dot(x(interval.estimate), y + 18)
+        picture.text(0.0, y, label, shift=6, bold=interval is now, size=13, fill=INK)
+        picture.range(x, interval, y + 10, 16, fill)
     picture.axis(x, nice_ticks(high, 5), bottom, hundredths=True)
     return picture.done(f"gap between groups, {sentences.unit(question)}")
 
 
-def rates(report: Report, rate: str) -> Markup:
-    """Draw a rate of every group, before and after."""
-    rows = [(g.group, g.before.get(rate), g.after.get(rate)) for g in report.groups]
-    return draw_rates(rate, rows, {"before, for free": PALE, "after the audit": BLUE})
-
-
-def draw_rates(rate: str, rows: Sequence[RateRow], legend: Mapping[str, str]) -> Markup:
-    """Draw a rate of every group: a pale bar for what is free, a dark one for what an audit adds.
-
-    Parameters
-    ----------
-    rows
-        Group, free range, range after an audit; each range may be missing.
-    legend
-        Words and the colour that they explain.
-    """
+def rates(free: Finding | None, found: Finding, rate: str) -> Markup:
+    """Draw a rate of every group: a pale bar for what is free, a dark one for what is known now."""
+    known, now = ({} if one is None else one.rates.get(rate, {}) for one in (free, found))
+    groups = list(now or known)
     step = 54.0
-    bottom = 8.0 + step * len(rows)
+    bottom = 8.0 + step * len(groups)
     picture = Picture(bottom + 24, RATES[rate].phrase)
     x = linear(0.0, 1.0, 0.0, 100.0)
     for tick in nice_ticks(1.0, 5):
         picture.line(x(tick), 0.0, x(tick), bottom, RULE)
-    for row, (group, before, after) in enumerate(rows):
+    for row, group in enumerate(groups):
         y = 16.0 + step * row
         picture.text(0.0, y, group, size=13, fill=INK)
-        for interval, fill, down in ((before, PALE, 7), (after, BLUE, 19)):
-            if interval is not None:
-                picture.bar(x(interval.lower), x(interval.upper), y + down, 10, fill)
-        if after is not None and after.estimate is not None:
-            picture.dot(x(after.estimate), y + 24)
+        if group in known:
+            picture.bar(x(known[group].lower), x(known[group].upper), y + 7, 10, PALE)
+        if group in now:
+            picture.range(x, now[group], y + 19, 10, BLUE)
     picture.axis(x, nice_ticks(1.0, 5), bottom, hundredths=True)
+    legend = {} if free is None else {"before, for free": PALE, "after the audit": BLUE}
     return picture.done(f"{RATES[rate].phrase} (%)", legend)
 
 
 def evidence(report: Report) -> Markup | None:
     """Draw how the established range narrowed with the outcomes that were bought."""
-    points, question = report.evidence, report.question
+    points, question = report.evidence, report.finding.question
     if len(points) < 2 or points[-1].answers == 0:
         return None
     high = min(1.0, max(max(p.upper for p in points), question.threshold * 1.5) * 1.02)
@@ -170,45 +150,8 @@ def money(report: Report) -> Markup | None:
             end = start + 100.0 * amount / status.cap
             picture.bar(start, end, 2, 32, fill)
             start = end
-    legend = {f"{word} {report.money(amount)}": fill for word, (amount, fill) in parts.items()}
+    legend = {f"{word} {status.money(amount)}": fill for word, (amount, fill) in parts.items()}
     return picture.done("", legend)
-
-
-def costs(report: Report) -> Markup | None:
-    """Draw what this audit costs next to what the published ones would."""
-    rows = [("this audit", float(report.status.spent + report.status.reserved), BLUE)]
-    rows += [(row.audit, row.cost, PALE) for row in report.comparisons if math.isfinite(row.cost)]
-    if len(rows) < 2:
-        return None
-    unit = 10.0**report.decimals
-    shown = [max(cost / unit, 0.0) for _, cost, _ in rows]
-    high = 10.0 ** math.ceil(math.log10(max(*shown, 10.0)))
-    low = 10.0 ** math.floor(math.log10(max(min(s for s in [*shown, high] if s > 0) / 3, 1e-2)))
-    step = 48.0
-    bottom = 6.0 + step * len(rows)
-    picture = Picture(bottom + 24, "What it costs, on a logarithmic scale")
-    x = logarithmic(low, high, 0.0, 88.0)  # the last word needs room
-    exponents = range(round(math.log10(low)), round(math.log10(high)) + 1)
-    for exponent in exponents[:: max(1, -(-len(exponents) // 4))]:
-        at = x(10.0**exponent)
-        picture.line(at, 0, at, bottom, RULE)
-        picture.text(at, bottom + 18, _power(exponent), fill=MUTED)
-    for row, ((name, cost, fill), value) in enumerate(zip(rows, shown, strict=True)):
-        y = 16.0 + step * row
-        words = f"{name}: {report.money(cost)}"
-        picture.text(0.0, y, words, bold=row == 0, size=13, fill=INK)
-        picture.bar(0.0, x(max(value, low)), y + 7, 18, fill)
-    return picture.done(
-        f"cost{f' in {report.currency}' if report.currency else ''}, logarithmic scale"
-    )
-
-
-def _power(exponent: int) -> str:
-    if exponent <= 6:
-        return f"{10.0**exponent:,.10g}"
-    words = {9: "billion", 12: "trillion"}
-    base = max(b for b in (6, *words) if b <= exponent)
-    return f"{10 ** (exponent - base):,} {words.get(base, 'million')}"
 
 
 # -- scales ----------------------------------------------------------------------------------------
@@ -224,12 +167,6 @@ def linear(low: float, high: float, start: float, end: float) -> Scale:
     """
     span = (high - low) or 1.0
     return lambda value: start + (value - low) / span * (end - start)
-
-
-def logarithmic(low: float, high: float, start: float, end: float) -> Scale:
-    """Return a map on a logarithmic scale."""
-    inner = linear(math.log10(low), math.log10(high), start, end)
-    return lambda value: inner(math.log10(max(value, low)))
 
 
 def nice_ticks(high: float, most: int = 6) -> list[float]:
@@ -295,12 +232,14 @@ class Picture:
             'vector-effect="non-scaling-stroke"/></svg>'
         )
 
-    def dot(self, x: float, y: float) -> None:
-        """Draw a best guess: a dot with a rim."""
-        self._parts.append(
-            f'<circle cx="{x:.2f}%" cy="{y:.1f}" r="6" fill="{INK}" stroke="{PAPER}" '
-            'stroke-width="1.5"/>'
-        )
+    def range(self, x: Scale, own: Interval, y: float, height: float, fill: str) -> None:
+        """Draw an interval as a bar, with a rimmed dot at the best guess."""
+        self.bar(x(own.lower), x(own.upper), y, height, fill)
+        if own.estimate is not None:
+            self._parts.append(
+                f'<circle cx="{x(own.estimate):.2f}%" cy="{y + height / 2:.1f}" r="6" '
+                f'fill="{INK}" stroke="{PAPER}" stroke-width="1.5"/>'
+            )
 
     def text(
         self, x: float, y: float, words: str, *, fill: str, shift: float = 0.0, size: float = 12,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise._json import JsonValue
-from equipoise.finding import Finding, Interval
+from equipoise.cells import GroupCells
+from equipoise.finding import Interval
 from equipoise.free_check import check
 from equipoise.history import Past
 from equipoise.question import Question
@@ -68,8 +69,8 @@ def four_fifths_state(ratio: Interval) -> str:
     return "below" if ratio.upper < FOUR_FIFTHS - _ROUNDING else "undecided"
 
 
-def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow, ...], Finding]:
-    """Return a row per group, and the free check of the four-fifths rule behind them.
+def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow, ...], Interval]:
+    """Return a row per group, and the ratio of the lowest approval rate to the highest.
 
     Examples
     --------
@@ -98,9 +99,8 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
         higher[names[low]].append(names[high])
     rows = []
     for group, counts in cells.items():
-        others = higher[group]
+        others, finite = higher[group], not past.exact
         best = max(others, key=lambda g: rates[g].estimate or 0.0, default=None)
-        finite = not past.exact
         rows.append(
             SelectionRow(
                 group,
@@ -109,11 +109,11 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
                 rates[group],
                 best,
                 _impact_ratio(rates[group], [rates[g] for g in others]) if best else None,
-                _fisher(past, group, best) if best and finite else None,
+                _fisher(counts, cells[best]) if best and finite else None,
                 counts.total < SMALL * cells.total,
             )
         )
-    return tuple(rows), found
+    return tuple(rows), Interval(1.0 - found.upper, 1.0 - found.lower)
 
 
 def _impact_ratio(own: Interval, others: Sequence[Interval]) -> Interval:
@@ -128,9 +128,8 @@ def _ratio(part: float, whole: float) -> float:
     return min(part / whole, 1.0) if whole > 0.0 else 1.0
 
 
-def _fisher(past: Past, group: str, other: str) -> float:
+def _fisher(*counts: GroupCells) -> float:
     from scipy.stats import fisher_exact
 
-    counts = [past.cells[name] for name in (group, other)]
     table = np.array([[round(own.approved), round(own.denied)] for own in counts])
     return float(fisher_exact(table).pvalue)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,24 +20,15 @@ from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 
 __all__ = [
-    "every_rate",
-    "expected",
-    "formula",
-    "four_fifths",
-    "guarantee",
-    "headline",
-    "in_words",
-    "letters",
-    "log_rows",
-    "looking",
-    "naive",
-    "proposed",
-    "quoted",
-    "reading",
-    "reason",
-    "sentence",
-    "unit",
+    *("LETTERS", "every_rate", "expected", "formula", "four_fifths", "guarantee", "headline"),
+    *("in_words", "log_rows", "looking", "naive", "proposed", "reading", "sentence", "unit"),
 ]
+
+LETTERS = (
+    "P[… | …]: the share of people, among those after the bar, for whom what stands before it is "
+    "true. f = 1: approved, f = 0: turned down. Y = 1: turns out well, or would; Y = 0: badly. "
+    "A = a: belongs to group a."
+)
 
 
 def in_words(question: Question) -> str:
@@ -49,7 +39,7 @@ def in_words(question: Question) -> str:
 
 def guarantee(report: Report) -> str:
     """Return what the verdict promises."""
-    question, finding = report.question, report.finding
+    finding, question = report.finding, report.finding.question
     if not finding.guaranteed and finding.verdict is not Verdict.INCONCLUSIVE:
         return (
             "This audit was run with a smaller threshold than its theorem asks for. Its answer "
@@ -76,13 +66,13 @@ def formula(question: Question) -> str:
 
 def headline(report: Report) -> str:
     """Return the answer in one sentence."""
-    finding, question = report.finding, report.question
+    finding, question = report.finding, report.finding.question
     span = f"between {_size(question, finding.lower)} and {_size(question, finding.upper)}"
-    if not report.decided:
+    if report.status.finding is None:
         return f"The audit is in progress. The gap between groups is {span} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
         return f"The audit ended without an answer: the gap between groups is {span}."
-    if not report.finding.guaranteed:
+    if not finding.guaranteed:
         return (
             "The gap between groups is estimated to be "
             f"{_size(question, finding.estimate or 0.0)}; no error probability is proven for it."
@@ -95,20 +85,11 @@ def headline(report: Report) -> str:
     )
 
 
-def letters() -> str:
-    """Return what the letters of formulas stand for."""
-    return (
-        "P[… | …]: the share of people, among "
-        "those after the bar, for whom what stands before it is true. f = 1: approved, f = 0: "
-        "turned down. Y = 1: turns out well, or would; Y = 0: badly. A = a: belongs to group a."
-    )
-
-
 def looking(report: Report) -> str:
     """Return how the audit looks before it asks, empty if it does not."""
     if report.assist is None:
         return ""
-    looked = sum(group.looked for group in report.groups)
+    looked = sum(group.scored for group in report.status.groups.values())
     asked = looked - report.status.states.get("SCORE_ONLY", 0)
     each = f", {looked / asked:.1f} people per label" if asked else ""
     people = "person was" if looked == 1 else "people were"
@@ -120,7 +101,7 @@ def looking(report: Report) -> str:
     )
     if report.assist.max_price is None:
         return said
-    most = report.money(report.assist.max_price)
+    most = report.status.money(report.assist.max_price)
     return (
         f"{said} People may have prices of their own, up to {most}. Whoever would cost more is not "
         "observed at all: the answer speaks of those who cost no more than that."
@@ -132,19 +113,9 @@ def naive(question: Question, gap: float | None) -> str:
     return "undefined" if gap is None else _size(question, gap)
 
 
-def quoted(name: str) -> str:
-    """Return a name as a shell takes it."""
-    return shlex.quote(name)
-
-
 def reading(rate: str) -> str:
     """Return what a rate means."""
     return f"{RATES[rate].words.capitalize()}: {RATES[rate].phrase}."
-
-
-def reason(report: Report) -> str:
-    """Return why the verdict is what it is, as a sentence begins."""
-    return sentence(report.finding.reason).removesuffix(".")
 
 
 def sentence(words: str) -> str:

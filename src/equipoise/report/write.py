@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from equipoise.ledger import LiveAudit
 from equipoise.question import Question
 from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
-from equipoise.report.content import Report, widened
+from equipoise.report.content import Report, before
 from equipoise.report.selection import SelectionRow, selection_table
 
 __all__ = ["check_page", "to_html", "write_check", "write_report"]
@@ -67,13 +68,17 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     path = Path(f"{name}.html" if path is None else path)
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
-    if isinstance(audit, Audit):
-        found = audit.so_far()
-        text = _audit_page(audit, found) if path.suffix == ".html" else _json(found)
-    else:
-        report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
-        text = to_html(report) if path.suffix == ".html" else _json(report)
-    return _written(path, text)
+    made = audit.so_far() if isinstance(audit, Audit) else audit
+    made = Report.of(made) if isinstance(made, LiveAudit) else made
+    if path.suffix == ".json":
+        return _written(path, _json(made))
+    if isinstance(made, Report):
+        return _written(path, to_html(made))
+    assert isinstance(audit, Audit)
+    pairs = [(before(audit.known_for_free, made), made)]
+    title = f"Fairness audit ({audit.name})"
+    page = _finding_page(audit.history, title, pairs, in_progress=audit.finding is None)
+    return _written(path, page)
 
 
 def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> Path:
@@ -86,13 +91,14 @@ def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> P
 
 def to_html(report: Report) -> str:
     """Return one HTML file that needs nothing else: no network, no script."""
+    question = report.finding.question
     return _render(
         "report.html.j2",
         report=report,
         finding=report.finding,
         status=report.status,
-        question=report.question,
-        rates=[rate.name for rate in METRICS[report.question.metric].rates],
+        question=question,
+        rates=[rate.name for rate in METRICS[question.metric].rates],
         all_tables=_all_tables(report.finding),
     )
 
@@ -101,12 +107,6 @@ def check_page(history: Past, findings: Sequence[Check]) -> str:
     """Return one HTML file with the free answers to some questions about the same past."""
     title = "What past decisions establish, at no cost"
     return _finding_page(history, title, [(None, one) for one in findings], in_progress=False)
-
-
-def _audit_page(audit: Audit, found: Finding) -> str:
-    title = f"Fairness audit ({audit.name})"
-    pairs = [(audit.known_for_free, found)]
-    return _finding_page(audit.history, title, pairs, in_progress=audit.finding is None)
 
 
 def _finding_page(
@@ -131,52 +131,31 @@ def _finding_page(
         all_tables=_all_tables(pairs[0][1]),
         tables=_selection_tables(history, pairs[0][1].question),
         version=__version__,
-        gap_rows=_gap_rows,
-        rate_rows=_rate_rows,
-        legend={"before, for free": pictures.PALE, "after the audit": pictures.BLUE},
     )
 
 
-def _gap_rows(free: Finding | None, found: Finding) -> list[pictures.GapRow]:
-    now = Interval(found.lower, found.upper, found.estimate)
-    if free is None:
-        return [("past data", now, pictures.BLUE)]
-    before = widened(Interval(free.lower, free.upper), now)
-    return [("before, for free", before, pictures.PALE), ("now", now, pictures.BLUE)]
+Selection = tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]
 
 
-def _rate_rows(free: Finding | None, found: Finding, rate: str) -> list[pictures.RateRow]:
-    rows: list[pictures.RateRow] = []
-    for group, now in found.rates[rate].items():
-        before = None if free is None else free.rates.get(rate, {}).get(group)
-        rows.append((group, before and widened(before, now), now))
-    return rows
-
-
-def _selection_tables(
-    history: Past, question: Question
-) -> dict[str, tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]]:
+def _selection_tables(history: Past, question: Question) -> dict[str, Selection]:
     """Return selection rates by group and, of intersections, by each attribute, under headings.
 
     With each: the ratio of the lowest to the highest, and what people without a value are called
     and how many they are.
     """
-    pasts = {"": (history, question)}
-    missing = None
+    pasts, missing = {"": (history, question)}, None
     if isinstance(history, History):
         missing = None if history.coding is None else history.coding.grouping.missing
         for column, cells in history.attributes.items():
             left_out = [name for name in question.comparison.leave_out if name in cells]
             alone = replace(question, compare=Compare(question.comparison.by, leave_out=left_out))
             pasts[column] = Past(cells, history.exact), alone
-    found: dict[str, tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]] = {}
+    found: dict[str, Selection] = {}
     for heading, (past, asked) in pasts.items():
-        rows, approvals = selection_table(past, asked)
         lost = None
         if missing is not None and missing in past.cells:
             lost = missing, past.cells[missing].total
-        ratio = Interval(1.0 - approvals.upper, 1.0 - approvals.lower)
-        found[heading] = rows, ratio, lost
+        found[heading] = *selection_table(past, asked), lost
     return found
 
 
@@ -215,11 +194,14 @@ def environment(package: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["percent"] = lambda share: f"{share * 100:.1f}%"
-    made.filters["points"] = lambda share: f"{share * 100:.1f}"
-    made.filters["count"] = lambda number: f"{number:,.0f}"
-    made.filters["part"] = lambda name: quote(name, safe="")
-    made.filters["moment"] = lambda time: f"{time[:10]} {time[11:16]}" if time else "never"
-    made.filters["plain"] = lambda words: str(words).replace("_", " ").lower()
+    made.filters.update(
+        percent=lambda share: f"{share * 100:.1f}%",
+        points=lambda share: f"{share * 100:.1f}",
+        count=lambda number: f"{number:,.0f}",
+        part=lambda name: quote(name, safe=""),
+        moment=lambda time: f"{time[:10]} {time[11:16]}" if time else "never",
+        plain=lambda words: str(words).replace("_", " ").lower(),
+        shell=shlex.quote,
+    )
     made.globals.update(pictures=pictures, words=sentences)
     return made

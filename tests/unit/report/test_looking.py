@@ -60,7 +60,9 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
     looked: Sampled, report: Report
 ) -> None:
     live, _ = looked
-    raw = {g.group: g.good / g.labelled for g in report.groups}
+    raw = {
+        g: own.positive / (own.positive + own.negative) for g, own in report.status.groups.items()
+    }
     assert raw["A"] > raw["B"] + 0.1  # those asked of A are the likely ones
     shares = {group: share.estimate for group, share in live.good_shares().items()}
     for group, one in report.finding.rates["true_positive_rate"].items():
@@ -71,12 +73,14 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
     assert report.sensitivity.upper < wrong
     assert plan_of(live).cases[0].scenario.r == shares
     world = CellWorld(live.settings.past.cells, shares)
-    assert report.comparisons[0].cost == expectation("rs", world, QUESTION, report.costs).cost
+    assert (
+        report.published["RS-Audit"].cost == expectation("rs", world, QUESTION, report.costs).cost
+    )
 
 
 def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Report) -> None:
     status = report.status
-    everybody = sum(group.looked for group in report.groups)
+    everybody = sum(group.scored for group in status.groups.values())
     assert everybody == status.people - status.states["SKIPPED"]
     asked = everybody - status.states["SCORE_ONLY"]
     page = to_html(report)
