@@ -11,7 +11,6 @@ from equipoise.mixture.families import (
     Weibull,
 )
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.likelihood import acceptance
 from equipoise.mixture.model import (
     AssumptionCheck,
     MixtureModel,
@@ -32,6 +31,7 @@ from equipoise.mixture.trunc_est import (
 from equipoise.mixture.truncated import (
     Diagnostics,
     TruncatedFit,
+    acceptance,
     fit_truncated,
     known_law,
 )

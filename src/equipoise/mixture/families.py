@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import cumulative_simpson
 from scipy.optimize import brentq
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp, softmax, xlogy
 
 from equipoise.errors import BadData, InvalidInput
 
@@ -28,12 +28,41 @@ __all__ = [
     "Family",
     "Frame",
     "LineFamily",
+    "Nodes",
     "Poisson",
     "Weibull",
-    "panels",
 ]
 
 Array = NDArray[np.float64]
+PANELS = 60  # over all intervals of an integral together
+GAUSS = np.polynomial.legendre.leggauss(20)  # nodes and weights of one panel
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """``sum exp(theta . T(x) + offset(x))`` over points: an integral of h exp(theta . T)."""
+
+    statistics: Array
+    offset: Array
+
+    def log_total(self, theta: Array) -> float:
+        """Return the logarithm of the sum."""
+        return float(logsumexp(self.statistics @ theta + self.offset))
+
+    def weights(self, theta: Array) -> Array:
+        """Return each point's share of the sum."""
+        return np.asarray(softmax(self.statistics @ theta + self.offset))
+
+    def ess(self, theta: Array) -> float:
+        """Return the effective number of points."""
+        return float(1.0 / (self.weights(theta) ** 2).sum())
+
+    def moments(self, theta: Array) -> tuple[Array, Array]:
+        """Return mean and covariance of T."""
+        weights = self.weights(theta)
+        mean = weights @ self.statistics
+        centred = self.statistics - mean
+        return mean, (centred * weights[:, None]).T @ centred
 
 
 @dataclass(frozen=True)
@@ -137,10 +166,34 @@ class Family(ABC):
         """Return the ordinary maximum likelihood estimate, which ignores any truncation."""
         return self.theta_from_mean(self.statistics(self.points(X)).mean(axis=0))
 
+    def nodes(self, pieces: list[tuple[float, float]]) -> Nodes:
+        """Return the integral of ``h exp(theta . T)`` over intervals of the line."""
+        x, weight = self._panels(pieces)
+        return Nodes(self.statistics(x), self.log_base(x) + np.log(weight))
+
+    def _panels(self, pieces: list[tuple[float, float]]) -> tuple[Array, Array]:
+        """Return points, shape (n, 1), and their weights; whole numbers if it is discrete."""
+        if self.discrete:
+            x = np.concatenate([np.arange(np.ceil(a), np.floor(b) + 1.0) for a, b in pieces])
+            return x[:, None], np.ones(len(x))
+        node, weight = GAUSS
+        span = sum(b - a for a, b in pieces)
+        edges = [np.linspace(a, b, 2 + int(PANELS * (b - a) / span)) for a, b in pieces]
+        left = np.concatenate([e[:-1] for e in edges])[:, None]
+        half = np.concatenate([np.diff(e) for e in edges])[:, None] / 2.0
+        return (left + half * (node + 1.0)).reshape(-1, 1), (half * weight).ravel()
+
     def frame(self, points: Array) -> Frame:
         """Return coordinates in which the sample is centred and scaled; none by default."""
         d, p = points.shape[1], self.statistics(points[:1]).shape[1]
         return Frame(self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p))
+
+    def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
+        """Return mean and covariance, which a Gaussian is named by."""
+        raise InvalidInput(
+            f"'mean' and 'covariance' are those of a Gaussian; the {self.name} fit has 'theta' and "
+            "family.mean_statistics(theta)"
+        )
 
     # -- what a family provides ------------------------------------------------------------------
 
@@ -199,6 +252,7 @@ class LineFamily(Family):
     (``_widest``) and how far its mass reaches, and replaces what has a closed form.
     """
 
+    columns: ClassVar[int] = 1
     ends: ClassVar[tuple[float, float]]
     _widest: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     bounds: tuple[float, float]
@@ -211,11 +265,6 @@ class LineFamily(Family):
                 f"'bounds' of the {self.name} family must satisfy "
                 f"{widest_low:g} <= low < high <= {widest_high:g}; got {self.bounds!r}"
             )
-
-    @property
-    def columns(self) -> int:
-        """1."""
-        return 1
 
     def in_support(self, X: Array) -> NDArray[np.bool_]:
         """Say for every row whether it lies between the ends, and is whole where it must be."""
@@ -237,8 +286,9 @@ class LineFamily(Family):
 
     def log_partition(self, theta: Array) -> Array:
         """Integrate, or sum, numerically."""
-        values = [self._integral(float(t))[0] for t in np.ravel(theta[..., 0])]
-        return np.array(values).reshape(np.shape(theta[..., 0]))
+        flat = np.reshape(theta, (-1, 1))
+        values = [self.nodes([self.reach(t)]).log_total(t) for t in flat]
+        return np.reshape(values, np.shape(theta)[:-1])
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return ``W'``."""
@@ -256,17 +306,12 @@ class LineFamily(Family):
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function: a sum, or Simpson's rule on a fine table."""
         low, high = self.reach(theta)
-        x = np.arange(low, high + 1.0) if self.discrete else np.linspace(low, high, 2**16 + 1)
-        column = x[:, None]
-        log_density = self.log_base(column) + self.statistics(column) @ theta
-        density = np.exp(log_density - self.log_partition(theta))
+        x = np.arange(low, high + 1.0) if self.discrete else np.linspace(low, high, 2**15 + 1)
+        density = softmax(self.log_base(x[:, None]) + self.statistics(x[:, None]) @ theta)
         if self.discrete:
-            below = np.cumsum(density)
-            index = np.searchsorted(below / below[-1], uniforms)
-            return np.asarray(x[np.minimum(index, len(x) - 1)])
-        steps = (density[:-2:2] + 4.0 * density[1::2] + density[2::2]) * (x[1] - x[0]) / 3.0
-        below = np.concatenate([[0.0], np.cumsum(steps)])
-        return np.asarray(np.interp(uniforms, below / below[-1], x[::2]))
+            return np.asarray(x[np.searchsorted(np.cumsum(density), uniforms)])
+        below = cumulative_simpson(density, initial=0.0)
+        return np.asarray(np.interp(uniforms, below / below[-1], x))
 
     def project(self, theta: Array) -> Array:
         """Clip to the bounds."""
@@ -284,51 +329,18 @@ class LineFamily(Family):
         return float(variance.min()), float(variance.max()), float(abs(mean).max())
 
     def _theta_of(self, mean: float) -> float:
+        def excess(theta: float) -> float:
+            return self._moments(theta)[0] - mean
+
         low, high = self.bounds
-        if not self._moments(low)[0] < mean < self._moments(high)[0]:
-            return low if mean <= self._moments(low)[0] else high
-        found = brentq(lambda t: self._moments(t)[0] - mean, low, high, xtol=1e-13, rtol=1e-13)
-        return float(found)
+        if excess(low) >= 0.0 or excess(high) <= 0.0:
+            return low if excess(low) >= 0.0 else high
+        return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
 
     def _moments(self, theta: float) -> tuple[float, float]:
-        """Return mean and variance of T."""
-        return self._integral(theta)[1:]
-
-    def _integral(self, theta: float) -> tuple[float, float, float]:
-        """Return W, mean and variance."""
-        low, high = self.reach(np.array([theta]))
-        x, weight = panels(self, [(low, high)], per_unit=20, nodes=40)
-        t = self.statistics(x)[:, 0]
-        log_value = theta * t + self.log_base(x)
-        top = log_value.max()
-        mass = weight * np.exp(log_value - top)
-        total = mass.sum()
-        mean = float(mass @ t / total)
-        return float(top + np.log(total)), mean, float(mass @ (t - mean) ** 2 / total)
-
-
-def panels(
-    family: Family, pieces: list[tuple[float, float]], per_unit: int = 60, nodes: int = 20
-) -> tuple[Array, Array]:
-    """Return points, shape (n, 1), and weights that integrate over intervals of the line.
-
-    Whole numbers with weight 1 for a discrete family. Else Gauss-Legendre panels, ``per_unit`` of
-    them over all intervals together and at least one for each.
-    """
-    if family.discrete:
-        x = np.concatenate([np.arange(np.ceil(a), np.floor(b) + 1.0) for a, b in pieces])
-        return x[:, None], np.ones(len(x))
-    node, weight = _gauss(nodes)
-    span = sum(b - a for a, b in pieces)
-    edges = [np.linspace(a, b, 2 + int(per_unit * (b - a) / span)) for a, b in pieces]
-    left, right = (np.concatenate([e[s] for e in edges]) for s in (np.s_[:-1], np.s_[1:]))
-    half = (right - left)[:, None] / 2.0
-    return (left[:, None] + half * (node + 1.0)).reshape(-1, 1), (half * weight).ravel()
-
-
-@lru_cache
-def _gauss(nodes: int) -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(nodes)
+        at = np.array([theta])
+        mean, variance = self.nodes([self.reach(at)]).moments(at)
+        return float(mean[0]), float(variance[0, 0])
 
 
 @dataclass(frozen=True)
@@ -391,7 +403,7 @@ class Weibull(Exponential):
 
     def log_base(self, X: Array) -> Array:
         """Return ``log k + (k-1) log x``."""
-        return np.asarray(np.log(self.k) + (self.k - 1.0) * np.log(X[:, 0]))
+        return np.asarray(np.log(self.k) + xlogy(self.k - 1.0, X[:, 0]))
 
     @property
     def degree(self) -> int:

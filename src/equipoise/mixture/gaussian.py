@@ -60,8 +60,7 @@ class Gaussian(Family):
                 raise UnknownName("covariance structure", self.covariance, _STRUCTURES)
         else:
             object.__setattr__(self, "covariance", _known(self.covariance))
-        low, high = self.variances
-        if not 0.0 < low < high:
+        if not 0.0 < self.variances[0] < self.variances[1]:
             raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
 
     @property
@@ -72,23 +71,22 @@ class Gaussian(Family):
     @property
     def degree(self) -> int:
         """2, or 1 where the covariance is known."""
-        return 1 if self._known is not None else 2
+        return 1 if self.structure == "known" else 2
 
     @property
     def columns(self) -> int | None:
         """Any number, or that of the known covariance."""
-        return None if self._known is None else len(self._known)
+        return len(np.asarray(self.covariance)) if self.structure == "known" else None
 
     # -- between the flat parameter and the usual ones -------------------------------------------
 
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
         """Return theta of a mean and a covariance (left out where it is known)."""
         mu = np.atleast_1d(np.asarray(mean, dtype=float))
-        if self._known is not None:
-            return np.asarray(np.linalg.solve(self._known, mu))
-        if covariance is None:
+        given = self.covariance if self.structure == "known" else covariance
+        if given is None:
             raise InvalidInput("'covariance' is needed unless the family knows it")
-        sigma = np.asarray(covariance, dtype=float)
+        sigma = np.asarray(given, dtype=float)
         precision = np.linalg.inv(sigma * np.eye(len(mu)) if sigma.ndim == 0 else sigma)
         return self._flatten(precision @ mu, precision)
 
@@ -101,19 +99,28 @@ class Gaussian(Family):
     def natural(self, theta: Array) -> tuple[Array, Array]:
         """Return ``(Sigma^-1 mu, Sigma^-1)``; leading axes of theta broadcast."""
         d = self.dimension(theta)
-        precision = np.zeros((*theta.shape[:-1], d, d))
-        if self._known is not None:
-            return theta, precision + np.linalg.inv(self._known)
         row, column, scale = _entries(self.structure, d)
+        precision = np.zeros((*theta.shape[:-1], d, d))
         precision[..., row, column] = theta[..., d:] @ scale.T / 2.0
-        return theta[..., :d], precision + np.swapaxes(precision, -1, -2)
+        return theta[..., :d], precision + np.swapaxes(precision, -1, -2) + self._fixed(d)
 
     def _flatten(self, eta: Array, precision: Array) -> Array:
         """Return theta; leading axes broadcast."""
-        if self._known is not None:
-            return eta
         row, column, scale = _entries(self.structure, eta.shape[-1])
         return np.concatenate([eta, precision[..., row, column] @ scale], axis=-1)
+
+    def _fixed(self, d: int) -> Array:
+        """Return the part of the precision that is known: all of it, or nothing."""
+        known = self.structure == "known"
+        return np.linalg.inv(np.asarray(self.covariance)) if known else np.zeros((d, d))
+
+    def _fitted(self, matrix: Array) -> Array:
+        """Return the covariance nearest to a matrix that the structure allows."""
+        if self.structure == "known":
+            return np.asarray(self.covariance)
+        covariance = self.natural(self._flatten(np.zeros(len(matrix)), matrix))[1]
+        _require_regular(covariance)
+        return covariance
 
     # -- the interface ---------------------------------------------------------------------------
 
@@ -126,25 +133,16 @@ class Gaussian(Family):
     def log_base(self, X: Array) -> Array:
         """Return the constant, and the quadratic form where the covariance is known."""
         d = X.shape[1]
-        if self._known is None:
-            return np.full(len(X), -0.5 * d * _LOG_2PI)
-        solved = np.linalg.solve(self._known, X.T).T
-        constant = -0.5 * (d * _LOG_2PI + np.linalg.slogdet(self._known)[1])
-        return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", X, solved))
+        return np.asarray(-0.5 * (d * _LOG_2PI + np.einsum("ij,ij->i", X @ self._fixed(d), X)))
 
     def statistics(self, X: Array) -> Array:
         """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
-        if self._known is not None:
-            return X
         row, column, scale = _entries(self.structure, X.shape[1])
         return np.hstack([X, -0.5 * (X[:, row] * X[:, column]) @ scale])
 
     def log_partition(self, theta: Array) -> Array:
         """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``; +inf where not definite."""
-        theta = np.asarray(theta, dtype=float)
-        if self._known is not None:
-            return np.asarray(0.5 * np.einsum("...i,ij,...j->...", theta, self._known, theta))
-        eta, precision = self.natural(theta)
+        eta, precision = self.natural(np.asarray(theta, dtype=float))
         definite = np.linalg.eigvalsh(precision)[..., 0] > 0.0
         safe = np.where(definite[..., None, None], precision, np.eye(precision.shape[-1]))
         solved = np.linalg.solve(safe, eta[..., None])[..., 0]
@@ -164,12 +162,7 @@ class Gaussian(Family):
         """Match the first and second moments."""
         # T is laid out like theta, so natural() unpacks -(Sigma + mu mu')/2 as well
         mu, half_second = self.natural(np.asarray(mean, dtype=float))
-        if self._known is not None:
-            return self.pack(mu)
-        outer = self.natural(self._flatten(mu, np.outer(mu, mu)))[1]
-        covariance = -2.0 * half_second - outer
-        _require_regular(covariance)
-        return self.pack(mu, covariance)
+        return self.pack(mu, self._fitted(-2.0 * half_second - np.outer(mu, mu)))
 
     def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> Array:
         """Return draws; normal numbers are made directly."""
@@ -181,37 +174,18 @@ class Gaussian(Family):
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the normal distribution function."""
         mean, covariance = self.unpack(theta)
-        return np.asarray(mean + _normals(uniforms) @ np.linalg.cholesky(covariance).T)
-
-    def propose(self, uniforms: Array) -> tuple[Array, Array]:
-        """Return points that cover a standardised sample, and their log density.
-
-        A mixture of a slightly and a widely inflated normal, from uniforms of shape (n, d + 1).
-        """
-        d = uniforms.shape[1] - 1
-        close, wide = 1.0 + min(0.3, 1.5 / d), 1.0 + min(3.0, 15.0 / d)
-        scale = np.where(uniforms[:, -1] < 0.7, np.sqrt(close), np.sqrt(wide))
-        x = _normals(uniforms[:, :-1]) * scale[:, None]
-        square = np.einsum("ij,ij->i", x, x)
-        log_q = np.logaddexp(
-            np.log(0.7) - 0.5 * square / close - 0.5 * d * np.log(close),
-            np.log(0.3) - 0.5 * square / wide - 0.5 * d * np.log(wide),
-        )
-        return x, log_q - 0.5 * d * _LOG_2PI
+        normals = ndtri(np.clip(uniforms, 1e-15, 1.0 - 1e-15))
+        return np.asarray(mean + normals @ np.linalg.cholesky(covariance).T)
 
     def project(self, theta: Array) -> Array:
         """Clip the eigenvalues of the precision and the length of ``Sigma^-1 mu``."""
         eta, precision = self.natural(np.asarray(theta, dtype=float))
-        length = float(np.linalg.norm(eta))
-        if length > self.longest:
-            eta = eta * (self.longest / length)
-        if self._known is not None:
-            return eta
+        eta = eta * min(1.0, self.longest / max(float(np.linalg.norm(eta)), 1e-300))
         low, high = 1.0 / self.variances[1], 1.0 / self.variances[0]
         values, vectors = np.linalg.eigh(precision)
-        if low <= values[0] and values[-1] <= high:
-            return self._flatten(eta, precision)
-        return self._flatten(eta, (vectors * np.clip(values, low, high)) @ vectors.T)
+        if values[0] < low or high < values[-1]:
+            precision = (vectors * np.clip(values, low, high)) @ vectors.T
+        return self._flatten(eta, precision)
 
     def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
         """Return bounds from the extreme variances u <= v and the longest mean m in the balls.
@@ -222,7 +196,7 @@ class Gaussian(Family):
         eta, precision = self.natural(np.atleast_2d(thetas))
         longest = float(np.linalg.norm(eta, axis=-1).max()) + radius
         values = np.linalg.eigvalsh(precision)
-        if self._known is not None:
+        if self.structure == "known":
             u, v = float(1.0 / values.max()), float(1.0 / values.min())
             return u, v, v * longest
         if values.min() <= radius:
@@ -241,42 +215,28 @@ class Gaussian(Family):
         """Whiten by the sample as far as the structure allows."""
         d = points.shape[1]
         shift = points.mean(axis=0)
-        scale = self._scale(points)
-        structure = self.covariance if self._known is None else np.eye(d)
-        inner = Gaussian(structure, variances=_FRAME_VARIANCES, longest=1e6)
+        centred = points - shift  # far means would cost digits in the moments
+        covariance = self._fitted(centred.T @ centred / len(points))
+        _require_near(shift, np.sqrt(np.diag(covariance)))
+        scale = np.asarray(np.linalg.cholesky(covariance))
+        inner = Gaussian(
+            np.eye(d) if self.structure == "known" else self.covariance,
+            variances=_FRAME_VARIANCES,
+            longest=1e6,
+        )
+        # theta is an affine function of its value in the frame: see where zero and the units go
+        p = self.statistics(points[:1]).shape[1]
+        eta, precision = inner.natural(np.vstack([np.zeros(p), np.eye(p)]))
         back = np.linalg.inv(scale)
-
-        def outside(theta_z: Array) -> Array:
-            eta_z, precision_z = inner.natural(theta_z)
-            precision = back.T @ precision_z @ back
-            eta = back.T @ (eta_z + precision_z @ back @ shift)
-            return self._flatten(eta, precision)
-
-        zero = np.zeros(self.statistics(points[:1]).shape[1])
-        offset = outside(zero)  # not 0 only where the precision is known
-        columns = [outside(unit) - offset for unit in np.eye(len(zero))]
-        return Frame(inner, shift, scale, np.column_stack(columns), offset)
+        precision = back.T @ precision @ back
+        images = self._flatten(eta @ back + precision @ shift, precision)
+        return Frame(inner, shift, scale, (images[1:] - images[0]).T, images[0])
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return nine standard deviations on both sides, for one column."""
         mean, covariance = self.unpack(theta)
         width = 9.0 * float(np.sqrt(covariance[0, 0]))
         return float(mean[0]) - width, float(mean[0]) + width
-
-    def _scale(self, points: Array) -> Array:
-        if self._known is not None:
-            return np.asarray(np.linalg.cholesky(self._known))
-        centre = points.mean(axis=0)
-        centred = points - centre  # far means would cost digits in the moments
-        second = self._flatten(np.zeros(len(centre)), centred.T @ centred / len(points))
-        covariance = self.natural(second)[1]
-        _require_regular(covariance)
-        _require_near(centre, np.sqrt(np.diag(covariance)))
-        return np.asarray(np.linalg.cholesky(covariance))
-
-    @property
-    def _known(self) -> NDArray[np.float64] | None:
-        return None if isinstance(self.covariance, str) else np.asarray(self.covariance)
 
 
 @lru_cache
@@ -285,13 +245,11 @@ def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
     The columns of the last are orthonormal for the Frobenius product of symmetric matrices.
     """
-    diagonal = np.arange(d)
+    diagonal = np.arange(0 if structure == "known" else d)
     if structure == "spherical":
         return diagonal, diagonal, np.full((d, 1), 1.0 / np.sqrt(d))
-    if structure == "diagonal":
-        return diagonal, diagonal, np.eye(d)
-    row, column = np.triu_indices(d, 1)
-    scale = np.diag(np.repeat([1.0, np.sqrt(2.0)], [d, len(row)]))
+    row, column = np.triu_indices(d if structure == "full" else 0, 1)
+    scale = np.diag(np.repeat([1.0, np.sqrt(2.0)], [len(diagonal), len(row)]))
     return np.append(diagonal, row), np.append(diagonal, column), scale
 
 
@@ -323,7 +281,3 @@ def _require_near(mean: Array, spread: Array) -> None:
             f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
             "constant from it everywhere, in 'accepts' and in the audit too"
         )
-
-
-def _normals(uniforms: Array) -> Array:
-    return np.asarray(ndtri(np.clip(uniforms, 1e-15, 1.0 - 1e-15)))

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.families import Array, Family
-from equipoise.mixture.likelihood import acceptance
 from equipoise.mixture.rules import Accepts, Bits, LearnedRule, Oracle, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
-from equipoise.mixture.truncated import TruncatedFit, fit_truncated, known_law
+from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import Pair, same_base
 
 __all__ = [

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
-from scipy.special import betaincinv
+from scipy.special import betaincinv, logsumexp, ndtri
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
-from equipoise.mixture.families import Array, Frame
-from equipoise.mixture.gaussian import Gaussian
+from equipoise.mixture.families import Array
 
 if TYPE_CHECKING:
     from scipy.stats.qmc import Sobol
@@ -30,17 +29,21 @@ if TYPE_CHECKING:
 __all__ = [
     "RULES",
     "Accepts",
+    "Ask",
     "HalfSpace",
     "LearnedRule",
     "Oracle",
     "apart",
+    "border",
     "find_half_space",
     "learn_classifier",
     "sobol",
+    "surroundings",
 ]
 
 Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
+Ask: TypeAlias = Callable[[Array], Bits]
 
 POINTS = 2**13  # around the sample, on all of which the half-space must agree
 LINES = 3  # crossings per dimension: d settle a hyperplane, the others test it
@@ -131,40 +134,49 @@ class Oracle:
 # -- linear, but only to be asked ------------------------------------------------------------------
 
 
-def find_half_space(frame: Frame, points: Array, oracle: Oracle, seed: int) -> HalfSpace | None:
-    """Return the half-space that the classifier accepts, None if it is something else."""
-    z = frame.inside(points)
-    d = z.shape[1]
-    assert isinstance(frame.family, Gaussian)
-    around, _ = frame.family.propose(sobol(d + 1, seed).random(POINTS))
-    accepted = oracle(frame.outside(around))
-    refused = around[~accepted]
-    if min(len(z), len(refused)) < LINES * d:
-        return None
-    crossings = _bisect(frame, oracle, z[: LINES * d], refused[: LINES * d])
-    centre = crossings.mean(axis=0)
-    normal = np.linalg.svd(crossings - centre)[2][-1]
-    normal *= np.sign((z.mean(axis=0) - centre) @ normal) or 1.0
-    if np.abs((crossings - centre) @ normal).max() > TOLERANCE:
-        return None
-    offset = min(float(centre @ normal), float((z @ normal).min()))
-    beyond = around @ normal - offset
-    if offset < float(centre @ normal) - TOLERANCE or np.any(
-        (np.abs(beyond) > TOLERANCE) & ((beyond > 0.0) != accepted)
-    ):
-        return None
-    outside = np.linalg.solve(frame.scale.T, normal)
-    # rounding must not put one of the sample on the wrong side
-    return HalfSpace(outside, min(offset + float(outside @ frame.shift), (points @ outside).min()))
+def surroundings(dimensions: int, size: int, seed: int) -> tuple[Array, Array]:
+    """Return points that cover a standardised sample, and their log density.
+
+    A mixture of a slightly and a widely inflated normal.
+    """
+    uniforms = sobol(dimensions + 1, seed).random(size)
+    inflation = 1.0 + np.minimum([0.3, 3.0], np.array([1.5, 15.0]) / dimensions)
+    variance = np.where(uniforms[:, -1] < 0.7, *inflation)
+    x = ndtri(np.clip(uniforms[:, :-1], 1e-15, 1.0 - 1e-15)) * np.sqrt(variance)[:, None]
+    square = np.einsum("ij,ij->i", x, x)[:, None]
+    normal = -0.5 * (square / inflation + dimensions * np.log(2.0 * np.pi * inflation))
+    return x, np.asarray(logsumexp(normal, axis=1, b=[0.7, 0.3]))
 
 
-def _bisect(frame: Frame, oracle: Oracle, inside: Array, outside: Array) -> Array:
-    """Return where the lines between accepted and refused points cross the border."""
-    for _ in range(45):
+def border(ask: Ask, inside: Array, outside: Array) -> Array:
+    """Return where lines between accepted and refused points cross the border, by bisection."""
+    for _ in range(50):
         middle = (inside + outside) / 2.0
-        yes = oracle(frame.outside(middle))[:, None]
+        yes = ask(middle)[:, None]
         inside, outside = np.where(yes, middle, inside), np.where(yes, outside, middle)
     return (inside + outside) / 2.0
+
+
+def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
+    """Return the half-space that lets a standardised sample through, None if it is none."""
+    d = z.shape[1]
+    around, _ = surroundings(d, POINTS, seed)
+    accepted = ask(around)
+    refused = around[~accepted]
+    if not len(refused):
+        return HalfSpace(np.eye(d)[0], -1e9)
+    lines = LINES * d
+    if min(len(z), len(refused)) < lines:
+        return None
+    crossings = border(ask, z[:lines], refused[:lines])
+    centre = crossings.mean(axis=0)
+    normal = np.linalg.svd(crossings - centre)[2][-1]
+    if np.abs((crossings - centre) @ normal).max() > TOLERANCE:
+        return None
+    normal = normal * np.sign((z.mean(axis=0) - centre) @ normal)
+    # rounding must not put one of the sample on the wrong side
+    cut = HalfSpace(normal, min(float(centre @ normal), float((z @ normal).min())))
+    return cut if (cut(around) == accepted).all() else None
 
 
 # -- not to be asked -----------------------------------------------------------------------------

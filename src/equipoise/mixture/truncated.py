@@ -1,36 +1,44 @@
-"""``fit_truncated``: the law of everybody, from those whom a classifier let through."""
+"""``fit_truncated``: the law of everybody, from those whom a classifier let through.
+
+The truncated law is an exponential family with base measure ``h f``, so its negative log
+likelihood per sample is ``-theta . mean(T) + log of the integral of h f exp(theta . T)``, which is
+convex; the gradient is ``E[T] - mean(T)`` and the Hessian ``Cov[T]``, both under the truncated law.
+The integral comes in three ways: in closed form for a Gaussian cut by a half-space, by quadrature
+(or a sum) on the line, and by importance sampling on scrambled Sobol points for any other
+classifier. It is solved by projected Newton steps, in coordinates that standardise the sample.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.families import Array, Family, Frame
+from equipoise.mixture.families import Array, Family, Nodes
 from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.likelihood import (
-    Solution,
-    acceptance,
-    fit_half_space,
-    fit_importance,
-    fit_line,
+from equipoise.mixture.rules import (
+    Accepts,
+    Ask,
+    HalfSpace,
+    Oracle,
+    border,
+    find_half_space,
+    sobol,
+    surroundings,
 )
-from equipoise.mixture.rules import Accepts, HalfSpace, Oracle, find_half_space, sobol
 
-__all__ = [
-    "METHODS",
-    "Diagnostics",
-    "TruncatedFit",
-    "acceptance",
-    "fit_truncated",
-    "known_law",
-]
+__all__ = ["Diagnostics", "TruncatedFit", "acceptance", "fit_truncated", "known_law"]
 
-FEWEST_PROBES, MOST_PROBES = 2**13, 2**15  # draws of the fitted law that show its fit
 METHODS = ("auto", "importance", "exact")
 MISFIT_LIMIT = 6.0
+PROBES = 2**14  # draws of the fitted law that show its fit, and its acceptance
+FIRST = 2**16  # points of importance sampling before it is known how many are needed
+MOST, LARGEST = 2**20, 2**25  # points, and numbers in their table: a quarter of a gigabyte
+PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
 
 
 @dataclass(frozen=True)
@@ -43,8 +51,6 @@ class Diagnostics:
         Effective number of points behind the normalising integral; inf where it is exact.
     oracle_calls
         People the classifier was asked about.
-    iterations
-        Newton or gradient steps.
     condition
         Condition number of the information matrix in standardised coordinates.
     misfit
@@ -57,13 +63,12 @@ class Diagnostics:
 
     Examples
     --------
-    >>> Diagnostics(ess=900.0, oracle_calls=4_096, iterations=6, condition=3.2).warnings
+    >>> Diagnostics(ess=900.0, oracle_calls=4_096, condition=3.2).warnings
     ()
     """
 
     ess: float
     oracle_calls: int
-    iterations: int
     condition: float
     misfit: float = 0.0
     on_edge: bool = False
@@ -122,12 +127,12 @@ class TruncatedFit:
     @property
     def mean(self) -> Array:
         """The Gaussian's mean."""
-        return self._gaussian().unpack(self.theta)[0]
+        return self.family.unpack(self.theta)[0]
 
     @property
     def covariance(self) -> Array:
         """The Gaussian's covariance."""
-        return self._gaussian().unpack(self.theta)[1]
+        return self.family.unpack(self.theta)[1]
 
     def log_density(self, X: ArrayLike) -> Array:
         """Return the log density of everybody's law at every row."""
@@ -138,32 +143,24 @@ class TruncatedFit:
 
         Where the uncertainty is large some may be of no law: their ``log_partition`` is infinite.
         """
-        values, vectors = np.linalg.eigh(self.theta_covariance)  # it may be singular, or zero
-        root = vectors * np.sqrt(np.clip(values, 0.0, None))
-        return np.asarray(self.theta + rng.standard_normal((size, len(self.theta))) @ root.T)
+        covariance = self.theta_covariance  # it may be singular, or zero
+        return rng.multivariate_normal(
+            self.theta, covariance, size, check_valid="ignore", method="eigh"
+        )
 
     def __str__(self) -> str:
         d = self.diagnostics
         lines = [
             f"{self.family.name} from {self.size:,} truncated samples ({self.method})",
             f"  acceptance  {self.acceptance:.4f} ± {self.acceptance_error:.4f}",
-            f"  effort      {d.oracle_calls:,} classifier calls, {d.iterations} steps, "
-            f"effective sample {d.ess:,.0f}, condition {d.condition:.3g}",
+            f"  effort      {d.oracle_calls:,} classifier calls, effective sample {d.ess:,.0f}, "
+            f"condition {d.condition:.3g}",
         ]
         if isinstance(self.family, Gaussian):
-            with np.printoptions(precision=4, suppress=True):
-                lines.append(f"  mean        {self.mean}")
+            lines.append(f"  mean        {np.array2string(self.mean, precision=4)}")
         else:
             lines.append(f"  theta       {self.theta[0]:.5g} ± {self.standard_error[0]:.2g}")
         return "\n".join(lines + [f"  warning     {w}" for w in d.warnings])
-
-    def _gaussian(self) -> Gaussian:
-        if isinstance(self.family, Gaussian):
-            return self.family
-        raise InvalidInput(
-            f"'mean' and 'covariance' are those of a Gaussian; the {self.family.name} fit has "
-            "'theta' and family.mean_statistics(theta)"
-        )
 
 
 def fit_truncated(
@@ -204,21 +201,15 @@ def fit_truncated(
     if not isinstance(family, Family):
         raise InvalidInput(f"'family' must be a family such as Gaussian(); got {family!r}")
     points = family.points(X)
+    n, d = points.shape
     gaussian = isinstance(family, Gaussian)
-    needed = 10 * (points.shape[1] + gaussian)  # a covariance must be well away from singular
-    if len(points) < needed:
+    needed = 10 * (d + gaussian)  # a covariance must be well away from singular
+    if n < needed:
         raise BadData(
-            f"{len(points)} truncated samples are too few for the {family.name} family in "
-            f"{points.shape[1]} dimensions; at least {needed} are needed"
+            f"{n} truncated samples are too few for the {family.name} family in {d} dimensions; "
+            f"at least {needed} are needed"
         )
-    oracle = Oracle(accepts)
-    oracle.require_all(points)
-    frame = family.frame(points)
-    cut = accepts if isinstance(accepts, HalfSpace) and gaussian else None
-    if cut is None and method == "auto" and gaussian and points.shape[1] > 1:
-        cut = find_half_space(frame, points, oracle, seed)
-    exact = points.shape[1] == 1 or cut is not None
-    if method == "exact" and not exact:
+    if method == "exact" and d > 1 and not isinstance(accepts, HalfSpace):
         raise InvalidInput(
             "method='exact' needs data on the line, or a Gaussian cut by a HalfSpace; "
             "use method='importance'"
@@ -228,24 +219,81 @@ def fit_truncated(
             f"method='importance' is for Gaussians; the {family.name} family lives on the line, "
             "where method='exact' computes the integral"
         )
-    if method == "auto":
-        method = "exact" if exact else "importance"
-    if method == "importance":
-        solution = fit_importance(frame, points, oracle, seed)
-    elif cut is not None:
-        solution = fit_half_space(frame, points, cut)
+    oracle = Oracle(accepts)
+    oracle.require_all(points)
+    frame = family.frame(points)
+    inner, z = frame.family, frame.inside(points)
+    ask: Ask = lambda z: oracle(frame.outside(z))  # noqa: E731
+    cut = None
+    if isinstance(accepts, HalfSpace):
+        normal = np.asarray(accepts.normal)
+        cut = HalfSpace(frame.scale.T @ normal, accepts.offset - float(normal @ frame.shift))
+        ask = cut
+    elif method == "auto" and d > 1:
+        cut = find_half_space(z, ask, seed)
+    exact = method != "importance" and (d == 1 or cut is not None)
+    if not exact:
+        found = _fit_importance(inner, z, ask, seed)
+    elif cut is not None and isinstance(inner, Gaussian):
+        found = _newton(inner, z, _HalfSpaceIntegral(inner, cut))
     else:
-        solution = fit_line(frame, points, oracle)
-    share = solution.share
-    probes = MOST_PROBES if share is None else 2 ** int(np.ceil(np.log2(len(points))))
-    probes = min(max(probes, FEWEST_PROBES), MOST_PROBES)
-    people = frame.family.from_uniforms(solution.theta, sobol(points.shape[1], seed).random(probes))
-    let_through = oracle(frame.outside(people))
-    if cut is not None and cut is not accepts and (cut(frame.outside(people)) != let_through).any():
+        found = _fit_line(inner, z, ask)
+    people = inner.from_uniforms(found.theta, sobol(d, seed).random(PROBES))
+    let_through = ask(people)
+    if exact and cut is not None and (cut(people) != let_through).any():
         return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
-    share = float(let_through.mean()) if share is None else share
-    misfit = _misfit(frame.inside(points), people[let_through])
-    return _assemble(frame, family, points, solution, share, misfit, oracle, method)
+    share = _share(inner, found.theta, found.integral) if exact else float(let_through.mean())
+    misfit = _misfit(z, people[let_through])
+    mean, hessian = found.integral.moments(found.theta)
+    condition = min(float(np.linalg.cond(hessian)), 1e12)
+    covariance = _inverse(hessian) * (1.0 / n + 1.0 / found.ess)
+    theta = frame.jacobian @ found.theta + frame.offset
+    projected = family.project(theta)
+    on_edge = found.on_edge or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
+    # d alpha / d theta = alpha (E[T | accepted] - E[T])
+    slope = share * (mean - inner.mean_statistics(found.theta))
+    doubts = (
+        (
+            found.ess < n,
+            f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
+            f"{n:,} samples: standard errors are larger for it",
+        ),
+        (
+            on_edge,
+            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
+            "than the family allows, or the family is wrong",
+        ),
+        (
+            condition > 1e8,
+            "some directions of the parameter are hardly identified by these samples",
+        ),
+        (
+            abs(misfit) > MISFIT_LIMIT,
+            f"the sample's third moments lie {abs(misfit):.0f} standard errors from those of the "
+            f"fitted law: these data are not {family.name}",
+        ),
+        (
+            share < 0.01,
+            f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation",
+        ),
+    )
+    return TruncatedFit(
+        family=family,
+        theta=projected,
+        theta_covariance=frame.jacobian @ covariance @ frame.jacobian.T,
+        size=n,
+        acceptance=share,
+        acceptance_gradient=np.asarray(np.linalg.solve(frame.jacobian.T, slope)),
+        method="exact" if exact else "importance",
+        diagnostics=Diagnostics(
+            ess=found.ess,
+            oracle_calls=oracle.calls,
+            condition=condition,
+            misfit=misfit,
+            on_edge=on_edge,
+            warnings=tuple(words for doubtful, words in doubts if doubtful),
+        ),
+    )
 
 
 def _misfit(sample: Array, law: Array) -> float:
@@ -258,64 +306,6 @@ def _misfit(sample: Array, law: Array) -> float:
     error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.3 / len(law))
     gap = (ours.mean(axis=0) - theirs.mean(axis=0)) / (error + 1e-300)
     return float(gap[np.argmax(np.abs(gap))])
-
-
-def _assemble(
-    frame: Frame,
-    family: Family,
-    points: Array,
-    solution: Solution,
-    share: float,
-    misfit: float,
-    oracle: Oracle,
-    method: str,
-) -> TruncatedFit:
-    values, vectors = np.linalg.eigh(solution.hessian)
-    floor = max(float(values[-1]), 1e-300) * 1e-12
-    condition = float(values[-1] / max(values[0], floor))
-    noise = 1.0 / len(points) + 1.0 / solution.ess
-    inverse = (vectors / np.maximum(values, floor)) @ vectors.T * noise
-    theta = frame.jacobian @ solution.theta + frame.offset
-    projected = family.project(theta)
-    at_edge = solution.at_boundary or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
-    # d alpha / d theta = alpha (E[T | accepted] - E[T]), and at the solution the first is mean(T)
-    accepted = frame.family.statistics(frame.inside(points)).mean(axis=0)
-    slope = share * (accepted - frame.family.mean_statistics(solution.theta))
-    warnings = list(solution.warnings)
-    if at_edge:
-        warnings.append(
-            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
-            "than the family allows, or the family is wrong"
-        )
-    if condition > 1e8:
-        warnings.append("some directions of the parameter are hardly identified by these samples")
-    if abs(misfit) > MISFIT_LIMIT:
-        warnings.append(
-            f"the sample's third moments lie {abs(misfit):.0f} standard errors from those of the "
-            f"fitted law: these data are not {family.name}"
-        )
-    if share < 0.01:
-        warnings.append(
-            f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation"
-        )
-    return TruncatedFit(
-        family=family,
-        theta=projected,
-        theta_covariance=frame.jacobian @ inverse @ frame.jacobian.T,
-        size=len(points),
-        acceptance=share,
-        acceptance_gradient=np.linalg.solve(frame.jacobian.T, slope),
-        method=method,
-        diagnostics=Diagnostics(
-            ess=solution.ess,
-            oracle_calls=oracle.calls,
-            iterations=solution.iterations,
-            condition=condition,
-            misfit=misfit,
-            on_edge=at_edge,
-            warnings=tuple(warnings),
-        ),
-    )
 
 
 def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
@@ -337,5 +327,182 @@ def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
         acceptance=acceptance(family, theta, accepts),
         acceptance_gradient=np.zeros(len(theta)),
         method="known",
-        diagnostics=Diagnostics(ess=np.inf, oracle_calls=0, iterations=0, condition=1.0),
+        diagnostics=Diagnostics(ess=np.inf, oracle_calls=0, condition=1.0),
     )
+
+
+def acceptance(
+    family: Family, theta: Array, accepts: Accepts, *, points: int = 2**17, seed: int = 0
+) -> float:
+    """Return ``P_theta[f = 1]``: exact for a half-space or on the line, else on Sobol points.
+
+    Examples
+    --------
+    >>> family = Gaussian("spherical")
+    >>> theta = family.pack([0.0, 0.0], [[4.0, 0.0], [0.0, 4.0]])
+    >>> acceptance(family, theta, HalfSpace([1.0, 0.0], offset=0.0))
+    0.5
+    """
+    if isinstance(family, Gaussian) and isinstance(accepts, HalfSpace):
+        return float(ndtr(_HalfSpaceIntegral(family, accepts).standardise(theta)[-1]))
+    oracle, d = Oracle(accepts), family.dimension(theta)
+    if d > 1:
+        return float(oracle(family.from_uniforms(theta, sobol(d, seed).random(points))).mean())
+    pieces = _accepted_pieces(family, oracle, np.linspace(*family.reach(theta), 4096))
+    return _share(family, theta, family.nodes(pieces)) if pieces else 0.0
+
+
+# -- Newton steps --------------------------------------------------------------------------------
+
+
+class _Solution(NamedTuple):
+    theta: Array
+    integral: Nodes | _HalfSpaceIntegral
+    on_edge: bool
+    ess: float = np.inf
+
+
+def _newton(
+    family: Family,
+    z: Array,
+    integral: Nodes | _HalfSpaceIntegral,
+    theta: Array | None = None,
+) -> _Solution:
+    """Minimise from ``theta``, or the ordinary estimate, until nothing is gained any more."""
+    target = family.statistics(z).mean(axis=0)
+    theta = family.theta_from_mean(target) if theta is None else theta
+    for _ in range(100):
+        mean, hessian = integral.moments(theta)
+        gradient = mean - target
+        direction = _inverse(hessian) @ gradient
+        decrement = float(gradient @ direction)
+        if decrement <= 2e-12:
+            break
+        value = integral.log_total(theta) - theta @ target
+        # a full step from afar would leap over the minimum to the edge of the parameter set
+        first = 1.0 if decrement < 0.1 else 1.0 / (1.0 + np.sqrt(decrement))
+        for size in first * 0.5 ** np.arange(34):
+            candidate = family.project(theta - size * direction)
+            gain = float(gradient @ (theta - candidate))
+            new_value = integral.log_total(candidate) - candidate @ target
+            if gain > 0.0 and new_value <= value - 1e-4 * gain:
+                break
+        else:
+            break  # nothing better inside the set
+        theta = candidate
+    wish = theta - direction
+    on_edge = not np.allclose(family.project(wish), wish, rtol=1e-9, atol=1e-12)
+    return _Solution(theta, integral, on_edge)
+
+
+def _inverse(hessian: Array) -> Array:
+    """Invert with a floor on the eigenvalues, so that a flat direction does not explode."""
+    values, vectors = np.linalg.eigh(hessian)
+    floor = max(float(values[-1]), 1e-300) * 1e-12
+    return np.asarray((vectors / np.maximum(values, floor)) @ vectors.T)
+
+
+def _share(family: Family, theta: Array, integral: Nodes | _HalfSpaceIntegral) -> float:
+    return min(1.0, float(np.exp(integral.log_total(theta) - family.log_partition(theta))))
+
+
+# -- a Gaussian and a half-space -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _HalfSpaceIntegral:
+    """``W(theta) + log P_theta[v . x >= c]`` with closed-form moments."""
+
+    family: Gaussian
+    cut: HalfSpace
+
+    def log_total(self, theta: Array) -> float:
+        return float(self.family.log_partition(theta) + log_ndtr(self.standardise(theta)[-1]))
+
+    def moments(self, theta: Array) -> tuple[Array, Array]:
+        # The Hessian is the Jacobian of the mean: central differences are exact enough.
+        step = 1e-5 * np.maximum(1.0, np.abs(theta))
+        more, less = self._mean(theta + np.diag(step)), self._mean(theta - np.diag(step))
+        jacobian = (more - less) / (2.0 * step[:, None])
+        return self._mean(theta), (jacobian + jacobian.T) / 2.0
+
+    def _mean(self, theta: Array) -> Array:
+        """Return ``E[T]`` under the truncated law; leading axes of theta broadcast."""
+        mean, covariance, slope, at = self.standardise(theta)
+        hazard = np.exp(-0.5 * at**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(at))
+        shrink = (hazard * (hazard + at))[..., None, None]
+        shrunk = covariance - slope[..., :, None] * slope[..., None, :] * shrink
+        return self.family.statistics_of_moments(mean + slope * hazard[..., None], shrunk)
+
+    def standardise(self, theta: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean, covariance, ``Sigma v / |v|_Sigma``, and how far inside the mean lies."""
+        mean, covariance = self.family.unpack(theta)
+        across = covariance @ np.asarray(self.cut.normal)
+        spread = np.sqrt(across @ np.asarray(self.cut.normal))
+        at = (mean @ np.asarray(self.cut.normal) - self.cut.offset) / spread
+        return mean, covariance, across / spread[..., None], at
+
+
+# -- the line ------------------------------------------------------------------------------------
+
+
+def _fit_line(family: Family, z: Array, ask: Ask) -> _Solution:
+    """Integrate over the accepted intervals, on a range that grows until it holds the law."""
+    theta = family.fit(z)
+    low, high = float(z.min()), float(z.max())
+    for _ in range(20):
+        near, far = family.reach(theta)
+        low, high = min(low, near), max(high, far)
+        # half of the scan where the sample is, so that a wide range does not coarsen it there
+        grid = np.union1d(np.linspace(low, high, 2048), np.linspace(z.min(), z.max(), 2048))
+        found = _newton(family, z, family.nodes(_accepted_pieces(family, ask, grid)), theta)
+        theta = found.theta
+        near, far = family.reach(theta)
+        if near >= low - 1e-9 * abs(low) and far <= high + 1e-9 * abs(high):
+            break
+    return found
+
+
+def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float, float]]:
+    """Return the accepted intervals between the ends of a grid, cut where the answer changes."""
+    if family.discrete:
+        whole = np.arange(np.floor(grid[0]), np.ceil(grid[-1]) + 1.0)
+        return [(x, x) for x in whole[ask(whole[:, None])].tolist()]
+    accepted = ask(grid[:, None])
+    change = np.flatnonzero(accepted[1:] != accepted[:-1])
+    inside, outside = (
+        np.where(accepted[change] == yes, grid[change], grid[change + 1]) for yes in (True, False)
+    )
+    cuts = border(ask, inside[:, None], outside[:, None])[:, 0]
+    ends = np.concatenate([grid[:1], cuts, grid[-1:]])
+    keep = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
+    return [(a, b) for a, b in np.column_stack([ends[:-1], ends[1:]])[keep].tolist()]
+
+
+# -- any classifier ------------------------------------------------------------------------------
+
+
+def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> _Solution:
+    """Integrate over Sobol points around the sample, so many that they add little to its error."""
+
+    def sampled(size: int) -> Nodes:
+        x, log_density = surroundings(z.shape[1], size, seed)
+        keep = ask(x)
+        x = x[keep]
+        return Nodes(family.statistics(x), family.log_base(x) - log_density[keep])
+
+    p = family.statistics(z[:1]).shape[1]
+    most = min(2 ** int(np.log2(LARGEST / p)), MOST)
+    asked = min(FIRST, most)
+    integral = sampled(asked)
+    if len(integral.offset) < 2 * p + 10:
+        raise BadData(
+            f"'accepts' lets only {len(integral.offset)} of {asked:,} points around the sample "
+            "through: it accepts (almost) nothing but the sample itself"
+        )
+    found = _newton(family, z, integral)
+    wanted = PER_SAMPLE * len(z) / max(integral.ess(found.theta), 1.0) * asked
+    if wanted > asked:
+        integral = sampled(min(2 ** int(np.ceil(np.log2(wanted))), most))
+        found = _newton(family, z, integral, found.theta)
+    return found._replace(ess=integral.ess(found.theta))

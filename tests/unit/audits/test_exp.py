@@ -503,7 +503,7 @@ def test_only_the_letter_leaves_rates_above_one() -> None:
 def test_auto_counts_by_features_where_few_were_approved_and_features_are_free() -> None:
     """Acceptances are known to worse than 20%, which MAP counts do not use; labels cost more."""
     world = MixtureWorld.synthetic(
-        12.0, approval={"1": 0.275, "0": 0.225}, tilt=0.0, feature_rows=8_000
+        13.0, approval={"1": 0.275, "0": 0.225}, tilt=0.0, feature_rows=8_000
     )
     question = Question("equal_opportunity", gamma=0.05, epsilon=0.25, delta=0.05)
     past = world.past(seed=0)

@@ -306,10 +306,9 @@ def test_a_classifier_that_accepts_nothing_but_the_sample() -> None:
         fit_truncated(SAMPLE, accepts, Gaussian("spherical"))
 
 
-@pytest.mark.parametrize("method", ["importance", "auto"])
-def test_where_nobody_is_refused_the_fit_is_the_ordinary_one(method: str) -> None:
+def test_where_nobody_is_refused_the_fit_is_the_ordinary_one() -> None:
     for sample, family in ((SAMPLE, Gaussian()), (SAMPLE[:, 0], Gaussian())):
-        fit = fit_truncated(sample, lambda X: np.ones(len(X), bool), family, method=method)
+        fit = fit_truncated(sample, lambda X: np.ones(len(X), bool), family)
         assert fit.theta == pytest.approx(family.fit(sample), rel=1e-4, abs=1e-6)
         assert fit.acceptance == pytest.approx(1.0, abs=1e-9)
         assert fit.acceptance_error < 1e-6
