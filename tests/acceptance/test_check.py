@@ -141,7 +141,7 @@ def test_a_reading_is_kept_and_given_in_place_of_its_options(tmp_path: Path) -> 
         ([*COLUMNS, "--metric", "equal_odds"], "Did you mean 'equalized_odds'?"),
         (
             [*COLUMNS, "--positive", "a", "--positive", "b"],
-            "unknown value of 'positive' 'a, b'. Known: 0, 1",
+            "unknown value of 'positive' for column 'approved' 'a, b'. Known: 0, 1",
         ),
         (COLUMNS[:4], "'outcome' (--outcome) must name a column"),
     ],

@@ -61,8 +61,8 @@ def test_a_cut_by_date_keeps_the_unknown_that_are_inside() -> None:
         eq.History.read(book, **COLUMNS, date="date", until="2021-01-01")
     cut = eq.History.read(book, **COLUMNS, date="date", until="2021-01-01", unknown="bounds")
     assert cut.cells.total == book.year.lt(2021).sum()
-    with pytest.raises(InvalidInput, match=r"'date' .* needs 'since' or 'until'"):
-        eq.History.read(book, **COLUMNS, date="date")
+    with pytest.raises(InvalidInput, match=r"'since' .* belongs to 'date'"):
+        eq.History.read(book, **COLUMNS, since="2021-01-01")
     gap = book.assign(date=book.date.where(book.index != 3))
     british = book.assign(date=book.date.dt.strftime("%d/%m/%Y"))
     with pytest.raises(BadData, match="may have the day first or the month"):

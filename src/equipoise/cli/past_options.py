@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from equipoise.cli.console import working
 from equipoise.cli.options import Within, option
-from equipoise.errors import BadData, InvalidInput
+from equipoise.errors import BadData
 
 if TYPE_CHECKING:
     from equipoise.history import History
 
-__all__ = ["Decision", "Group", "Outcome", "Positive", "Read", "past_decisions", "read_meaning"]
+__all__ = ["Decision", "Group", "Outcome", "Positive", "Read", "past_decisions"]
 
 Read = Callable[..., "History"]
 """What a command gets in place of the options; it may add ``score=``."""
@@ -135,12 +135,8 @@ def past_decisions(
 
     def read(*, score: str | None = None) -> History:
         from equipoise.history import History
-        from equipoise.history.options import kept_reading, save_reading
+        from equipoise.history.options import save_reading
 
-        _, kept = kept_reading(source)
-        columns = decision or kept.get("decision", ""), outcome or kept.get("outcome", "")
-        given["positive"] = read_meaning("--positive", positive, *columns)
-        given["negative"] = read_meaning("--negative", negative, *columns)
         try:
             with working("Reading past decisions …"):
                 history = History.read(source, **given, score=score)
@@ -171,29 +167,3 @@ def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str
         else:
             after += [f"{one.opts[0]} {shlex.quote(str(own))}" for own in listed(value)]
     return f"{text}\n  equipoise {' '.join([*before, *after])}" if mark else message
-
-
-def read_meaning(
-    option: Literal["--positive", "--negative"],
-    values: Sequence[str] | None,
-    decision: str = "",
-    outcome: str = "",
-) -> list[str] | dict[str, list[str]] | None:
-    """Return what ``--positive`` says, as :meth:`equipoise.History.read` takes it.
-
-    ``COLUMN=VALUE`` names a column or its role.
-    """
-    by_role: dict[str, list[str]] = {}
-    rest: list[str] = []
-    for text in values or ():
-        role, mark, value = text.partition("=")
-        if mark and role and role in ("decision", "outcome", decision, outcome):
-            by_role.setdefault(role, []).append(value)
-        else:
-            rest.append(text)
-    if by_role and rest:
-        raise InvalidInput(
-            f"{option!r} must be values, or decision=VALUE and outcome=VALUE, not both; "
-            f"got {', '.join(values or ())}"
-        )
-    return by_role or rest or None

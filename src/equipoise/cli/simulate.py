@@ -11,7 +11,7 @@ import typer
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import Answer, bar, say, show_rows, working
 from equipoise.cli.options import Within, command, numbers, option, prices, question_asked
-from equipoise.cli.past_options import Decision, Group, Outcome, Positive, read_meaning
+from equipoise.cli.past_options import Decision, Group, Outcome, Positive
 from equipoise.cli.plan import DeniedRate, denied_rates
 from equipoise.display import written
 from equipoise.errors import InvalidInput
@@ -63,8 +63,7 @@ def find_world(
     from equipoise.worlds import CellWorld, read_world
 
     said: dict[str, Any] = {"group": group, "decision": decision, "outcome": outcome}
-    said["within"] = within
-    said["positive"] = read_meaning("--positive", positive, decision or "", outcome or "")
+    said |= {"within": within, "positive": positive}
     with working("Making the world …"):
         if denied_rate:
             return CellWorld.from_past(History.read(world, **said), denied_rates(denied_rate))

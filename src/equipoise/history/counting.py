@@ -6,25 +6,32 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import gcd
 from typing import Any
 
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.errors import BadData
 from equipoise.history.dates import cut
 from equipoise.history.opening import open_table
-from equipoise.history.options import MEANINGS, Problem, ReadOptions, listed, settle, unknown_column
+from equipoise.history.options import (
+    MEANINGS,
+    ROLES,
+    Problem,
+    ReadOptions,
+    listed,
+    settle,
+    unknown_column,
+)
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     OTHER,
     STANDARD,
-    TURNED,
     Coding,
     Columns,
     Grouping,
     YesNo,
     is_missing,
     key_of,
+    labels_of,
     read_groups,
     read_yes_no,
     require_plain,
@@ -42,7 +49,6 @@ __all__ = ["CountedTable", "Kind", "count_table", "texts"]
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
-BY_CHANCE = 1e-3  # counts that share a divisor less often than so by chance get a warning
 
 
 @dataclass(eq=False)
@@ -59,11 +65,6 @@ class Kind:
     random_accept: bool = False  # denied, and accepted at random by a test programme
     approved: bool = False
     good: int | None = None  # the outcome, None if it is not known
-
-    @property
-    def cell(self) -> int:
-        """0 for a good outcome, 1 for a bad one, 2 for one that is not known."""
-        return 2 if self.good is None else 1 - self.good
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,7 @@ def _interpret(
 ) -> CountedTable:
     also = tuple(map(key_of, listed(options.missing_values)))
     kinds = _kinds(found, options, also)
-    written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
-    for value in listed(options.missing_values):
-        require_there("'missing_values'", [value], written)
+    _require_words(kinds, options)
     groups = [tuple(kind.values[column] for column in options.groups) for kind in kinds]
     counts = [kind.count for kind in kinds]
     grouping, own_notes = read_groups(options, list(zip(groups, counts, strict=True)))
@@ -213,39 +212,53 @@ def _interpret(
         denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
         _require_right_way_round(kinds, denied, options)
         _require_outcomes(kinds, options)
-        notes += _denied_outcomes(kinds, [kind for kind in denied if kind.labelled], options)
+        _require_no_denied_outcomes(kinds, denied, options, notes)
     cells = _cells_of(kinds, options)
     if not everybody:
-        notes += _unknown_notes(cells, options) + _suspicions(cells, outcome, options)
+        notes += _remarks(cells, outcome, options)
     columns = Columns(options.groups, options.decision, options.outcome)
     coding = Coding(columns, grouping, decision, outcome, also)
-    deciders = _deciders(kinds, cells, options)
+    deciders = _deciders(kinds, options)
     attributes = _by_attribute(kinds, options, grouping)
     return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
 
 
 def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
-    kinds: dict[tuple[str, ...], Kind] = {}
-    for *values, n in found:
-        written = tuple(map(text_of, values))
-        if written in kinds:  # no value may be None, NaN and another type's null
-            kinds[written].count += int(n)
-            continue
+    counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
+    kinds = []
+    for written, n in sorted(counts.items()):
         own = dict(zip(options.columns, written, strict=True))
         decision, outcome = own[options.decision], own[options.outcome]
-        without = is_missing(decision, also), not is_missing(outcome, also)
-        kinds[written] = Kind(own, decision, outcome, int(n), *without)
-    return [kinds[written] for written in sorted(kinds)]
+        undecided, labelled = is_missing(decision, also), not is_missing(outcome, also)
+        kinds.append(Kind(own, decision, outcome, n, undecided, labelled))
+    return kinds
+
+
+def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
+    """Raise if something is said of a value that is neither a decision nor an outcome."""
+    written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
+    for value in listed(options.missing_values):
+        require_there("'missing_values'", [value], written)
+    for argument in MEANINGS:
+        for role in ROLES:
+            column, said = getattr(options, role), options.said(argument, role)
+            require_there(f"{argument!r} for column {column!r}", said, written)
 
 
 def _bits(
     kinds: Sequence[Kind], options: ReadOptions, notes: list[str], *, everybody: bool
 ) -> tuple[YesNo, YesNo]:
     """Say of every kind of rows whether it was approved and how it turned out."""
-    said = options.positive, options.negative
+
+    def read(role: str, found: Mapping[str, int], known: Mapping[str, int]) -> YesNo:
+        column, ones = getattr(options, role), options.said("positive", role)
+        reading = read_yes_no(role, column, found, ones, options.said("negative", role), known)
+        notes.extend(spelling_notes(column, found))
+        return reading
+
     known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
     decisions = texts((kind for kind in kinds if not kind.random_accept), "decision")
-    decision = read_yes_no("decision", options.decision, decisions, *said, known)
+    decision = read("decision", decisions, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
     seen = [
@@ -253,14 +266,9 @@ def _bits(
         for kind in kinds
         if kind.labelled and (kind.approved or kind.random_accept or everybody)
     ]
-    outcomes = texts(seen, "outcome")
-    outcome = read_yes_no("outcome", options.outcome, outcomes, *said)
+    outcome = read("outcome", texts(seen, "outcome"), {})
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
-    _require_used(options, [*decisions, *outcomes], [decision, outcome])
-    for column, found in ((options.decision, decisions), (options.outcome, outcomes)):
-        words = {value: n for value, n in found.items() if key_of(value) not in STANDARD}
-        notes += spelling_notes(column, words)
     return decision, outcome
 
 
@@ -269,17 +277,14 @@ def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
     column = options.random_accepts
     if column is None:
         return
-    marks = tally((kind.values[column], kind.count) for kind in kinds)
-    found = {mark: n for mark, n in marks.items() if not is_missing(mark)}
-    try:
-        mark = read_yes_no("decision", column, found)
-    except Problem:
-        raise BadData(
-            f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
-            f"accepted; found {with_counts(found)}"
-        ) from None
     for kind in kinds:
-        kind.random_accept = mark.bit(kind.values[column]) == 1
+        mark = kind.values[column]
+        if not is_missing(mark) and key_of(mark) not in STANDARD:
+            raise BadData(
+                f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
+                f"accepted; found {mark!r}"
+            )
+        kind.random_accept = key_of(mark) == "1"
 
 
 def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
@@ -329,41 +334,21 @@ def _fold(
 # -- rules -----------------------------------------------------------------------------------------
 
 
-def _require_used(options: ReadOptions, found: Sequence[str], readings: list[YesNo]) -> None:
-    """Raise if a ``positive`` for both columns is in neither, or turns both of them round."""
-    turned = all(reading == TURNED for reading in readings)
-    for argument in MEANINGS:
-        meaning: Any = getattr(options, argument)
-        if meaning is None or isinstance(meaning, dict):
-            continue
-        values = listed(meaning)
-        if turned:
-            raise Problem(
-                f"{argument!r} of {shown(map(str, values))} would turn both columns round; say "
-                f"which one, for example {argument}={{'outcome': {values[0]!r}}} (--{argument} "
-                f"outcome={values[0]})"
-            )
-        understood = [key for reading in readings for key in (*reading.ones, *reading.zeros)]
-        require_there(repr(argument), values, [*found, *understood])
-
-
 def _require_right_way_round(
     kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions
 ) -> None:
     """Raise if outcomes are known of most of the denied and few of the approved: swapped."""
-    for meaning in (options.positive, options.negative):
-        if meaning is not None and (not isinstance(meaning, dict) or "decision" in meaning):
-            return
+    if any(options.said(argument, "decision") for argument in MEANINGS):
+        return
     approved = [kind for kind in kinds if kind.approved]
     known, labelled = (_size(k for k in own if k.labelled) for own in (approved, denied))
     if 2 * known >= _size(approved) or _size(denied) >= 2 * labelled:
         return
     values = texts(denied, "decision")
-    ones = sorted({key_of(value) for value in values})
     raise Problem(
         f"column {options.decision!r} seems to be the other way round: outcomes are known mostly "
         f"where it is {shown(values)}, which was read as denied",
-        positive={"decision": ones[0] if len(ones) == 1 else ones},
+        positive={"decision": sorted({key_of(value) for value in values})},
     )
 
 
@@ -387,55 +372,51 @@ def _require_outcomes(kinds: Sequence[Kind], options: ReadOptions) -> None:
     )
 
 
-def _denied_outcomes(
-    kinds: Sequence[Kind], labelled: Sequence[Kind], options: ReadOptions
-) -> list[str]:
+def _require_no_denied_outcomes(
+    kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions, notes: list[str]
+) -> None:
+    """Raise if denied people have outcomes, or leave these out and say so."""
+    labelled = [kind for kind in denied if kind.labelled]
     if not labelled:
-        return []
-    size = _size(labelled)
-    if options.denied_outcomes == "error":
-        denied, approved = (
-            with_counts(texts((kind for kind in kinds if kind.approved == bit), "decision"))
-            for bit in (False, True)
-        )
-        raise Problem(
-            f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
-            f"found {shown(sorted({kind.outcome for kind in labelled}), 3)} in {rows(size)}. "
-            f"Column {options.decision!r} was read as approved {approved}, denied {denied}. If a "
-            "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
-            "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
-            "are left out",
-            denied_outcomes="ignore",
-        )
-    return [f"Column {options.outcome!r}: the outcomes of {size:,} denied rows were left out."]
+        return
+    column, size = options.outcome, _size(labelled)
+    if options.denied_outcomes == "ignore":
+        notes.append(f"Column {column!r}: the outcomes of {size:,} denied rows were left out.")
+        return
+    no, yes = (
+        with_counts(texts((kind for kind in kinds if kind.approved == bit), "decision"))
+        for bit in (False, True)
+    )
+    raise Problem(
+        f"column {column!r} must be empty in denied rows, whose outcome nobody sees; "
+        f"found {shown(texts(labelled, 'outcome'), 3)} in {rows(size)}. "
+        f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
+        "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
+        "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
+        "are left out",
+        denied_outcomes="ignore",
+    )
 
 
 # -- notes and cells -------------------------------------------------------------------------------
 
 
-def _unknown_notes(cells: Cells, options: ReadOptions) -> list[str]:
-    if not cells.unknown:
-        return []
-    missing = ", ".join(f"{g} {c.approved_unknown:,g} of {c.approved:,g}" for g, c in cells.items())
-    assumed = "nothing is assumed of them"
-    if options.unknown == "like_known":
-        same = f" and {options.cohort}" if options.cohort else ""
-        assumed = f"they are taken to be like the known ones of the same group{same}"
-    return [f"The outcomes of {cells.unknown:,g} approved are not known ({missing}); {assumed}."]
-
-
-def _suspicions(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
-    """Say what looks like people who were counted several times, or outcomes read upside down."""
-    counts = [int(n) for c in cells.values() for n in c.counts.values() if n]
-    notes, shared = [], gcd(*counts)
-    if len(counts) > 1 and shared > 1 and _chance_of_divisor(len(counts), shared) <= BY_CHANCE:
+def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
+    """Say whose outcome is not known, and where outcomes look as if they were upside down."""
+    notes = []
+    if cells.unknown:
+        missing = ", ".join(
+            f"{g} {c.approved_unknown:,g} of {c.approved:,g}" for g, c in cells.items()
+        )
+        assumed = "nothing is assumed of them"
+        if options.unknown == "like_known":
+            same = f" and {options.cohort}" if options.cohort else ""
+            assumed = f"they are taken to be like the known ones of the same group{same}"
         notes.append(
-            f"Warning: all {len(counts)} counts are multiples of {shared}. If everybody is there "
-            f"{shared} times, the data seem {shared} times as large as they are and the guarantee "
-            "is lost: id= (--id) names the column that tells people apart."
+            f"The outcomes of {cells.unknown:,g} approved are not known ({missing}); {assumed}."
         )
     worse = [g for g, c in cells.items() if c.approved_positive < c.approved_negative]
-    if worse and outcome.zeros:
+    if worse:
         zero = outcome.zeros[0]
         turn = f"positive={{'outcome': {zero!r}}} (--positive outcome={zero})"
         notes.append(
@@ -445,49 +426,34 @@ def _suspicions(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]
     return notes
 
 
-def _chance_of_divisor(numbers: int, least: int) -> float:
-    """Return how often so many numbers share a divisor of at least ``least`` by chance, at most."""
-    from scipy.special import zeta
-
-    return float(zeta(numbers, least))
-
-
 def _cells_of(kinds: Sequence[Kind], options: ReadOptions) -> Cells:
     """Return the counts per group."""
-    groups: dict[str, list[Kind]] = {}
-    for kind in kinds:
-        groups.setdefault(kind.group, []).append(kind)
+    groups = _split(kinds, [kind.group for kind in kinds])
     if len(groups) < 2:
         raise Problem(
             f"column {shown(options.groups)} must hold at least two groups to compare; "
             f"found only {shown(groups)}"
         )
-    cohort = options.cohort or ""
-    return Cells(
-        {
-            name: _group_cells(own, options.unknown == "like_known", cohort)
-            for name, own in sorted(groups.items())
-        }
-    )
+    like_known = options.unknown == "like_known"
+    return Cells({g: _group_cells(own, like_known, options.cohort) for g, own in groups.items()})
 
 
-def _group_cells(kinds: Sequence[Kind], by_cohort: bool, column: str) -> GroupCells:
-    approved, accepted = [0, 0, 0], [0, 0, 0]
-    cohorts: dict[str, list[int]] = {}
-    for kind in kinds:
-        if kind.approved:
-            approved[kind.cell] += kind.count
-            cohort = key_of(kind.values.get(column))
-            cohorts.setdefault(cohort, [0, 0, 0])[kind.cell] += kind.count
-        elif kind.random_accept:
-            accepted[kind.cell] += kind.count
+def _group_cells(
+    kinds: Sequence[Kind], by_cohort: bool = False, column: str | None = None
+) -> GroupCells:
+    approved = [kind for kind in kinds if kind.approved]
+    good, bad, unknown = _thirds(approved)
+    cohorts: dict[str, list[Kind]] = {}
+    if by_cohort and unknown:
+        cohorts = _split(approved, [key_of(kind.values.get(column or "")) for kind in approved])
+    accepted = _thirds(kind for kind in kinds if kind.random_accept)
     return GroupCells(
-        approved[0],
-        approved[1],
-        _size(kind for kind in kinds if not kind.approved),
-        approved[2],
-        tuple((a, b, u) for a, b, u in cohorts.values()) if by_cohort and approved[2] else (),
-        tuple(accepted) if any(accepted) else (),
+        good,
+        bad,
+        _size(kinds) - _size(approved),
+        unknown,
+        tuple(_thirds(own) for own in cohorts.values()),
+        accepted if any(accepted) else (),
     )
 
 
@@ -495,22 +461,18 @@ def _by_attribute(
     kinds: Sequence[Kind], options: ReadOptions, grouping: Grouping
 ) -> dict[str, Cells]:
     """Return the counts by each group column alone, where groups are intersections of several."""
-    columns = listed(options.group)
     found: dict[str, Cells] = {}
-    for column, labels in zip(columns, grouping.labels[grouping.strata :], strict=True):
-        values: dict[str, list[Kind]] = {}
-        for kind in kinds:
-            name = labels.get(key_of(kind.values[column]), grouping.missing or "")
-            values.setdefault(name, []).append(kind)
-        if len(columns) > 1 and len(values) > 1 and not grouping.strata:
-            own = {name: _group_cells(part, False, "") for name, part in sorted(values.items())}
-            found[column] = Cells(own)
+    if len(options.groups) < 2 or grouping.strata:
+        return found
+    for column, labels in zip(options.groups, grouping.labels, strict=True):
+        keys = [key_of(kind.values[column]) for kind in kinds]
+        parts = _split(kinds, [labels.get(key, grouping.missing or "") for key in keys])
+        if len(parts) > 1:
+            found[column] = Cells({name: _group_cells(own) for name, own in parts.items()})
     return found
 
 
-def _deciders(
-    kinds: Sequence[Kind], cells: Cells, options: ReadOptions
-) -> tuple[tuple[Decider, ...], ...]:
+def _deciders(kinds: Sequence[Kind], options: ReadOptions) -> tuple[tuple[Decider, ...], ...]:
     """Return what every decider did in every group; small ones together, by numbers of cases."""
     if (column := options.decider) is None:
         return ()
@@ -519,23 +481,36 @@ def _deciders(
             f"column {column!r} must name a decider in every row; there is none in "
             f"{rows(_size(none))}: fill it in, or leave 'decider' out"
         )
-    found: dict[str, dict[str, list[int]]] = {group: {} for group in cells}
-    for kind in kinds:
-        own = found[kind.group].setdefault(key_of(kind.values[column]), [0, 0, 0])
-        own[2] += kind.count
-        if kind.approved and kind.good is not None:
-            own[1 - kind.good] += kind.count
-    spelled = {key_of(kind.values[column]): kind.values[column].strip() for kind in kinds}
+    names = labels_of(tally((kind.values[column], kind.count) for kind in kinds))
+
+    def decider(name: str, kinds: Sequence[Kind]) -> Decider:
+        good, bad, _ = _thirds(kind for kind in kinds if kind.approved)
+        return Decider(name, good, bad, _size(kinds))
+
     every = []
-    for by_decider in found.values():
-        many = {key: own for key, own in by_decider.items() if own[2] >= options.min_cases}
-        few = [own for key, own in by_decider.items() if key not in many]
-        deciders = [Decider(spelled[key], *own) for key, own in sorted(many.items())]
+    for own in _split(kinds, [kind.group for kind in kinds]).values():
+        cases = _split(own, [key_of(kind.values[column]) for kind in own])
+        few = [key for key in cases if _size(cases[key]) < options.min_cases]
+        deciders = [decider(names[key], cases[key]) for key in cases if key not in few]
         if few:
             words = f"{len(few)} with fewer than {options.min_cases} cases"
-            deciders.append(Decider(words, *map(sum, zip(*few, strict=True))))
+            deciders.append(decider(words, [kind for key in few for kind in cases[key]]))
         every.append(tuple(deciders))
     return tuple(every)
+
+
+def _split(kinds: Sequence[Kind], names: Sequence[str]) -> dict[str, list[Kind]]:
+    """Return the kinds of rows that have each name, in the order of names."""
+    parts: dict[str, list[Kind]] = {name: [] for name in sorted(set(names))}
+    for name, kind in zip(names, kinds, strict=True):
+        parts[name].append(kind)
+    return parts
+
+
+def _thirds(kinds: Iterable[Kind]) -> tuple[int, int, int]:
+    """Return how many rows have a good outcome, a bad one, and one that is not known."""
+    counts = tally((kind.good, kind.count) for kind in kinds)
+    return counts.get(1, 0), counts.get(0, 0), counts.get(None, 0)
 
 
 def texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:

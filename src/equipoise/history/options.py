@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 
 __all__ = [
     "Meaning",
@@ -27,7 +27,6 @@ __all__ = [
     "Problem",
     "ReadOptions",
     "UnreadTable",
-    "kept_reading",
     "listed",
     "save_reading",
     "saved_reading",
@@ -43,6 +42,15 @@ Meaning = Values | Mapping[str, Values] | None
 Moment = str | datetime.date
 
 ROLES, MEANINGS = ("decision", "outcome"), ("positive", "negative")
+BELONGS = {
+    "cohort": "unknown",
+    "since": "date",
+    "until": "date",
+    "random_accepts_against": "random_accepts",
+    "min_cases": "decider",
+    "repeated": "id",
+}
+"""Arguments that say nothing without another one."""
 MOST_PROBLEMS = 30
 NOT_ON_THE_COMMAND_LINE = ("score", "seed")
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
@@ -89,63 +97,53 @@ class ReadOptions:
                     f"{role!r} (--{role}) must name a column; got none. Or give, as 'source', a "
                     "file ending in .toml that says so: equipoise check --save writes it"
                 )
-        for role in ("group", "within"):
-            columns = getattr(self, role) or ()
-            require_kind(role, columns, (str, Sequence), "a column, or several in a list")
-        for column in (*self.groups, self.decision, self.outcome):
-            if not isinstance(column, str):
-                raise InvalidInput(f"a column's name must be a text; got {column!r}")
-        for name, hint in get_type_hints(ReadOptions).items():
-            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
-                raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
-        for name, least in (("min_group", 0), ("max_groups", 2), ("min_cases", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise InvalidInput(f"{name!r} must be a whole number >= {least}; got {value!r}")
-        for name in MEANINGS:
-            object.__setattr__(self, name, self.by_role(name, getattr(self, name)))
-        self._require_partners()
-
-    def _require_partners(self) -> None:
-        """Raise if an argument stands without the one that it belongs to, or a column twice."""
         main = (*self.groups, self.decision, self.outcome)
         for column in main:
+            if not isinstance(column, str):
+                raise InvalidInput(f"a column's name must be a text; got {column!r}")
             if main.count(column) > 1:
                 raise InvalidInput(
                     "'group', 'within', 'decision' and 'outcome' must be different columns; "
                     f"{column!r} is named twice"
                 )
-        if self.cohort is not None and self.unknown != "like_known":
-            raise InvalidInput("'cohort' (--cohort) belongs to unknown='like_known'")
-        if (self.date is None) != (self.since is None and self.until is None):
-            raise InvalidInput("'date' (--date) needs 'since' or 'until', and these need 'date'")
-        if listed(self.random_accepts_against) and self.random_accepts is None:
-            raise InvalidInput(
-                "'random_accepts_against' (--random-accepts-against) belongs to 'random_accepts'"
-            )
-        if self.min_cases and self.decider is None:
-            raise InvalidInput("'min_cases' (--min-cases) belongs to 'decider' (--decider)")
-        if self.repeated != "refuse" and self.id is None:
-            raise InvalidInput("'repeated' (--repeated) belongs to 'id' (--id), a person's name")
+        for name, hint in get_type_hints(ReadOptions).items():
+            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
+                raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
+        for name, least in (("min_group", 0), ("max_groups", 2), ("min_cases", 0)):
+            require_whole(name, getattr(self, name), least)
+        for name, other in BELONGS.items():
+            if _is_said(name, getattr(self, name)) and not _is_said(other, getattr(self, other)):
+                raise InvalidInput(
+                    f"{name!r} ({_flag(name)}) belongs to {other!r} ({_flag(other)})"
+                )
+        for name in MEANINGS:
+            object.__setattr__(self, name, self._by_role(name, getattr(self, name)))
 
-    def by_role(self, argument: str, meaning: Meaning) -> Meaning:
-        """Return what means 1 or 0 with columns replaced by their roles, or raise."""
-        by_role = meaning if isinstance(meaning, Mapping) else {"": meaning}
-        names = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
-        if self.decision == "outcome" or self.outcome == "decision":
-            names = {r: r for r in ROLES}  # a role's name that is the other role's column
-        found: dict[str, Any] = {}
-        for name, values in by_role.items():
-            if isinstance(meaning, Mapping) and name not in names:
-                raise UnknownName(f"key of {argument!r}", name, names)
-            for value in listed(values):
-                if not isinstance(value, str | int | float):
-                    raise InvalidInput(
-                        f"{argument!r} must be a value such as 'yes', a list of values, or either "
-                        f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
-                    )
-            found[names.get(name, name)] = values
-        return found if isinstance(meaning, Mapping) else meaning
+    def _by_role(self, argument: str, meaning: Meaning) -> Mapping[str, Values]:
+        """Return what means 1 or 0 by role; what is said of no column is said of both."""
+        roles = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
+        by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
+        found: dict[str, list[Value]] = {role: [] for role in ROLES}
+        for column, value in ((c, value) for c, own in by_column.items() for value in listed(own)):
+            name, mark, rest = str(value).partition("=")
+            if not column and mark and name in roles:  # as on the command line: outcome=repaid
+                found[roles[name]].append(rest)
+            elif not isinstance(value, str | int | float):
+                raise InvalidInput(
+                    f"{argument!r} must be a value such as 'yes', a list of values, or either "
+                    f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
+                )
+            elif column and column not in roles:
+                raise UnknownName(f"key of {argument!r}", column, roles)
+            elif not column and str(value) in ("0", "1", "True", "False"):
+                raise InvalidInput(
+                    f"{argument!r} of {value} must say of which column, for example "
+                    f"{argument}={{'outcome': {value!r}}} ({_flag(argument)} outcome={value})"
+                )
+            else:
+                for role in (roles[column],) if column else ROLES:
+                    found[role].append(value)
+        return {role: short(values) for role, values in found.items() if values}
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -176,31 +174,28 @@ class ReadOptions:
         more = (name for name in (self.id, self.score, self.date) if name is not None)
         return tuple(dict.fromkeys((*self.columns, *self.against, *more)))
 
+    def said(self, argument: str, role: str) -> tuple[Value, ...]:
+        """Return the values of a role that mean 1 (``positive``) or 0 (``negative``)."""
+        return listed(getattr(self, argument).get(role))
+
     def corrected(self, fix: Mapping[str, Any]) -> ReadOptions:
         """Return the options with a remedy added to what was said before."""
         changes = dict(fix)
-        for argument in MEANINGS:
-            if argument in fix:
-                own = _each_role(getattr(self, argument))
-                added = {r: (*listed(own.get(r)), *listed(fix[argument].get(r))) for r in ROLES}
-                changes[argument] = {r: short(v) for r, v in added.items() if v}
+        for name in MEANINGS:
+            more = changes.get(name, {})
+            changes[name] = {r: (*self.said(name, r), *listed(more.get(r))) for r in ROLES}
         if "missing_values" in fix:
             changes["missing_values"] = [*listed(self.missing_values), *fix["missing_values"]]
         return replace(self, **changes)
 
     def renamed(self, old: str, new: str) -> dict[str, Any]:
         """Return the arguments that name another column instead."""
-        fix: dict[str, Any] = {
-            f.name: new for f in fields(self) if f.name != "group" and getattr(self, f.name) == old
+        named = {f.name: listed(getattr(self, f.name)) for f in fields(self)}
+        return {
+            name: short([new if column == old else column for column in columns])
+            for name, columns in named.items()
+            if old in columns and name not in MEANINGS
         }
-        for name, columns in (
-            ("group", listed(self.group)),
-            ("within", listed(self.within)),
-            ("random_accepts_against", self.against),
-        ):
-            if old in columns:
-                fix[name] = short([new if column == old else column for column in columns])
-        return fix
 
     @property
     def given(self) -> dict[str, Any]:
@@ -285,11 +280,10 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
             done = step(options)
         except Problem as problem:
             problems.append(str(problem))
-            if problem.fix and len(problems) < MOST_PROBLEMS:
-                better = options.corrected(problem.fix)
-                if better != options:
-                    options = better
-                    continue
+            better = options.corrected(problem.fix)
+            if better != options and len(problems) < MOST_PROBLEMS:
+                options = better
+                continue
             if len(problems) == 1:
                 raise
             ending = "The last of these has no remedy that could be tried. With the others said:"
@@ -298,11 +292,8 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
                 return done
             ending = "This was tried and reads the table; check that it says what is true:"
         call = options.call(source)
-        said = [v for argument in MEANINGS for v in _each_role(getattr(options, argument)).values()]
-        said.append(options.missing_values)
-        if any(isinstance(value, Open) for values in said for value in listed(values)):
-            ending = ending.replace(" was tried", ", with the first of each <choice>, was tried")
-            ending = ending.replace("check that it", "choose, so that it")
+        if "<" in call:
+            ending = ending.replace("was tried", "was tried with the first of each <choice>")
         many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
         text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
         message = f"{text}\n{ending}\n{call}"
@@ -327,18 +318,15 @@ def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, R
     Options that are given beside such a file, and are not at their defaults, go before its own;
     values that mean 1 or 0 do so role by role.
     """
-    source, kept = kept_reading(source)
+    source, kept = _kept_reading(source)
     said = {name: value for name, value in options.items() if _is_said(name, value)}
     made = ReadOptions(**{**kept, **said})
-    changes: dict[str, Any] = {}
-    for argument in MEANINGS:
-        before, given = made.by_role(argument, kept.get(argument)), getattr(made, argument)
-        if isinstance(given, Mapping):
-            changes[argument] = {**_each_role(before), **given}
+    before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
+    changes: dict[str, Any] = {n: {**getattr(before, n), **getattr(made, n)} for n in MEANINGS}
     return source, replace(made, **changes)
 
 
-def kept_reading(source: object) -> tuple[object, dict[str, Any]]:
+def _kept_reading(source: object) -> tuple[object, dict[str, Any]]:
     """Return the table that a file of :func:`save_reading` names, and what it says of it.
 
     Any other source is returned as it is.
@@ -404,11 +392,6 @@ def _places(source: object) -> list[str]:
     return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
 
 
-def _each_role(meaning: Meaning) -> Mapping[str, Any]:
-    """Return what is said of each role; what is said of both columns is said of each."""
-    return meaning if isinstance(meaning, Mapping) else {r: meaning for r in ROLES if meaning}
-
-
 def _is_said(name: str, value: Any) -> bool:
     default = getattr(ReadOptions, name, None)
     return value is not None and listed(value) != listed(default)
@@ -440,8 +423,11 @@ def _flags(name: str, value: Any) -> Iterator[str]:
     """Return an argument as options of the command line."""
     if name in NOT_ON_THE_COMMAND_LINE:
         return
-    flag = "--" + ("missing-value" if name == "missing_values" else name.replace("_", "-"))
     for role, values in value.items() if isinstance(value, Mapping) else [("", value)]:
         for one in listed(values):
             word = f"<{' or '.join(one.choices)}>" if isinstance(one, Open) else str(one)
-            yield f"{flag} {shlex.quote(f'{role}={word}' if role else word)}"
+            yield f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}"
+
+
+def _flag(name: str) -> str:
+    return "--" + ("missing-value" if name == "missing_values" else name.replace("_", "-"))

@@ -12,20 +12,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
-from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
-from equipoise.history.options import Meaning, Open, Problem, ReadOptions, listed, short
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.options import Open, Problem, ReadOptions, listed, short
 
 __all__ = [
     "MISSING",
     "OTHER",
     "STANDARD",
-    "TURNED",
     "Coding",
     "Columns",
     "Grouping",
@@ -62,10 +61,9 @@ BAD = re.compile(
 NAMED_AFTER_BAD = re.compile(
     r"\b(bad|default\w*|delinquen\w*|charged? ?off|write ?off|unpaid|lost|fail\w*)\b"
 )
+T = TypeVar("T")
 OTHER = "other groups"
-MOST_VALUES_OF_A_GROUP = 50  # unless a larger 'max_groups' is said
 MOST_VALUES = 100  # of a decision or an outcome
-SURELY_NO_GROUPS = 1_000  # values: it is for a person to say that these are groups
 
 
 def text_of(value: object) -> str:
@@ -130,18 +128,18 @@ def with_counts(found: Mapping[str, int], most: int = 8) -> str:
     return names + (f" and {len(ranked) - most:,} more" if len(ranked) > most else "")
 
 
-def tally(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     """Return how many rows have each value, from values with numbers of rows."""
-    counts: Counter[str] = Counter()
+    counts: Counter[T] = Counter()
     for value, n in pairs:
         counts[value] += n
     return dict(counts)
 
 
-def require_there(what: str, said: Iterable[object], found: Iterable[str]) -> None:
-    """Raise if of values that somebody said something about none was found."""
-    said, found = list(said), list(found)
-    if {key_of(value) for value in said}.isdisjoint(map(key_of, found)):
+def require_there(what: str, said: Sequence[object], found: Collection[str]) -> None:
+    """Raise if of values that somebody said something about none was found; 0 and 1 need not be."""
+    keys = set(map(key_of, said))
+    if keys and keys.isdisjoint({*map(key_of, found), *STANDARD}):
         known = sorted({value.strip() for value in found if not is_missing(value)})
         raise Problem(str(UnknownName(f"value of {what}", ", ".join(map(text_of, said)), known)))
 
@@ -158,8 +156,8 @@ def spelling_notes(column: str, found: Mapping[str, int]) -> list[str]:
     """Say which values are read as another because of blanks and cases, if there are any."""
     labels, odd = labels_of(found), dict[str, dict[str, int]]()
     for value, n in found.items():
-        if value != (label := labels[key_of(value)]):
-            odd.setdefault(label, {})[value] = n
+        if (key := key_of(value)) not in STANDARD and value != labels[key]:
+            odd.setdefault(labels[key], {})[value] = n
     parts = [f"{with_counts(own)} are read as {label!r}" for label, own in sorted(odd.items())]
     return [f"Column {column!r}: {'; '.join(parts)}."] if parts else []
 
@@ -233,9 +231,6 @@ class YesNo(JsonValue):
         """
         key = key_of(value)
         return 1 if key in self.ones else 0 if key in self.zeros else None
-
-
-TURNED = YesNo(("0",), ("1",))
 
 
 @dataclass(frozen=True)
@@ -336,20 +331,19 @@ def read_groups(
         values = tally((own[at], n) for own, n in found)
         missing = {value: n for value, n in values.items() if is_missing(value)}
         there = {value: n for value, n in values.items() if value not in missing}
-        own_labels = labels_of(there)
-        _require_few_groups(column, own_labels, options.max_groups)
-        notes += spelling_notes(column, there) + _short_forms(column, own_labels)
+        labels.append(labels_of(there))
+        if len(labels[at]) > options.max_groups:
+            raise Problem(
+                f"column {column!r} must hold groups; found {len(labels[at]):,} different values, "
+                f"such as {shown([*labels[at].values()][:3])}; is it a score or an identifier? If "
+                "these are groups indeed",
+                max_groups=len(labels[at]),
+            )
+        notes += spelling_notes(column, there)
         if missing:
-            notes.append(_name_missing(column, missing, own_labels, options.missing_group))
-        labels.append(own_labels)
+            notes.append(_name_missing(column, missing, labels[at], options.missing_group))
     named = None if options.missing_group == "refuse" else options.missing_group
     grouping = Grouping(tuple(labels), named, strata=len(listed(options.within)))
-    for value in (value for own in labels for value in own.values() if grouping.strata):
-        if WITHIN in value:
-            raise Problem(
-                f"columns {shown(options.groups)}: rename the value {value!r}, which holds "
-                f"{WITHIN!r}: it stands between stratum and group"
-            )
     behind: dict[str, tuple[str, ...]] = {}
     for values_of, _ in found:
         keys = tuple("" if is_missing(value) else key_of(value) for value in values_of)
@@ -358,31 +352,21 @@ def read_groups(
                 f"columns {shown(options.groups)}: two groups would both be called {name!r}; "
                 "rename a value that contains ' & '"
             )
+        if grouping.strata and name.count(WITHIN) > 1:
+            raise Problem(
+                f"columns {shown(options.groups)}: rename the value in {name!r} that holds "
+                f"{WITHIN!r}: it stands between stratum and group"
+            )
     return grouping, notes
-
-
-def _require_few_groups(column: str, labels: Mapping[str, str], most: int) -> None:
-    fractions = any(is_fraction(key) for key in labels)
-    if len(labels) <= most and (not fractions or most != MOST_VALUES_OF_A_GROUP):
-        return
-    what = (
-        f"column {column!r} must hold groups; found {len(labels):,} different values, such as "
-        f"{shown([*labels.values()][:3])}; is it a score or an identifier? If these are groups "
-        "indeed"
-    )
-    enough = max(len(labels), MOST_VALUES_OF_A_GROUP + 1)
-    if enough > SURELY_NO_GROUPS:
-        raise Problem(f"{what}, max_groups={enough} (--max-groups {enough}) reads them")
-    raise Problem(what, max_groups=enough)
 
 
 def _name_missing(
     column: str, missing: Mapping[str, int], labels: Mapping[str, str], name: str
 ) -> str:
-    count = sum(missing.values())
+    count = rows(sum(missing.values()))
     if name == "refuse":
         raise Problem(
-            f"column {column!r} must name a group in every row; empty in {rows(count)}, written "
+            f"column {column!r} must name a group in every row; empty in {count}, written "
             f"{with_counts(missing)}; fill it in, or give these people a name of their own",
             missing_group="not stated",
         )
@@ -391,23 +375,9 @@ def _name_missing(
             f"'missing_group' {name!r} is a group in column {column!r} already; choose another name"
         )
     return (
-        f"Column {column!r}: {rows(count)} without a group are called {name!r} and compared like "
+        f"Column {column!r}: {count} without a group are called {name!r} and compared like "
         f"any group; --leave-out {name!r} counts and does not compare them."
     )
-
-
-def _short_forms(column: str, labels: Mapping[str, str]) -> list[str]:
-    pairs = [
-        f"{labels[short]!r} and {labels[long]!r}"
-        for short in sorted(labels)
-        for long in sorted(labels)
-        if len(short) == 1 < len(long) and short.isalpha() and long.startswith(short)
-    ]
-    return [
-        f"Column {column!r}: {few_of(pairs)} are counted as different groups; if they are the "
-        "same, write them alike in the table and read it again."
-        for _ in pairs[:1]
-    ]
 
 
 # -- decisions and outcomes ------------------------------------------------------------------------
@@ -417,8 +387,8 @@ def read_yes_no(
     role: str,
     column: str,
     found: Mapping[str, int],
-    positive: Meaning = None,
-    negative: Meaning = None,
+    positive: Sequence[object] = (),
+    negative: Sequence[object] = (),
     known: Mapping[str, int] | None = None,
 ) -> YesNo:
     """Say what each value of a column means, or what is to be said of it.
@@ -439,30 +409,24 @@ def read_yes_no(
 
     Examples
     --------
-    >>> read_yes_no("outcome", "end", {"paid": 7, "Paid": 1, "lost": 2}, positive="paid")
+    >>> read_yes_no("outcome", "end", {"paid": 7, "Paid": 1, "lost": 2}, positive=["paid"])
     YesNo(ones=('paid',), zeros=('lost',))
     """
     keys = {key_of(value) for value in found}
-    if len(keys) > MOST_VALUES or any(map(is_fraction, keys)):
+    if len(keys) > MOST_VALUES or any(map(_is_fraction, keys)):
         raise Problem(
             f"column {column!r} must hold yes/no values; found {len(keys):,} different ones, such "
             f"as {shown(sorted(found), 3)}; is it a score or a probability? Cut it where it was "
             f"cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS yes), "
             "and name that column"
         )
-    standard = keys <= set(STANDARD)
-    ones, zeros = (_said(meaning, role, keys) for meaning in (positive, negative))
+    ones, zeros = (tuple(dict.fromkeys(map(key_of, said))) for said in (positive, negative))
     if both := set(ones) & set(zeros):
         raise InvalidInput(
             f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
         )
-    said = {*ones, *zeros}
-    bits = standard and said <= set(STANDARD)
-    if keys and said.isdisjoint(keys) and said and not bits:
-        argument, meaning = ("positive", positive) if ones else ("negative", negative)
-        values = meaning.get(role) if isinstance(meaning, Mapping) else meaning
-        require_there(f"{argument!r} for column {column!r}", listed(values), found)
-    if bits:
+    if keys <= set(STANDARD):
+        said = set(STANDARD) & {*ones, *zeros}
         if role == "outcome" and keys and not said and _named_after_bad(column):
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
@@ -470,22 +434,14 @@ def read_yes_no(
                 "column's name",
                 positive={role: labels_of(found).get("0", "0")},
             )
-        return TURNED if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
-    rest = keys - said
-    clash = bool(ones) == bool(zeros) or (not standard and ("1" if ones else "0") in rest)
-    if rest and (clash or len(rest) > 1):
+        return YesNo(("0",), ("1",)) if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
+    if keys.isdisjoint({*ones, *zeros}):
+        ones, zeros = (), ()  # they are the other column's
+    rest = keys - {*ones, *zeros}
+    clash = ("1" if ones else "0") in rest  # beside words for it
+    if rest and (clash or bool(ones) == bool(zeros) or len(rest) > 1):
         raise _unsaid(role, column, found, ones, zeros, known or {})
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
-
-
-def _said(meaning: Meaning, role: str, present: set[str]) -> tuple[str, ...]:
-    """Return the keys that were said of a column; words for both may belong to the other one."""
-    by_role = isinstance(meaning, Mapping)
-    values = listed(meaning.get(role) if isinstance(meaning, Mapping) else meaning)
-    keys = tuple(dict.fromkeys(key_of(value) for value in values))
-    if present <= set(STANDARD) and (bits := tuple(key for key in keys if key in STANDARD)):
-        return bits
-    return keys if by_role or present & set(keys) else ()
 
 
 def _named_after_bad(column: str) -> bool:
@@ -505,57 +461,48 @@ def _unsaid(
     A decision after which outcomes are known is an approval. What else a value may mean stays open.
     """
     labels = labels_of(found)
+    sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    unsaid = {value: n for value, n in found.items() if key_of(value) in rest}
-    good, bad = _clear(role, column, rest, {*labels} - {*rest})
-    if role == "decision" and (approved := _approvals(found, known)) and not (ones or zeros):
-        good, bad = approved & set(rest), bad - approved
-    for said, other in ((ones, bad), (zeros, good)):  # of 0 and 1 each says what the other means
-        other |= {bit for bit in STANDARD if bit in rest and len({*said, bit} & set(STANDARD)) == 2}
-    left = set(rest) - good - bad
+    good, bad = _clear(role, column, rest, labels)
+    shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
+    often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
+    if often and len(often) < len(shares) and not (ones or zeros):
+        good, bad = often, bad - often
+    left = sorted(set(rest) - good - bad, key=lambda key: (-sizes[key], key))
     if len(left) == 1 and bool(good or ones) != bool(bad or zeros):
-        good, bad, left = (good, left, set()) if good or ones else (left, bad, set())
+        (bad if good or ones else good).add(left.pop())
     fix: dict[str, Any] = {}
-    one_is_enough = good and not (left or zeros or set(bad) & set(STANDARD)) and len(bad) <= 1
-    for argument, own in (("positive", good), ("negative", bad if not one_is_enough else ())):
+    for argument, own in (("positive", good), ("negative", bad)):
         if own:
             fix[argument] = {role: short(sorted(rest[key] for key in own))}
     lacking = [a for a, own in (("positive", good or ones), ("negative", bad or zeros)) if not own]
-    sizes = tally((labels[key_of(value)], n) for value, n in found.items())
-    free = sorted((rest[key] for key in left), key=lambda label: (-sizes[label], label))
-    bits = [rest[bit] for bit in STANDARD if bit in left]
-    choices = sorted(bits) if len(bits) == len(lacking) == 2 else free
-    if len(free) == len(lacking) == 2:
-        fix["positive"], free = {role: Open(sorted(choices))}, []
-    elif lacking and choices:
-        opened = [Open([own, *(o for o in choices if o != own)]) for own in choices]
+    free = [rest[key] for key in left]
+    if lacking:
+        bits = [rest[key] for key in left if key in STANDARD]
+        among = bits if len(bits) == len(lacking) == 2 else free
+        opened = [Open([own, *(other for other in among if other != own)]) for own in among]
         fix |= {argument: {role: own} for argument, own in zip(lacking, opened, strict=False)}
-        words = [own for own in free if own not in choices]
-        free = [*opened[len(lacking) :], *words]
+        free = [*opened[len(lacking) :], *(own for own in free if own not in among)]
     if free:
-        fix["missing_values"] = free if isinstance(free[0], Open) else sorted(free)
-    if free and role == "decision":
-        fix["undecided"] = "leave_out"
-    none = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
-    what = (
-        f"column {column!r} must be 0/1 or true/false; found {with_counts(unsaid)}"
-        if not (ones or zeros)
-        else f"column {column!r} holds values of which nobody said what they mean: "
-        f"{with_counts(unsaid)}"
-    )
+        fix["missing_values"] = free
+        fix |= {"undecided": "leave_out"} if role == "decision" else {}
+    unsaid = with_counts({value: n for value, n in found.items() if key_of(value) in rest})
+    what = f"must be 0/1 or true/false; found {unsaid}"
+    if ones or zeros:
+        what = f"holds values of which nobody said what they mean: {unsaid}"
+    without = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
     return Problem(
-        f"{what}; say which mean 1 (positive), which mean 0 (negative), and which that there is "
-        f"{none} (missing_values)",
+        f"column {column!r} {what}; say which mean 1 (positive), which mean 0 (negative), and "
+        f"which that there is {without} (missing_values)",
         **fix,
     )
 
 
 def _clear(
-    role: str, column: str, rest: Collection[str], said: Collection[str]
+    role: str, column: str, rest: Collection[str], every: Collection[str]
 ) -> tuple[set[str], set[str]]:
     """Return the keys that surely mean 1 and 0; what 'yes' means, an outcome's name must say."""
-    numbers = {key for key in (*rest, *said) if key.replace(".", "").isdigit()}
-    if numbers - set(STANDARD):
+    if any(key.replace(".", "").isdigit() and key not in STANDARD for key in every):
         return set(), set()
     yes, no = YES, NO
     words = re.sub(r"[\W_]+", " ", column.casefold()).split()
@@ -567,17 +514,7 @@ def _clear(
     return good, {key for key in rest if BAD.fullmatch(key) or key in no}
 
 
-def _approvals(found: Mapping[str, int], known: Mapping[str, int]) -> set[str]:
-    """Return the decisions after which outcomes are known; none if all are alike."""
-    sizes = tally((key_of(value), n) for value, n in found.items())
-    shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
-    most = max(shares.values(), default=0.0)
-    often = {key for key, share in shares.items() if 2 * share > most}
-    return often if most and len(often) < len(shares) else set()
-
-
-def is_fraction(key: str) -> bool:
-    """Whether a key is a number that is not whole, as no group and no decision is."""
+def _is_fraction(key: str) -> bool:
     try:
         return key not in MISSING and not float(key).is_integer()
     except (ValueError, OverflowError):

@@ -81,7 +81,6 @@ class TableWorld(People, ByCells):
         """
         named = decision if isinstance(decision, str) else "classifier"
         options = ReadOptions(group=group, decision=named, outcome=outcome, positive=positive)
-        positive = options.positive
         names = (group,) if isinstance(group, str) else tuple(group)
         columns = [_column(frame, name) for name in names]
         for name, column in zip(names, columns, strict=True):
@@ -91,9 +90,9 @@ class TableWorld(People, ByCells):
         if len(groups) < 2:
             raise BadData(f"column {names[0]!r} must hold at least two groups to compare")
         if isinstance(decision, str):
-            decided = _bits("decision", decision, _column(frame, decision), positive)
+            decided = _bits("decision", decision, _column(frame, decision), options)
         else:
-            decided = _bits("decision", "classifier", np.asarray(decision(frame)), None)
+            decided = _bits("decision", "classifier", np.asarray(decision(frame)), options)
         if len(decided) != len(codes):
             raise InvalidInput(
                 f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
@@ -107,7 +106,7 @@ class TableWorld(People, ByCells):
             tuple(str(name) for name in groups),
             codes.astype(np.intp),
             decided,
-            _bits("outcome", outcome, _column(frame, outcome), positive),
+            _bits("outcome", outcome, _column(frame, outcome), options),
             np.column_stack(table) if table else None,
             *looks,
         )
@@ -228,11 +227,11 @@ def _require_complete(name: str, values: NDArray[np.generic]) -> None:
         raise BadData(f"column {name!r} must name everybody's group; {missing:,} rows have none")
 
 
-def _bits(role: str, column: str, values: NDArray[np.generic], positive: Meaning) -> Bits:
+def _bits(role: str, column: str, values: NDArray[np.generic], options: ReadOptions) -> Bits:
     texts, inverse = np.unique(values.astype(str), return_inverse=True)
     if missing := [text for text in texts.tolist() if is_missing(text)]:
         count = int(np.isin(texts[inverse], missing).sum())
         raise BadData(f"column {column!r} must hold a value for everybody; {count:,} rows lack one")
     found = dict(zip(texts.tolist(), np.bincount(inverse).tolist(), strict=True))
-    reading = read_yes_no(role, column, found, positive)
+    reading = read_yes_no(role, column, found, options.said("positive", role))
     return np.array([reading.bit(text) for text in texts], dtype=np.int8)[inverse]

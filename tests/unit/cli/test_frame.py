@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
 from equipoise.cli.console import print_json
-from equipoise.cli.past_options import read_meaning
-from equipoise.errors import InvalidInput
 from equipoise.finding import Interval
 
 
@@ -33,17 +31,6 @@ def test_an_error_keeps_its_lines(tmp_path: Path) -> None:
     assert done.stderr.startswith("error: 2 problems:\n1. column ")
     said = CliRunner().invoke(app, ["check", str(table), *columns, "--json"]).stderr
     assert json.loads(said)["message"].startswith("2 problems:\n1. column ")
-
-
-def test_a_value_that_means_one() -> None:
-    assert read_meaning("--positive", []) is None
-    assert read_meaning("--positive", ["yes", "Y"]) == ["yes", "Y"]
-    assert read_meaning("--positive", ["a=b"]) == ["a=b"]
-    both = {"decision": ["granted"], "outcome": ["paid=off", "settled"]}
-    said = ["decision=granted", "outcome=paid=off", "outcome=settled"]
-    assert read_meaning("--positive", said) == both
-    with pytest.raises(InvalidInput, match="'--positive' must be values, or decision=VALUE"):
-        read_meaning("--positive", ["yes", "outcome=paid"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -86,7 +86,8 @@ def test_the_hint_names_the_value_that_means_one(decisions: list[str], value: st
     data.loc[data.decision.str.strip() == value, "status"] = 1
     with pytest.raises(BadData) as caught:
         eq.History.read(data, **COLUMNS)
-    assert f"positive={{'decision': {value!r}}} (--positive decision={value})" in str(caught.value)
+    assert f"positive={{'decision': {value!r}}}" in str(caught.value)
+    assert f"--positive decision={value} " in str(caught.value)
     followed = eq.History.read(data, **COLUMNS, positive={"decision": value})
     assert sum(c.approved for c in followed.cells.values()) == 4
 
@@ -109,11 +110,8 @@ def test_a_value_for_columns_that_lack_it_is_refused() -> None:
         eq.History.read(data, **COLUMNS, positive="repaid")
     with pytest.raises(BadData, match="for column 'status' 'repaid'"):
         eq.History.read(data, **COLUMNS, positive={"outcome": "repaid"})
-    with pytest.raises(InvalidInput, match="would turn both columns round"):
-        eq.History.read(data, **COLUMNS, positive=0)
     with pytest.raises(InvalidInput, match="cannot be both"):
         eq.History.read(data, **COLUMNS, positive={"outcome": 0}, negative={"outcome": 0})
-    assert eq.History.read(data, **COLUMNS, positive=1).cells["a"].approved_positive == 1
 
 
 def test_people_without_a_group_need_a_name() -> None:
@@ -139,9 +137,6 @@ def test_a_score_is_no_group() -> None:
     with pytest.raises(BadData, match=r"is it a score or an identifier\? .*--max-groups 60"):
         eq.History.read(data, **COLUMNS)
     assert len(eq.History.read(data, **COLUMNS, max_groups=60).cells) == 60
-    few = data.assign(race=rng.choice([0.25, 0.5, 0.75], 500))
-    with pytest.raises(BadData, match="is it a score"):
-        eq.History.read(few, **COLUMNS)
 
 
 def test_small_groups_are_folded_only_when_asked() -> None:
@@ -269,7 +264,7 @@ def test_swapped_columns_are_named() -> None:
         eq.History.read(plain, group="race", decision="status", outcome="decision")
 
 
-def test_short_forms_are_hinted_at_and_never_joined() -> None:
+def test_short_forms_are_never_joined() -> None:
     data = frame().assign(sex=["F", "female", "m ", "M", "f"] * 400)
     read = eq.History.read(
         data, group="sex", decision="decision", outcome="status", positive=["approved", "repaid"]
@@ -277,8 +272,6 @@ def test_short_forms_are_hinted_at_and_never_joined() -> None:
     assert read.cells.groups == ("F", "M", "female")
     said = "Column 'sex': 'f' (400) are read as 'F'; 'm ' (400) are read as 'M'."
     assert said in read.notes
-    assert any("'F' and 'female' are counted as different groups" in note for note in read.notes)
-    assert not any("male' and" in note or "'M' and" in note for note in read.notes)
 
 
 def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> None:
@@ -291,21 +284,3 @@ def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> Non
     done = subprocess.run(["iconv", *words, path], capture_output=True, check=True)
     converted.write_bytes(done.stdout)
     assert eq.History.read(converted, **PLAIN).cells.groups == ("Müller", "b €")
-
-
-def test_a_negative_for_both_columns_does_not_turn_both_round() -> None:
-    frame = {"race": ["a", "a", "b", "b"], "approved": [0, 1, 0, 1], "repaid": [0, 1, 1, 0]}
-    with pytest.raises(InvalidInput, match="'negative' of '1' would turn both columns round"):
-        eq.History.read(
-            pd.DataFrame(frame), **PLAIN, negative=1, denied_outcomes="ignore", unknown="bounds"
-        )
-    one = {"negative": {"outcome": 1}, "denied_outcomes": "ignore"}
-    assert eq.History.read(pd.DataFrame(frame), **PLAIN, **one).cells["a"].denied == 1
-
-
-def test_fifty_groups_with_a_fraction_are_read_as_the_message_says() -> None:
-    names = ["0.5", *map(str, range(49))]
-    frame = {"race": names * 2, "approved": [1] * 50 + [0] * 50, "repaid": [1] * 50 + [None] * 50}
-    with pytest.raises(BadData, match="max_groups=51"):
-        eq.History.read(pd.DataFrame(frame), **PLAIN)
-    assert len(eq.History.read(pd.DataFrame(frame), **PLAIN, max_groups=51).cells) == 50
