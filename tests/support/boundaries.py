@@ -6,6 +6,7 @@ a world that is only just FAIR, and one that is only just UNFAIR.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step
-from equipoise.finding import Finding
 from equipoise.question import Ticket
 from equipoise.rates import METRICS, gap, rates
 from equipoise.simulation import Delay, Simulation, simulate
@@ -98,15 +98,14 @@ class Row:
 class ArrivalOrder(AdaptiveAudit):
     """Counts a label when it arrives: the first ones to arrive are failures."""
 
-    def _book_request(self, ticket: Ticket) -> None:
-        Audit._book_request(self, ticket)
+    def _request(self, tickets: Sequence[Ticket]) -> None:
+        pass
 
-    def _learn(self, answer: Step) -> Finding | None:
-        if self._finding is None and self.evidence is not None and answer.outcome is not None:
-            number = self.evidence.request(self._index[answer.ticket.group])
-            self.evidence.record(number, answer.outcome)
-            self._weigh()
-        return self._finding
+    def _record(self, answers: Sequence[Step]) -> None:
+        for step in answers:
+            if self._finding is None and self.evidence is not None and step.outcome is not None:
+                number = self.evidence.request(np.array([self._index[step.ticket.group]]))
+                self.evidence.record(number, np.array([step.outcome]))
 
 
 def good_news_is_late(outcome: int, rng: np.random.Generator) -> int:

@@ -129,15 +129,14 @@ def with_foresight(
     for number in range(labels):
         group = number % k
         outcomes.append(int(rng.random() < r[group]))
-        evidence.request(group)
+        asked = evidence.request(np.array([group]))
         if number >= pilot:
-            evidence.record(number, outcomes[-1])
+            evidence.record(asked, np.array(outcomes[-1:]))
             evidence._replan_if_due()
     for pattern in _patterns(np.array(outcomes, dtype=bool), pilot, k):
         trial = deepcopy(evidence)
-        trial._against_unfair.bar = np.inf  # a right verdict does not stop the opponent
-        for number, tell in enumerate(pattern.tolist()):
-            trial.record(number, outcomes[number] if tell else UNKNOWN)
+        trial._against_unfair[0].bar = np.inf  # a right verdict does not stop the opponent
+        trial.record(np.arange(pilot), np.where(pattern, outcomes[:pilot], UNKNOWN))
         if trial.advance(replan=False) is Verdict.UNFAIR:
             audit._finding = audit._decided(Verdict.UNFAIR)
             return

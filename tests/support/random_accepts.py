@@ -151,7 +151,8 @@ class FileOrder(AdaptiveAudit):
             for outcome, group in product((0, 1), range(len(counts))):
                 for _ in range(counts[group, outcome]):
                     if self.evidence.verdict is None:
-                        self.evidence.record(self.evidence.request(group), outcome)
+                        number = self.evidence.request(np.array([group]))
+                        self.evidence.record(number, np.array([outcome]))
                         self.evidence.advance()
         super()._weigh()
 

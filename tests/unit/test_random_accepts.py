@@ -17,7 +17,7 @@ from equipoise.history.other_columns import rank_test
 from equipoise.question import Ticket, Want
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
-from tests.unit.evidence.states import weighed
+from tests.unit.evidence.states import missing, weighed
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
 
@@ -142,8 +142,7 @@ def answers(
             log += [Step("asked", ticket), Step("told", ticket, int(rng.random() < 0.5))]
         audit.restore(log)
         said += bounds(audit.so_far())
-        unfair, fair = audit.evidence.standing()
-        least += [np.sort(missing)[-5:] for _, _, missing in (unfair, *fair)]
+        least += [np.sort(nats)[-5:] for nats in missing(audit.evidence)]
     return said, np.sort(np.concatenate(least))
 
 
@@ -187,9 +186,9 @@ def test_a_file_that_grows_brings_labels_only() -> None:
     at_once = eq.AdaptiveAudit(eq.History.from_cells(Cells(grown)), question, eq.Costs())
     for one, other in zip(weighed(audit.evidence), weighed(at_once.evidence), strict=True):  # type: ignore[arg-type]
         assert np.allclose(one, other, rtol=1e-12)
-    for missing in ((8, 4, 5), (7, 5, 6), (9, 3, 6)):
+    for fewer in ((8, 4, 5), (7, 5, 6), (9, 3, 6)):
         with pytest.raises(InvalidInput, match="must list everybody of the last file"):
-            audit.set_random_accepts({**later, "g0": missing})
+            audit.set_random_accepts({**later, "g0": fewer})
     audit.set_random_accepts({**later, "g0": (7, 5, 6)}, corrected={"g0": 1})
     with pytest.raises(UnknownName, match="g9"):
         audit.set_random_accepts({"g9": (1, 1, 1)})

@@ -61,11 +61,12 @@ class ScoreRecords:
     asked: Flags
 
     @classmethod
-    def of(cls, record: ScoreRecord) -> ScoreRecords:
-        """Return one person."""
-        score = np.nan if record.score is None else record.score
-        seen = np.array([[score], [record.price], [record.m], [record.pi]], dtype=np.float64)
-        return cls(seen[0], seen[1], seen[2], seen[3], np.array([record.asked]))
+    def of(cls, records: Sequence[ScoreRecord]) -> ScoreRecords:
+        """Return people whose records are given."""
+        scores = [np.nan if record.score is None else record.score for record in records]
+        prices, m, pi = np.array([(r.price, r.m, r.pi) for r in records], dtype=np.float64).T
+        asked = np.array([record.asked for record in records])
+        return cls(np.array(scores, dtype=np.float64), prices, m, pi, asked)
 
     def ends(self) -> Array:
         """Return ``Z = m + asked (Y - m) / pi`` for the outcomes 0 and 1, shape (n, 2)."""

@@ -17,7 +17,6 @@ from equipoise.audits.base import Audit, Step
 from equipoise.audits.standing import Basis, Standing
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
-from equipoise.evidence.observation import LABEL
 from equipoise.finding import Finding
 from equipoise.free_check import free_verdict
 from equipoise.history.past import Past
@@ -60,7 +59,6 @@ class AdaptiveAudit(Audit):
     """
 
     name: ClassVar[str] = "adaptive"
-    waits: ClassVar[bool] = False
     wants_approved: ClassVar[bool] = False
     correctable = True
     takes_unknown: ClassVar[bool] = True
@@ -82,8 +80,6 @@ class AdaptiveAudit(Audit):
         self._basis = Basis(history, question, error_budget)
         self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
-        self._concluded: str | None = None
-        self._replaying = False  # while a log is taken in
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
@@ -141,35 +137,13 @@ class AdaptiveAudit(Audit):
             return dict.fromkeys(self.groups, 0.0)
         return dict(zip(self.groups, self.evidence.shares.tolist(), strict=True))
 
-    def conclude(self, why: str = "nobody else is to come") -> Finding:
-        """Say that nobody else will come; return the finding that the evidence so far supports."""
-        if self._finding is None:
-            self._concluded = why
-        return super().conclude(why)
-
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
 
         The label's own factor changes and nothing else. The first may lower the evidence and
         take a verdict back; the second only adds to it.
         """
-        number = self._numbers.get(ticket.number)
-        if number is None or ticket.number in self._open:
-            raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
-        if ticket.want is Want.SCORE_ONLY:
-            raise ProtocolError(f"ticket {ticket} was not asked for its label")
-        label = self._bit("outcome", outcome)
-        evidence, spending = self._evidence(), self._spending[ticket.group]
-        more = (label == 0) - (evidence.outcome(number) == 0)
-        spending.failures += more
-        spending.adjustment += more * self._extra(ticket)
-        spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
-        if self._sampler is not None and ticket.score_record is not None:
-            index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
-            self._sampler.relearn(index, number, score, label)
-        evidence.record(number, label)
-        if self._finding is not None or not self._replaying:
-            self._after_corrections()
+        self._take(Step("corrected", ticket, self._bit("outcome", outcome)))
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log, and pause where so many of its steps are taken in as ``stops`` say.
@@ -184,79 +158,17 @@ class AdaptiveAudit(Audit):
             if step.kind == "asked" and step.ticket.want is not Want.NOTHING
         )
         last, decisive, at = max(requests, default=-1) + 1, -1, 0
-        try:
-            while at < len(log):
-                if at >= last and (at == last or log[at - 1].kind == "corrected"):
-                    decisive = at + self._steps_to_verdict(log[at:])
-                ends = (last, len(log), decisive - 1, *stops)
-                taken = 0
-                if at + 1 != decisive:
-                    taken = self._take_run(log, at, min(end for end in ends if end > at))
-                if not taken:
-                    answer = log[at].kind in ("told", "withdrawn")
-                    more = [step.kind for step in log[at : at + 2]] == ["corrected"] * 2
-                    self._replaying = at < last or (answer and at + 1 != decisive) or more
-                    self._take_step(log[at])
-                    taken = 1
-                at += taken
-                if at in stops:
-                    yield at
-        finally:
-            self._replaying = False
-
-    def _take_run(self, log: Sequence[Step], start: int, end: int) -> int:
-        """Take in steps of a log up to where a plan or a check is due; return how many.
-
-        These are requests of labels and first answers to them. Other steps end the run.
-        """
-        if self.evidence is None or self._sampler is not None:
-            return 0
-        evidence = self.evidence
-        left = 0.0 if evidence.plan_is_due else evidence.labels_until_plan
-        if self._finding is None:
-            left = min(left, self._next_recheck - evidence.told_in_all)
-        numbers, index, first = self._numbers, self._index, evidence.requests
-        asked: list[int] = []
-        answers: list[tuple[int, int, int]] = []  # request, group, outcome
-        for at in range(start, end):
-            kind, ticket, outcome, _, cost = log[at]
-            if kind == "asked" and ticket.want is Want.LABEL and ticket.decision == 0:
-                self._issued = ticket.number + 1
-                self._open[ticket.number] = ticket
-                numbers[ticket.number] = first + len(asked)
-                asked.append(index[ticket.group])
-                continue
-            if kind not in ("told", "withdrawn"):
-                end = at
-                break
-            if self._open.get(ticket.number) is not ticket:
-                self._require_open(ticket)
-            if kind == "withdrawn":
-                self._book_withdrawal(ticket, cost)
-                outcome = UNKNOWN
-            elif outcome is None or outcome not in (0, 1):
-                outcome = self._bit("outcome", outcome)
-            del self._open[ticket.number]
-            answers.append((numbers[ticket.number], index[ticket.group], outcome))
-            left -= kind == "told"
-            if left <= 0.0:
-                end = at + 1
-                break
-        if end == start:
-            return 0
-        told = np.array(answers, dtype=np.intp).reshape(-1, 3)
-        evidence.record_log(np.array(asked, dtype=np.intp), told[:, 0], told[:, 2])
-        for group, spending in self._spending.items():
-            own = told[told[:, 1] == self._index[group], 2]
-            requests = asked.count(self._index[group])
-            spending.labels += requests
-            spending.pending += requests - len(own)
-            spending.failures += int((own == 0).sum())
-        if left <= 0.0 and answers:
-            self._weigh()
-        if answers and self._finding is None:
-            self._give_up_if_broke()
-        return end - start
+        while at < len(log):
+            if at >= last and (at == last or log[at - 1].kind == "corrected"):
+                decisive = at + self._steps_to_verdict(log[at:])
+            end = min(end for end in (last, len(log), decisive, *stops) if end > at)
+            corrected = [step.kind == "corrected" for step in log[at : at + 2]]
+            look = end == decisive or (at >= last and corrected in ([True], [True, False]))
+            if log[at].ticket.want is Want.NOTHING:
+                self._decide_want(log[at].ticket.group, log[at].ticket.decision)
+            at += self._take_run(log, at, end, look=look)
+            if at in stops:
+                yield at
 
     def _steps_to_verdict(self, log: Sequence[Step]) -> int:
         """Return after how many steps of the log's end, up to a correction, a verdict will stand.
@@ -267,16 +179,16 @@ class AdaptiveAudit(Audit):
         answers = [(at, step) for at, step in run if step.ticket.number in self._open]
         if self.evidence is None or not answers:
             return len(log) + 1
-        needed = self.evidence.answers_to_verdict(
-            [(self._numbers[step.ticket.number], _told(step.outcome)) for _, step in answers]
-        )
+        needed = self.evidence.answers_to_verdict(*self._told([step for _, step in answers]))
         return answers[needed - 1][0] if needed <= len(answers) else len(log) + 1
 
     def set_random_accepts(
         self,
         random_accepts: Mapping[str, Sequence[int]],
         corrected: Mapping[str, int] | None = None,
-    ) -> None:
+        *,
+        dry_run: bool = False,
+    ) -> dict[str, list[int]]:
         """Take in a later file of the test programme whose labels the past data told of.
 
         Null cells, stakes and bets stay those of the past data at the beginning; the file brings
@@ -290,24 +202,14 @@ class AdaptiveAudit(Audit):
         corrected
             Outcomes per group that were corrected since the last file: good or bad ones may be
             fewer by so many, people never.
+        dry_run
+            Only return what would be taken in: the counts of all groups.
 
         Raises
         ------
         InvalidInput
             If somebody is missing who was in the last file.
         """
-        self._accepts = self.checked_random_accepts(random_accepts, corrected)
-        if self.evidence is not None:
-            self.evidence.set_random_accepts(self._basis.random_accepts(self._accepts))
-            self._finding = None
-            self._weigh()
-
-    def checked_random_accepts(
-        self,
-        random_accepts: Mapping[str, Sequence[int]],
-        corrected: Mapping[str, int] | None = None,
-    ) -> dict[str, list[int]]:
-        """Return what :meth:`set_random_accepts` would take in, all groups, or refuse it."""
         fewer_by = corrected or {}
         for name, given in (("random_accepts", random_accepts), ("corrected", fewer_by)):
             require_kind(name, given, Mapping, "a mapping of groups to counts")
@@ -332,6 +234,12 @@ class AdaptiveAudit(Audit):
                     "'corrected'"
                 )
             now[group] = list(own)
+        if not dry_run:
+            self._accepts = now
+            if self.evidence is not None:
+                self.evidence.set_random_accepts(self._basis.random_accepts(now))
+                self._finding = None
+                self._weigh()
         return now
 
     # -- many labels at once --------------------------------------------------------------------
@@ -415,57 +323,116 @@ class AdaptiveAudit(Audit):
         welcome = self.evidence.eligible()[index] and group not in self._closed
         return Want.LABEL if welcome else Want.NOTHING
 
-    def _decide_want(self, group: str, decision: int) -> Want:
-        if self._replaying and self.budget is None:
-            return Want.NOTHING  # the log says what was wanted, and nobody's arrival ends the audit
-        return super()._decide_want(group, decision)
+    def _take(self, step: Step) -> None:
+        self._take_run([step], 0, 1, look=True)
 
-    def _book_request(self, ticket: Ticket) -> None:
-        super()._book_request(ticket)
-        index, record = self._index[ticket.group], ticket.score_record
-        ends = LABEL
-        if self._sampler is not None and record is not None:
-            records = ScoreRecords.of(record)
-            if record.pi < 1.0:
-                ends = (float(records.ends()[0, 0]), float(records.ends()[0, 1]))
-            self._sampler.remember(np.array([index]), records)
-        self._numbers[ticket.number] = self._evidence().request(index, ends)
+    def _take_run(self, log: Sequence[Step], start: int, end: int, *, look: bool) -> int:
+        """Take in steps of a log up to where a plan or a check is due; return how many.
 
-    def _learn(self, answer: Step) -> Finding | None:
-        evidence, number = self._evidence(), self._numbers[answer.ticket.number]
-        record = answer.ticket.score_record
-        if self._sampler is not None and record is not None and answer.outcome is not None:
-            group = np.array([self._index[answer.ticket.group]])
-            told = np.array([number]), ScoreRecords.of(record), np.array([answer.outcome])
-            self._sampler.learn(group, *told)
-        evidence.record(number, _told(answer.outcome))
-        if (
-            not self._replaying
-            or evidence.plan_is_due
-            or (self._finding is None and evidence.told_in_all >= self._next_recheck)
-        ):
-            self._weigh()
-        return self._finding
+        These are requests and first answers to them, labels without scores many at a time, or one
+        other step. The evidence is weighed if that is due, or if a ``look`` is wanted.
+        """
+        if log[start].kind == "corrected":
+            self._correct(log[start], look=look)
+            return 1
+        if log[start].ticket.want is Want.NOTHING:
+            self._book(log[start])
+            return 1
+        left = self._labels_until_due()
+        asked: list[Ticket] = []
+        answers: list[Step] = []
+        for at in range(start, end):
+            step = log[at]
+            if step.kind == "corrected" or step.ticket.want is Want.NOTHING:
+                end = at
+                break
+            self._book(step)
+            if step.kind == "asked":
+                asked.append(step.ticket)
+            else:
+                answers.append(step)
+                left -= step.kind == "told"
+            if self._sampler is not None or (answers and left <= 0.0):
+                end = at + 1
+                break
+        if asked:
+            self._request(asked)
+        if answers:
+            self._record(answers)
+            if look or self._labels_until_due() <= 0.0:
+                self._weigh()
+            if self._finding is None:
+                self._give_up_if_broke()
+        return end - start
+
+    def _labels_until_due(self) -> float:
+        """Return how many labels are told before a plan, or a check, is due."""
+        if self.evidence is None:
+            return np.inf
+        until = self.evidence.next_plan if self._finding is not None else self._next_recheck
+        return min(self.evidence.next_plan, until) - self.evidence.told_in_all
+
+    def _request(self, tickets: Sequence[Ticket]) -> None:
+        groups, ends = self._positions(tickets), None
+        if self._sampler is not None:
+            records = _score_records(tickets)
+            self._sampler.remember(groups, records)
+            ends = records.ends()
+        numbers = self._evidence().request(groups, ends).tolist()
+        self._numbers.update(zip((ticket.number for ticket in tickets), numbers, strict=True))
+
+    def _record(self, answers: Sequence[Step]) -> None:
+        numbers, outcomes = self._told(answers)
+        known = [step.ticket for step in answers if step.outcome is not None]
+        if self._sampler is not None and known:
+            told = numbers[outcomes >= 0], _score_records(known), outcomes[outcomes >= 0]
+            self._sampler.learn(self._positions(known), *told)
+        self._evidence().record(numbers, outcomes)
+
+    def _positions(self, tickets: Sequence[Ticket]) -> Ints:
+        return np.array([self._index[ticket.group] for ticket in tickets], dtype=np.intp)
+
+    def _told(self, answers: Sequence[Step]) -> tuple[Ints, Ints]:
+        """Return numbers and outcomes as the evidence knows them."""
+        numbers = [self._numbers[step.ticket.number] for step in answers]
+        outcomes = [UNKNOWN if step.outcome is None else step.outcome for step in answers]
+        return np.array(numbers), np.array(outcomes)
+
+    def _correct(self, step: Step, *, look: bool) -> None:
+        ticket, evidence = step.ticket, self._evidence()
+        if ticket.number not in self._numbers or ticket.number in self._open:
+            raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
+        if ticket.want is Want.SCORE_ONLY:
+            raise ProtocolError(f"ticket {ticket} was not asked for its label")
+        numbers, outcomes = self._told([step])
+        spending, number = self._spending[ticket.group], int(numbers[0])
+        more = (step.outcome == 0) - (evidence.outcome(number) == 0)
+        spending.failures += more
+        spending.adjustment += more * self._extra(ticket)
+        spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
+        if self._sampler is not None and ticket.score_record is not None:
+            index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
+            self._sampler.relearn(index, number, score, int(outcomes[0]))
+        evidence.record(numbers, outcomes)
+        if look or self._finding is not None:
+            verdict = evidence.advance(replan=False)
+            self._finding = None if verdict is None else self._decided(verdict)
+            if self._finding is None and self._concluded is not None:
+                self._finding = self._conclude(self._concluded)
+            if self._finding is None:
+                self._give_up_if_broke()
 
     def _weigh(self) -> None:
         self._evidence().advance()
         if self._finding is None:
             self._finding = self._after_labels()
 
-    def _after_corrections(self) -> None:
-        verdict = self._evidence().advance(replan=False)
-        self._finding = None if verdict is None else self._decided(verdict)
-        if self._finding is None and self._concluded is not None:
-            self._finding = self._conclude(self._concluded)
-        if self._finding is None:
-            self._give_up_if_broke()
-
     def _after_labels(self) -> Finding | None:
         evidence = self._evidence()
         if evidence.verdict is not None:
             return self._decided(evidence.verdict)
-        if evidence.told_in_all >= self._next_recheck or self._finding is not None:
-            self._next_recheck = max(self._next_recheck, RECHECK * evidence.told_in_all)
+        if evidence.told_in_all >= self._next_recheck:
+            self._next_recheck = RECHECK * evidence.told_in_all
             if self._may_blur and self._standing.undecidable():
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
@@ -549,8 +516,8 @@ class AdaptiveAudit(Audit):
         return Standing(self._basis, self.evidence)
 
 
-def _told(outcome: int | None) -> int:
-    return UNKNOWN if outcome is None else outcome
+def _score_records(tickets: Sequence[Ticket]) -> ScoreRecords:
+    return ScoreRecords.of([t.score_record for t in tickets if t.score_record is not None])
 
 
 def _as_number(score: float | None) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,8 +121,6 @@ class Audit(ABC):
     """
 
     name: ClassVar[str]
-    waits: ClassVar[bool] = True
-    """Whether an answer counts only once every earlier request is settled."""
     wants_approved: ClassVar[bool] = True
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
     correctable: bool = False
@@ -156,12 +154,13 @@ class Audit(ABC):
         self.budget = budget
         self._spending = {group: Spending() for group in history.cells}
         self._issued = 0
-        self._order: deque[Ticket] = deque()  # requests not counted yet, in request order
         self._open: dict[int, Ticket] = {}  # requests without an answer
-        self._waiting: dict[int, Step] = {}  # answers that wait for an earlier one
+        # requests that are not counted yet in their order, with answers that wait for earlier ones
+        self._answers: OrderedDict[int, Step | None] = OrderedDict()
         self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
         self._closed: set[str] = set()  # groups that the budget closed for good
         self._finding: Finding | None = None
+        self._concluded: str | None = None  # why nobody else was to come
 
     # -- the protocol ---------------------------------------------------------------------------
 
@@ -207,7 +206,7 @@ class Audit(ABC):
             want = Want.LABEL if record is None or record.asked else Want.SCORE_ONLY
         hold = self._worst_cost(name, bit, want, record)
         ticket = Ticket(number, name, bit, want, hold, record)
-        self._issue(ticket)
+        self._take(Step("asked", ticket))
         return ticket
 
     def tell(
@@ -220,13 +219,12 @@ class Audit(ABC):
         """
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
-            self._settle(Step("told", ticket, self._bit("outcome", outcome), features))
-            return
-        if features is None or outcome is not None:
+            outcome = self._bit("outcome", outcome)
+        elif features is None or outcome is not None:
             raise InvalidInput(
                 f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
             )
-        self._settle(Step("told", ticket, None, features))
+        self._take(Step("told", ticket, outcome, features))
 
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
         """Say that the answer will never come; it stays unknown and counts against the auditor.
@@ -235,8 +233,7 @@ class Audit(ABC):
         price if left out.
         """
         self._require_open(ticket)
-        self._book_withdrawal(ticket, cost)
-        self._settle(Step("withdrawn", ticket, cost=cost))
+        self._take(Step("withdrawn", ticket, cost=cost))
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -249,23 +246,20 @@ class Audit(ABC):
             "and bring it the right answers"
         )
 
-    def checked_random_accepts(
-        self,
-        random_accepts: Mapping[str, Sequence[int]],
-        corrected: Mapping[str, int] | None = None,
-    ) -> dict[str, list[int]]:
-        """Return what :meth:`set_random_accepts` would take in, all groups, or refuse it."""
-        raise ProtocolError(
-            f"a {self.name} audit counts no labels of a test programme; the adaptive audit does"
-        )
-
     def set_random_accepts(
         self,
         random_accepts: Mapping[str, Sequence[int]],
         corrected: Mapping[str, int] | None = None,
-    ) -> None:
-        """Take in a later file of the test programme whose labels the past data told of."""
-        self.checked_random_accepts(random_accepts, corrected)
+        *,
+        dry_run: bool = False,
+    ) -> dict[str, list[int]]:
+        """Take in a later file of the test programme whose labels the past data told of.
+
+        Return the counts of all groups; a ``dry_run`` takes in nothing.
+        """
+        raise ProtocolError(
+            f"a {self.name} audit counts no labels of a test programme; the adaptive audit does"
+        )
 
     def restore(self, log: Sequence[Step]) -> None:
         """Take in the log of another audit of this kind, to be where that one is.
@@ -279,26 +273,17 @@ class Audit(ABC):
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log, and pause where so many of its steps are taken in as ``stops`` say."""
         for at, step in enumerate(log, start=1):
-            self._take_step(step)
+            if step.kind == "asked":
+                self._issued = step.ticket.number
+                self._decide_want(step.ticket.group, step.ticket.decision)  # it may end the audit
+            self._take(step)
             if at in stops:
                 yield at
-
-    def _take_step(self, step: Step) -> None:
-        ticket = step.ticket
-        if step.kind == "asked":
-            self._issued = ticket.number
-            self._decide_want(ticket.group, ticket.decision)  # it may end the audit
-            self._issue(ticket)
-        elif step.kind == "told":
-            self.tell(ticket, step.outcome, step.features)
-        elif step.kind == "withdrawn":
-            self.withdraw(ticket, cost=step.cost)
-        else:
-            self.correct(ticket, step.outcome)
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
         if self._finding is None:
+            self._concluded = why
             self._finding = self._conclude(why)
         return self._finding
 
@@ -394,9 +379,9 @@ class Audit(ABC):
     def _wants(self, group: str, decision: int) -> Want:
         """Decide what to ask of the person who arrived."""
 
-    @abstractmethod
     def _learn(self, answer: Step) -> Finding | None:
-        """Take in the next answer (in request order if it waits); return what it decides."""
+        """Take in the next answer in request order; return what it decides."""
+        raise NotImplementedError
 
     @abstractmethod
     def _conclude(self, why: str) -> Finding:
@@ -433,70 +418,67 @@ class Audit(ABC):
             self._give_up_if_broke()
         return want
 
-    def _issue(self, ticket: Ticket) -> None:
-        """Enter a request in the books."""
-        self._issued = ticket.number + 1
-        if ticket.want is Want.NOTHING:
+    def _take(self, step: Step) -> None:
+        """Enter a step in the books; learn from all answers up to the first that is pending."""
+        self._book(step)
+        number = step.ticket.number
+        if step.kind == "asked":
+            if number in self._open:
+                self._answers[number] = None
             return
-        if ticket.want is not Want.SCORE_ONLY:
-            if self.waits:
-                self._order.append(ticket)
-            self._open[ticket.number] = ticket
-        if ticket.decision == 0:
-            self._book_request(ticket)
-
-    def _settle(self, answer: Step) -> None:
-        ticket = answer.ticket
-        del self._open[ticket.number]
-        if ticket.decision == 0 and ticket.want is Want.LABEL:
-            spending, extra = self._spending[ticket.group], self._extra(ticket)
-            spending.pending -= 1
-            spending.held -= extra
-            spending.failures += answer.outcome == 0
-            spending.adjustment += extra * (answer.outcome == 0)
-        self._take_in(answer)
+        self._answers[number] = step
+        while self._answers and (answer := next(iter(self._answers.values()))) is not None:
+            self._answers.popitem(last=False)
+            if self._finding is None:
+                self._finding = self._learn(answer)
         if self._finding is None:
             self._give_up_if_broke()
 
-    def _take_in(self, answer: Step) -> None:
-        """Learn from the answer, or from all in request order up to the first that is pending."""
-        if not self.waits:
-            found = self._learn(answer)
-            self._finding = self._finding or found
+    def _book(self, step: Step) -> None:
+        """Keep open requests and money: a request, or its first answer."""
+        kind, ticket, outcome, _, cost = step
+        spending, extra = self._spending[ticket.group], self._extra(ticket)
+        is_label, counts = ticket.want is Want.LABEL, ticket.decision == 0
+        if kind == "asked":
+            self._issued = ticket.number + 1
+            if ticket.want in (Want.LABEL, Want.FEATURES):
+                self._open[ticket.number] = ticket
+            if counts and ticket.want is not Want.NOTHING:
+                spending.labels += is_label
+                spending.pending += is_label
+                spending.features += not is_label
+                spending.held += extra
             return
-        self._waiting[answer.ticket.number] = answer
-        while self._order and self._order[0].number in self._waiting:
-            settled = self._waiting.pop(self._order.popleft().number)
-            if self._finding is None:
-                self._finding = self._learn(settled)
+        if self._open.get(ticket.number) is not ticket:
+            self._require_open(ticket)
+        if cost is not None:
+            self._require_held(ticket, cost)
+        if kind == "told" and is_label:
+            binary("outcome", outcome)
+        del self._open[ticket.number]
+        if counts and is_label:
+            spending.pending -= 1
+            spending.held -= extra
+            spending.failures += outcome == 0
+            spending.adjustment += extra * (outcome == 0)
+        if counts and cost is not None:
+            self._adjusted[ticket.number] = cost - self.costs.of(ticket.group).feature
+            spending.adjustment += self._adjusted[ticket.number]
 
-    def _book_request(self, ticket: Ticket) -> None:
-        spending = self._spending[ticket.group]
-        if ticket.want is Want.LABEL:
-            spending.labels += 1
-            spending.pending += 1
-            spending.held += self._extra(ticket)
-        else:
-            spending.features += 1
-
-    def _book_withdrawal(self, ticket: Ticket, cost: float | None) -> None:
-        if cost is None:
-            return
+    def _require_held(self, ticket: Ticket, cost: float) -> None:
         require_non_negative("cost", cost)
         if cost > ticket.hold * (1.0 + 1e-12):
             raise InvalidInput(
                 f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
                 f"is held for ticket {ticket}; got {cost!r}"
             )
-        if ticket.decision == 0:
-            more = cost - self.costs.of(ticket.group).feature
-            self._spending[ticket.group].adjustment += more
-            self._adjusted[ticket.number] = more
 
     def _extra(self, ticket: Ticket) -> float:
-        """Return what a failure of this person costs beyond the label price."""
+        """Return what a failure of this person, if asked, costs beyond the label price."""
         record = ticket.score_record
-        return 0.0 if record is None else record.price - self.costs.of(ticket.group).label
+        if record is None or ticket.want is not Want.LABEL:
+            return 0.0
+        return record.price - self.costs.of(ticket.group).label
 
     def _worst_cost(
         self, group: str, decision: int, want: Want, record: ScoreRecord | None = None

@@ -2,7 +2,8 @@
 
 One object holds all that an audit's statistics are: what was requested and told, which null cells
 still stand, and the plan of whom to label next. It knows groups by their position, people by the
-number of their request, and nothing of tickets or money.
+number of their request, and nothing of tickets or money. Requests and answers come as arrays; a
+single one is an array of one.
 
 Bets are fixed, so the evidence against a cell is a function of counts: of labels that are 0, that
 are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
@@ -18,8 +19,8 @@ epoch, whenever their outcomes come, and follow from what was told before it beg
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf, log
 
@@ -28,16 +29,18 @@ from numpy.typing import NDArray
 
 from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
 from equipoise.evidence.null_cells import Cells, NullCells, WrongAnswers, evidence
-from equipoise.evidence.observation import LABEL, Ends, Sized, Sizer, Sizing
+from equipoise.evidence.observation import LABEL, Sized, Sizer, Sizing
 from equipoise.question import Verdict
 
-__all__ = ["UNKNOWN", "Evidence", "GroupSample"]
+__all__ = ["PENDING", "UNKNOWN", "Evidence", "GroupSample"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 UNKNOWN = -1
 """In place of an outcome that will never be known; in counts, the last of three columns."""
+PENDING = -2
+"""In place of an outcome that is neither told nor withdrawn yet; it counts as an unknown one."""
 
 PILOT = 5  # labels per group before the first plan
 REPLAN = 1.2  # labels grow by this factor between two plans
@@ -47,7 +50,7 @@ _SAMPLE = (1000, 125)  # cells of a piece that a plan looks at: with two groups,
 _LOST = 1e-20  # evidence that will hardly recover
 _SHORTEST = 10  # requests of an epoch at least
 _NEVER = 2**60
-_AT_ONCE = 1_000_000  # numbers to work on at a time
+_COLUMNS = np.eye(3)  # of an outcome in counts
 
 
 @dataclass(frozen=True)
@@ -64,19 +67,6 @@ class GroupSample:
     mean: float | None
 
 
-@dataclass
-class Epoch:
-    """Requests between two plans, or fewer: the first one's number, and how bets are sized.
-
-    ``counts`` has their labels that are 0, 1 and unknown per group, shape (groups, 3); observations
-    that bets are sized for are not among them.
-    """
-
-    start: int
-    sizings: list[Sizing | None]
-    counts: Array
-
-
 @dataclass(frozen=True)
 class Looks:
     """Moments at which the evidence is looked at: what is counted by each.
@@ -88,9 +78,6 @@ class Looks:
     counts: Array
     sized: tuple[tuple[int, Sized, Ints], ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.counts)
-
     def some(self, which: Ints) -> Looks:
         """Return some of the looks."""
         sized = tuple((group, people, by[which]) for group, people, by in self.sized)
@@ -99,32 +86,28 @@ class Looks:
 
 @dataclass
 class Refutation:
-    """How far one wrong answer is refuted.
+    """A cover of a wrong answer, null cells that hold all of it, and how far it is refuted.
 
-    Every cover holds the whole wrong answer. It is refuted when the least evidence against a cell
-    that stands, summed over the covers, reaches the bar (their number over the error level): if it
-    were true, the evidence against its cell in each cover would add up to that.
+    A wrong answer is refuted when the least evidence against a cell that stands, summed over its
+    covers, reaches the ``bar`` (their number over the error level): if it were true, the evidence
+    against its cell in each cover would add up to that.
 
-    ``standing`` has the cells of each cover that were not refuted by the end of an epoch,
-    ``hardest`` the one that ended the last look, ``sized`` the log gain of bets from sized
-    observations of past epochs.
+    ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` the one
+    that ended the last look, ``gain`` the log gain of bets from sized observations of the first
+    ``epochs``.
     """
 
-    covers: tuple[NullCells, ...]
+    cells: NullCells
     bar: float
-    standing: list[Ints] = field(default_factory=list)
-    hardest: list[int | None] = field(default_factory=list)
-    sized: list[Array] = field(default_factory=list)
+    standing: Ints
+    hardest: int | None = None
+    gain: Array = field(default_factory=lambda: np.zeros(0))
+    epochs: int = 0
 
-    def __post_init__(self) -> None:
-        self.standing = [np.arange(len(cells)) for cells in self.covers]
-        self.hardest = [None] * len(self.covers)
-
-    def keep(self, cover: int, which: NDArray[np.bool_]) -> None:
-        """Keep some of the cells that stand."""
-        self.standing[cover] = self.standing[cover][which]
-        if self.hardest[cover] not in self.standing[cover]:
-            self.hardest[cover] = None
+    @property
+    def places(self) -> Cells:
+        """The cells that stand."""
+        return slice(None) if len(self.standing) == len(self.cells) else self.standing
 
 
 class Evidence:
@@ -160,31 +143,34 @@ class Evidence:
         self._feature_costs, self._label_costs = feature_costs, label_costs
         self._reachable, self._sizer = reachable, sizer
         self._groups: list[int] = []  # of all requests, in order
-        self._outcomes: list[int | None] = []  # None: neither told nor withdrawn yet
-        self._ends: list[Ends] = []  # Z of each for the outcomes 0 and 1, where scores assist
-        self._settled = 0  # requests before the first that is pending
+        self._outcomes: list[int] = []
+        self._ends: list[list[float]] = []  # Z of each for outcomes 0 and 1, where scores assist
+        # Epochs: their first requests, how bets are sized, and labels by group and outcome.
+        self._starts = np.zeros(0, dtype=np.intp)
+        self._sizings: list[list[Sizing | None]] = []
+        self._counts = np.zeros((0, k, 3))
+        self._labels = np.zeros((k, 3))  # all that is observed, in label equivalents
+        self._begin_epoch([None] * k)
         self.random_accepts = np.zeros((k, 3))
         self._filed_in = 0  # the epoch in which the last file of random accepts came
-        self._total = np.zeros((k, 3))  # counts of all epochs
-        self._epochs: list[Epoch] = []
-        self._begin_epoch([None] * k)
-        self.ones, self.zeros = np.zeros(k), np.zeros(k)  # told, in label equivalents
-        self.told_in_all = 0.0  # the sum of both
-        self.requested = np.zeros(k)
         self.shares = reachable / max(reachable.sum(), 1)
         self.verdict: Verdict | None = None
         self._pursues_fair: bool | None = None
-        self._next_plan = PILOT * max(int(reachable.sum()), 1)
+        self.next_plan = PILOT * max(int(reachable.sum()), 1)
         self._start()
         if random_accepts is not None:
             self.set_random_accepts(random_accepts)
 
     def _start(self) -> None:
         """Let all cells stand, whatever was recorded."""
-        unfair, fair = self._wrong.unfair_covers(), self._wrong.fair_covers()
-        self._against_unfair = Refutation(unfair, len(unfair) / self._wrong.level_fair)
-        self._against_fair = Refutation(fair, len(fair) / self._wrong.level_unfair)
-        self._stale = 0 if len(self._epochs) > 1 else None
+        self._against_unfair, self._against_fair = (
+            [Refutation(cells, len(covers) / level, np.arange(len(cells))) for cells in covers]
+            for covers, level in (
+                (self._wrong.unfair_covers(), self._wrong.level_fair),
+                (self._wrong.fair_covers(), self._wrong.level_unfair),
+            )
+        )
+        self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
         self._epoch_ended = False  # since the cells that stand were settled
 
     def __getstate__(self) -> dict[str, object]:
@@ -197,80 +183,84 @@ class Evidence:
 
     # -- requests and answers -------------------------------------------------------------------
 
-    def request(self, group: int, ends: Ends = LABEL) -> int:
-        """Record that a person is observed; return the request's number.
+    def request(self, groups: Ints, ends: Array | None = None) -> Ints:
+        """Record that people are observed; return the requests' numbers.
 
-        Whoever is not asked for the label is settled at once, and counts at the next look.
+        ``ends`` has Z of each for the outcomes 0 and 1, shape (n, 2); labels if left out. Whoever
+        is not asked for the label is settled at once, and counts at the next look.
         """
-        self._end_epoch_if_due()
-        sizing, number = self._epochs[-1].sizings[group], len(self._groups)
-        if not (ends == LABEL if sizing is None else sizing.covers(ends)):
-            raise ValueError(f"{ends} leaves the range that was declared: {sizing}")
-        self._groups.append(group)
-        self._outcomes.append(None)
-        if sizing is None:
-            self._epochs[-1].counts[group, UNKNOWN] += 1
-            self._total[group, UNKNOWN] += 1
+        numbers, taken = self.requests + np.arange(len(groups)), 0
+        if ends is not None:
+            self._require_declared(groups, ends)
+        self._outcomes += [PENDING] * len(groups)
+        while taken < len(groups):
+            self._end_epoch_if_due()
+            part = groups[taken : taken + self._next_epoch - self.requests]
+            asked = np.bincount(part, minlength=len(self._plain))
+            self._counts[-1, :, UNKNOWN] += asked * self._plain
+            self._labels[:, UNKNOWN] += asked * self.label_equivalents
+            self._groups += part.tolist()
+            taken += len(part)
         if self._sizer is not None:
-            self._ends.append(ends)
-        self.requested[group] += 1.0 if sizing is None else sizing.label_equivalents
-        if ends[0] == ends[1]:
-            self.record(number, 0)
-        return number
+            self._ends += np.broadcast_to(LABEL if ends is None else ends, (taken, 2)).tolist()
+        if ends is not None:
+            passed = numbers[ends[:, 0] == ends[:, 1]]
+            self.record(passed, np.zeros_like(passed))
+        return numbers
 
-    def record(self, number: int, outcome: int) -> None:
-        """Take in an outcome, the first or another one; UNKNOWN for one that will never be known.
+    def _require_declared(self, groups: Ints, ends: Array) -> None:
+        """Refuse observations beyond what bets are sized for."""
+        ranges = [LABEL if s is None else (s.low, s.high) for s in self.sizings]
+        low, high = np.array(ranges)[groups].T
+        inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
+        fits = np.where(self._plain[groups] > 0.0, (ends == LABEL).all(axis=1), inside)
+        if not fits.all():
+            raise ValueError(f"{ends[~fits][0]} leaves the range that was declared")
 
-        What follows from it is left to :meth:`advance`.
+    def record(self, numbers: Ints, outcomes: Ints) -> None:
+        """Take in outcomes of different requests, the first or other ones.
+
+        UNKNOWN is one that will never be known; PENDING takes one back. What follows from them is
+        left to :meth:`advance`.
         """
-        is_new = self._outcomes[number] is None
-        self._put(number, outcome)
-        if is_new:
-            self._skip_settled()
-        else:
+        asked = numbers.tolist()
+        old = np.array([self._outcomes[n] for n in asked], dtype=np.intp)
+        for number, outcome in zip(asked, outcomes.tolist(), strict=True):
+            self._outcomes[number] = outcome
+        groups = np.array([self._groups[n] for n in asked], dtype=np.intp)
+        epochs = self._starts.searchsorted(numbers, side="right") - 1
+        change = _COLUMNS[np.maximum(outcomes, UNKNOWN)] - _COLUMNS[np.maximum(old, UNKNOWN)]
+        zeros, ones, unknown = change.T
+        z, weight, plain = ones, np.ones(1), np.ones(1)
+        if self._sizer is not None:
+            sizings = [self._sizings[e][g] for e, g in zip(epochs, groups, strict=True)]
+            plain = np.array([sizing is None for sizing in sizings])
+            weight = np.array([_equivalents(sizing) for sizing in sizings])
+            end_0, end_1 = np.array([self._ends[n] for n in asked]).reshape(-1, 2).T
+            z = zeros * end_0 + ones * end_1
+        np.add.at(self._counts, (epochs, groups), change * plain[:, None])
+        np.add.at(self._labels, groups, (weight * [zeros + ones - z, z, unknown]).T)
+        self._stale = int(epochs.min(initial=self._stale))
+        if (old != PENDING).any():
             self._forget()
 
-    def _put(self, number: int, outcome: int | None) -> None:
-        """Count an outcome in the place of the one before."""
-        old, group = self._outcomes[number], self._groups[number]
-        self._outcomes[number] = outcome
-        at = self._epoch_of(number)
-        sizing = self._epochs[at].sizings[group]
-        if sizing is None:
-            for counts in (self._epochs[at].counts, self._total):
-                counts[group, UNKNOWN if old is None else old] -= 1
-                counts[group, UNKNOWN if outcome is None else outcome] += 1
-        self._add(number, sizing, outcome, +1)
-        self._add(number, sizing, old, -1)
-        if at < len(self._epochs) - 1:
-            self._stale = at if self._stale is None else min(self._stale, at)
-
-    def answers_to_verdict(self, answers: Sequence[tuple[int, int]]) -> int:
+    def answers_to_verdict(self, numbers: Ints, outcomes: Ints) -> int:
         """Return after how many answers to pending requests a verdict would stand; else one more.
 
         An answer never lowers the evidence, so the first that decides is found by bisection.
         Nothing is recorded. Of a single answer it is not asked: it is as well to look at it.
         """
-        if self.verdict is not None or len(answers) < 2:
+        if self.verdict is not None or len(numbers) < 2:
             return 1
-        told, taken = (self.ones.copy(), self.zeros.copy(), self.told_in_all), 0
 
         def decided(count: int) -> bool:
-            nonlocal taken
-            for number, outcome in answers[taken:count]:
-                self._put(number, outcome)
-            for number, _ in answers[count:taken]:
-                self._put(number, None)
-            if count < taken:
-                self._forget()
-            taken = count
-            return self._look(self._now()) == 0
+            taken = np.arange(len(numbers)) < count
+            self.record(numbers, np.where(taken, outcomes, PENDING))
+            return self.advance(replan=False) is not None
 
-        every = range(1, len(answers) + 1)
-        needed = bisect_left(every, True, key=decided) + 1 if decided(len(answers)) else every.stop
-        decided(0)
-        self.ones, self.zeros, self.told_in_all = told
-        self._forget()
+        every = range(1, len(numbers) + 1)
+        needed = bisect_left(every, True, key=decided) + 1 if decided(every[-1]) else every.stop
+        self.record(numbers, np.full_like(numbers, PENDING))
         return needed
 
     def record_block(self, groups: Ints, outcomes: Ints, ends: Array | None = None) -> int:
@@ -278,108 +268,47 @@ class Evidence:
 
         It equals request, record and advance one by one: the evidence is looked at after each
         label, by cumulative counts. At most :attr:`labels_until_plan` label equivalents at a time.
-        ``ends`` has Z of each for the outcomes 0 and 1, shape (n, 2); labels if left out.
         """
-        equivalents = self.label_equivalents[groups]
-        if equivalents[:-1].sum() >= self.labels_until_plan:
+        if self.label_equivalents[groups[:-1]].sum() >= self.labels_until_plan:
             raise ValueError(f"{len(groups)} labels; at most {self.labels_until_plan:g} now")
-        ends = np.tile(LABEL, (len(groups), 1)) if ends is None else ends
         taken = 0
         while taken < len(groups) and self.verdict is None:
             self._end_epoch_if_due()
             part = slice(taken, taken + self._next_epoch - self.requests)
-            taken += self._record_part(groups[part], outcomes[part], ends[part])
+            own = groups[part], outcomes[part], None if ends is None else ends[part]
+            taken += self._record_part(*own)
         return taken
 
-    def _record_part(self, groups: Ints, outcomes: Ints, ends: Array) -> int:
-        equivalents = self.label_equivalents[groups]
-        asked = np.flatnonzero(ends[:, 0] != ends[:, 1])
-        z = np.where(outcomes == 1, ends[:, 1], ends[:, 0])
-        plain = np.array([sizing is None for sizing in self.sizings])[groups]
-        path = np.zeros((len(groups), *self._total.shape))
-        path[plain, groups[plain], outcomes[plain]] = 1.0
-        looks = Looks(self._total + path.cumsum(axis=0), self._sized_by(groups, z)).some(asked)
-        taken = self._look(looks)
-        taken = len(groups) if taken == len(asked) else int(asked[taken]) + 1
-        kept = slice(taken)
-        counts = path[kept].sum(axis=0)
-        self._epochs[-1].counts += counts
-        self._total += counts
-        self._groups.extend(groups[kept].tolist())
-        self._outcomes.extend(outcomes[kept].tolist())
-        if self._sizer is not None:
-            self._ends.extend(map(tuple, ends[kept].tolist()))
-        if self._settled + taken == len(self._groups):
-            self._settled = len(self._groups)
-        k, weight = len(self.ones), equivalents[kept]
-        self.requested += np.bincount(groups[kept], weight, k)
-        self.ones += np.bincount(groups[kept], weight * z[kept], k)
-        self.zeros += np.bincount(groups[kept], weight * (1.0 - z[kept]), k)
-        self.told_in_all += float(weight.sum())
-        if taken and taken - 1 in asked[-1:]:  # plans change after labels
+    def _record_part(self, groups: Ints, outcomes: Ints, ends: Array | None) -> int:
+        """Record people of one epoch up to the first whose label decides; return how many."""
+        zero, one = np.broadcast_to(LABEL if ends is None else ends, (len(groups), 2)).T
+        is_asked = zero != one
+        asked = np.flatnonzero(is_asked)
+        looks = self._looks(groups, outcomes, np.where(outcomes == 1, one, zero))
+        first = self._look(looks.some(1 + asked))
+        taken = int(asked[first]) + 1 if first < len(asked) else len(groups)
+        numbers = self.request(groups[:taken], None if ends is None else ends[:taken])
+        told = is_asked[:taken]
+        self.record(numbers[told], outcomes[:taken][told])
+        if told[-1]:  # plans change after labels
             self._replan_if_due()
         return taken
-
-    def record_log(self, groups: Ints, numbers: Ints, outcomes: Ints) -> None:
-        """Take in labels that were requested and answers that were told, without a look.
-
-        It equals request and record one by one, in any order in which answers follow their
-        requests. What follows from the answers, each the first to its request, is left to
-        :meth:`advance`.
-
-        Parameters
-        ----------
-        groups
-            Of the further requests.
-        numbers, outcomes
-            The answers: the request of each, and what was told; UNKNOWN if it was withdrawn.
-        """
-        self._outcomes.extend([None] * len(groups))
-        while len(groups):
-            self._end_epoch_if_due()
-            part, groups = np.split(groups, [self._next_epoch - self.requests])
-            asked = np.bincount(part, minlength=len(self.ones))
-            self._groups.extend(part.tolist())
-            self._epochs[-1].counts[:, UNKNOWN] += asked
-            self._total[:, UNKNOWN] += asked
-            self.requested += asked
-        for number, outcome in zip(numbers.tolist(), outcomes.tolist(), strict=True):
-            self._outcomes[number] = outcome
-        starts = [epoch.start for epoch in self._epochs]
-        epochs = np.searchsorted(starts, numbers, side="right") - 1
-        owners = np.array([self._groups[number] for number in numbers.tolist()], dtype=np.intp)
-        first = int(epochs.min(initial=len(starts) - 1))
-        counts = np.zeros((len(starts) - first, *self._total.shape))
-        np.add.at(counts, (epochs - first, owners, outcomes), 1.0)
-        counts[..., UNKNOWN] -= counts.sum(axis=-1)
-        for epoch, more in zip(self._epochs[first:], counts, strict=True):
-            epoch.counts += more
-        told = counts.sum(axis=0)
-        self._total += told
-        self.zeros += told[:, 0]
-        self.ones += told[:, 1]
-        self.told_in_all += float(told[:, :2].sum())
-        if first < len(starts) - 1:
-            self._stale = first if self._stale is None else min(self._stale, first)
-        self._skip_settled()
-
-    def _skip_settled(self) -> None:
-        while self._settled < len(self._outcomes) and self._outcomes[self._settled] is not None:
-            self._settled += 1
 
     def _end_epoch_if_due(self) -> None:
         if self.requests >= self._next_epoch:
             self._begin_epoch(self.sizings)
-            if self._stale is None:
-                self._stale = len(self._epochs) - 2
             self._epoch_ended = True
 
     def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
         n = self.requests
-        self._epochs.append(Epoch(n, sizings, np.zeros_like(self._total)))
-        self._next_epoch = n + (
-            max(_SHORTEST, int(EPOCH * n) - n) if self._sizer is None else _NEVER
-        )
+        self._starts = np.append(self._starts, n)
+        self._sizings.append(sizings)
+        self._counts = np.append(self._counts, np.zeros((1, *self._labels.shape)), axis=0)
+        # how many labels the next observation of each group counts as, and whether it is one
+        self.label_equivalents = np.array([_equivalents(sizing) for sizing in sizings])
+        self._plain = np.array([sizing is None for sizing in sizings], dtype=float)
+        longest = max(_SHORTEST, int(EPOCH * n) - n) if self._sizer is None else _NEVER
+        self._next_epoch = n + longest
 
     def advance(self, *, replan: bool = True) -> Verdict | None:
         """Look at the evidence of what is recorded; plan anew where enough was told since."""
@@ -397,17 +326,13 @@ class Evidence:
         :meth:`advance`.
         """
         more, self.random_accepts = counts - self.random_accepts, counts
-        self._filed_in = len(self._epochs) - 1
-        self._epochs[0].counts += more
-        self._total += more
-        self.zeros += more[:, 0]
-        self.ones += more[:, 1]
-        self.told_in_all += float(more[:, :2].sum())
-        self.requested += more.sum(axis=1)
+        self._filed_in = len(self._starts) - 1
+        self._counts[0] += more
+        self._labels += more
         self._forget()
 
-    def outcome(self, number: int) -> int | None:
-        """Return a request's outcome, UNKNOWN if it was withdrawn, None if it is pending."""
+    def outcome(self, number: int) -> int:
+        """Return a request's outcome, UNKNOWN if it was withdrawn, PENDING if it is pending."""
         return self._outcomes[number]
 
     # -- whom to label --------------------------------------------------------------------------
@@ -415,17 +340,13 @@ class Evidence:
     @property
     def labels_until_plan(self) -> float:
         """How many labels, at least one observation, will come by the plan as it stands now."""
-        return max(self._next_plan - self.told_in_all, 1e-9)
-
-    @property
-    def plan_is_due(self) -> bool:
-        """Whether enough was told since the last plan."""
-        return self.told_in_all >= self._next_plan
+        return max(self.next_plan - self.told_in_all, 1e-9)
 
     def eligible(self) -> NDArray[np.bool_]:
         """Say of which groups a label is welcome, given the labels requested so far."""
-        bound = SLACK * self.shares * (self.requested.sum() + 1.0) + 1.0
-        return np.asarray(self._reachable & (self.requested <= bound))
+        requested = self.requested
+        bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0
+        return np.asarray(self._reachable & (requested <= bound))
 
     def choose(self, arrivals: Array, count: float, rng: np.random.Generator) -> Ints:
         """Return who is observed next, people of the groups arriving at these rates.
@@ -434,14 +355,13 @@ class Evidence:
         Fewer come back, or none, when nobody who is welcome arrives. The shares must stand for all
         of them, and no label be pending.
         """
-        rates, pace = arrivals.tolist(), (SLACK * self.shares).tolist()
-        reachable, requested = self._reachable.tolist(), self.requested.tolist()
-        total, groups, weight = sum(requested), range(len(rates)), self.label_equivalents.tolist()
-        chosen, goal = [], total + count * (1.0 - 1e-9)
+        rates, pace = (arrivals * self._reachable).tolist(), (SLACK * self.shares).tolist()
+        requested, weight = self.requested.tolist(), self.label_equivalents.tolist()
+        total, groups, chosen = sum(requested), range(len(rates)), []
+        goal = total + count * (1.0 - 1e-9)
         for draw in rng.random(int(np.ceil(count / min(weight)))).tolist():
             welcome = [
-                rates[g] if reachable[g] and requested[g] <= pace[g] * (total + 1.0) + 1.0 else 0.0
-                for g in groups
+                rates[g] if requested[g] <= pace[g] * (total + 1.0) + 1.0 else 0.0 for g in groups
             ]
             point, group = draw * sum(welcome), -1
             for g in groups:
@@ -462,9 +382,24 @@ class Evidence:
     # -- where it stands ------------------------------------------------------------------------
 
     @property
+    def ones(self) -> Array:
+        """Outcomes of 1 known per group, in label equivalents."""
+        return self._labels[:, 1]
+
+    @property
     def told(self) -> Array:
         """Outcomes known per group, in label equivalents."""
-        return np.asarray(self.ones + self.zeros)
+        return np.asarray(self._labels[:, 0] + self._labels[:, 1])
+
+    @property
+    def told_in_all(self) -> float:
+        """Outcomes known, in label equivalents."""
+        return float(self._labels[:, :2].sum())
+
+    @property
+    def requested(self) -> Array:
+        """Observations per group, known or not, in label equivalents."""
+        return np.asarray(self._labels.sum(axis=1))
 
     @property
     def requests(self) -> int:
@@ -474,33 +409,27 @@ class Evidence:
     @property
     def sizings(self) -> list[Sizing | None]:
         """How bets on each group are sized from now on; None: its observations are labels."""
-        return self._epochs[-1].sizings
-
-    @property
-    def label_equivalents(self) -> Array:
-        """How many labels the next observation of each group counts as."""
-        return np.array([1.0 if s is None else s.label_equivalents for s in self.sizings])
+        return self._sizings[-1]
 
     @property
     def estimates(self) -> Array:
         """Estimates of r per group, kept off 0 and 1."""
-        edge = np.minimum(0.5 / (self.told + 1.0), 0.02)
-        return np.clip((self.ones + 0.5) / (self.told + 1.0), edge, 1.0 - edge)
+        told = self.told
+        edge = np.minimum(0.5 / (told + 1.0), 0.02)
+        return np.clip((self.ones + 0.5) / (told + 1.0), edge, 1.0 - edge)
 
     def means(self) -> tuple[Array, Array]:
         """Return each group's mean if all outcomes unknown so far are 0, and if they are 1.
 
         In label equivalents, kept within 0 and 1; these of a group without any.
         """
-        unknown = self._total[:, UNKNOWN]
-        low, high, weight = self.ones.copy(), self.ones + unknown, self.told + unknown
-        for at, epoch in enumerate(self._epochs if self._sizer is not None else []):
-            for group, people in self._sized_of(at):
-                is_open, own = people.low != people.high, epoch.sizings[group]
-                each = 0.0 if own is None else own.label_equivalents
+        low = self._labels[:, 1].copy()
+        high, weight = low + self._counts.sum(axis=0)[:, UNKNOWN], self.requested
+        for epoch in range(len(self._starts)):
+            for group, people in self._sized_of(epoch):
+                is_open, each = people.low != people.high, people.sizing.label_equivalents
                 low[group] += each * people.low[is_open].sum()
                 high[group] += each * people.high[is_open].sum()
-                weight[group] += each * is_open.sum()
         none, weight = weight <= 0.0, np.maximum(weight, 1e-300)
         return (
             np.where(none, 0.0, np.clip(low / weight, 0.0, 1.0)),
@@ -509,27 +438,18 @@ class Evidence:
 
     def settled(self) -> list[GroupSample]:
         """Return per group what is known of the requests before the first that is pending."""
-        k, at = len(self.ones), self._settled
+        outcomes = np.array([*self._outcomes, PENDING], dtype=np.intp)
+        at = int(outcomes.argmin())
         groups = np.array(self._groups[:at], dtype=np.intp)
-        outcomes = np.array(self._outcomes[:at], dtype=np.intp)
-        plain = np.ones(at, dtype=bool)
-        sized: list[list[Sized]] = [[] for _ in range(k)]
-        for e in range(len(self._epochs) if self._sizer is not None else 0):
-            start, stop = self._bounds(e)
-            for group, people in self._sized_of(e, at):
-                sized[group].append(people)
-                plain[start:stop] &= groups[start:stop] != group
+        epochs = self._starts.searchsorted(np.arange(at), side="right") - 1
+        plain = np.array([[s is None for s in own] for own in self._sizings])[epochs, groups]
         counts = self.random_accepts.copy()
-        np.add.at(counts, (groups[plain], outcomes[plain]), 1.0)
-        return [_sample(own, tuple(people)) for own, people in zip(counts, sized, strict=True)]
-
-    def standing(self) -> tuple[tuple[Array, Array, Array], list[tuple[Array, Array, Array]]]:
-        """Return boxes that stand (low, high) and the nats each lacks.
-
-        First those of the UNFAIR set, then those of every cover of the FAIR set.
-        """
-        (unfair,) = self._lacking(self._against_unfair, self._now())
-        return unfair, list(self._lacking(self._against_fair, self._now()))
+        np.add.at(counts, (groups[plain], outcomes[:at][plain]), 1.0)
+        sized = [own for epoch in range(len(self._starts)) for own in self._sized_of(epoch, at)]
+        return [
+            _sample(own, tuple(people for g, people in sized if g == group))
+            for group, own in enumerate(counts)
+        ]
 
     def undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
@@ -540,17 +460,16 @@ class Evidence:
         """
         if self._wrong.both_allowed(low, high):
             return True
-        pending = [n for n, told in enumerate(self._outcomes[self._settled :]) if told is None]
+        look = self._now()
+        requests = zip(self._groups, self._outcomes, strict=True)
+        pending = [group for group, outcome in requests if outcome == PENDING]
         if pending and self._sizer is not None:
             return False
-        known = self._total.copy()
-        for number in pending:
-            known[self._groups[self._settled + number], UNKNOWN] -= 1
-        look = Looks(known[None], self._sized_by())
+        look.counts[0, :, UNKNOWN] -= np.bincount(pending, minlength=len(self.shares))
         return all(
-            (missing > log(against.bar / _LOST)).any()
-            for against in (self._against_unfair, self._against_fair)
-            for _, _, missing in self._lacking(against, look)
+            (missing > log(cover.bar / _LOST)).any()
+            for cover in (*self._against_unfair, *self._against_fair)
+            for _, _, missing in [self._lacking(cover, look)]
         )
 
     def labels_to_go(self) -> Array:
@@ -559,16 +478,30 @@ class Evidence:
         if plan.speed <= 0.0 or self.undecidable(self.estimates, self.estimates):
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
-        per_label = np.array(
-            [1.0 if s is None else s.asked / s.label_equivalents for s in self.sizings]
-        )
-        return np.asarray(per_label * shares / plan.speed / (shares * self._costs()).sum())
+        share_asked = [1.0 if sizing is None else sizing.asked for sizing in self.sizings]
+        labels = shares * share_asked / self.label_equivalents
+        return np.asarray(labels / plan.speed / (shares * self._costs()).sum())
 
     # -- looks ----------------------------------------------------------------------------------
 
     def _now(self) -> Looks:
         """Return one look, at all that is recorded."""
-        return Looks(self._total[None], self._sized_by())
+        return self._looks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+
+    def _looks(self, groups: Ints, outcomes: Ints, z: Array) -> Looks:
+        """Return a look at all that is recorded, and one after each of further people."""
+        path = np.zeros((1 + len(groups), *self._labels.shape))
+        path[0] = self._counts.sum(axis=0)
+        path[1 + np.arange(len(groups)), groups, outcomes] = self._plain[groups]
+        before = dict(self._sized_of(len(self._starts) - 1))
+        sized = []
+        for group, sizing in enumerate(self.sizings):
+            if sizing is not None:
+                own, people = groups == group, before.get(group, Sized(sizing, z[:0], z[:0]))
+                ends = (np.append(end, z[own]) for end in (people.low, people.high))
+                by = len(people.low) + np.append(0, own.cumsum())
+                sized.append((group, Sized(sizing, *ends), by))
+        return Looks(path.cumsum(axis=0), tuple(sized))
 
     def _look(self, looks: Looks) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
@@ -577,146 +510,112 @@ class Evidence:
         fair = self._first(self._against_unfair, looks)
         unfair = self._first(self._against_fair, looks)
         first = min(fair, unfair)
-        if first < len(looks):
+        if first < len(looks.counts):
             self.verdict = Verdict.FAIR if fair <= unfair else Verdict.UNFAIR
         return first
 
-    def _first(self, against: Refutation, looks: Looks) -> int:
+    def _first(self, covers: list[Refutation], looks: Looks) -> int:
         """Return the first look at which a wrong answer is refuted, or how many there are.
 
         Most looks end with the cell that ended the last one. Only where this one has enough
         evidence all others are looked at, and the one that has the least is tried next.
         """
-        widest = max(cells.log_stake.shape[1] for cells in against.covers)
-        step = max(1, _AT_ONCE // widest)
-        for start in range(0, len(looks), step):
-            due = np.arange(start, min(start + step, len(looks)))
-            while len(due):
-                total = sum(
-                    self._against_hardest(against, c, looks.some(due))
-                    for c in range(len(against.covers))
-                )
-                due = due[total >= against.bar]
-                if len(due):
-                    self._settle()
-                    look = looks.some(due[:1])
-                    least = [self._least(against, c, look) for c in range(len(against.covers))]
-                    if sum(least) >= against.bar:
-                        return int(due[0])
-        return len(looks)
+        due = np.arange(len(looks.counts))
+        while len(due):
+            total = sum(self._against_hardest(cover, looks.some(due)) for cover in covers)
+            due = due[total >= covers[0].bar]
+            if len(due):
+                self._settle()
+                look = looks.some(due[:1])
+                if sum([self._least(cover, look) for cover in covers]) >= covers[0].bar:
+                    return int(due[0])
+        return len(looks.counts)
 
-    def _against_hardest(self, against: Refutation, cover: int, looks: Looks) -> Array:
+    def _against_hardest(self, cover: Refutation, looks: Looks) -> Array:
         """Return the evidence against a cover's hardest cell; infinite if it was refuted before."""
-        cell = against.hardest[cover]
-        if cell is None:
-            return np.full(len(looks), inf)
-        cells = np.array([cell])
-        if self._stale is not None:
-            for found in self._at_ends(against, cover, cells):
-                if found.max() >= against.bar:
-                    return np.full(len(looks), inf)
-        return evidence(self._log_wealth(against, cover, cells, looks))[:, 0]
+        if cover.hardest is None:
+            return np.full(len(looks.counts), inf)
+        cell = np.array([cover.hardest])
+        if any(found[0] >= cover.bar for found in self._at_ends(cover, cell)):
+            return np.full(len(looks.counts), inf)
+        return evidence(self._log_wealth(cover, cell, looks))[:, 0]
 
-    def _least(self, against: Refutation, cover: int, look: Looks) -> float:
+    def _least(self, cover: Refutation, look: Looks) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""
-        standing = against.standing[cover]
-        if not len(standing):
+        if not len(cover.standing):
             return inf
-        found = evidence(self._log_wealth(against, cover, self._cells(against, cover), look))[0]
+        found = evidence(self._log_wealth(cover, cover.places, look))[0]
         at = int(found.argmin())
-        against.hardest[cover] = int(standing[at])
-        return inf if found[at] >= against.bar else float(found[at])
+        cover.hardest = int(cover.standing[at])
+        return inf if found[at] >= cover.bar else float(found[at])
 
-    def _log_wealth(self, against: Refutation, cover: int, cells: Cells, looks: Looks) -> Array:
-        null = against.covers[cover]
-        wealth = null.log_wealth(looks.counts, cells)
-        if self._sizer is not None:
-            if self._stale is None and against.sized:
-                wealth = wealth + against.sized[cover][cells]
-            else:
-                wealth = wealth + self._past_gain(null, cells, range(len(self._epochs) - 1))
-            for group, people, by in looks.sized:
-                wealth = wealth + null.sized_gain(group, people, by, cells)
+    def _log_wealth(self, cover: Refutation, cells: Cells, looks: Looks) -> Array:
+        wealth = cover.cells.log_wealth(looks.counts, cells)
+        wealth = wealth + self._past_gain(cover, cells, len(self._starts) - 1)
+        for group, people, by in looks.sized:
+            wealth = wealth + cover.cells.sized_gain(group, people, by, cells)
         return wealth
 
-    def _at_ends(self, against: Refutation, cover: int, cells: Cells) -> Iterator[Array]:
-        """Yield the evidence at ends of past epochs of which an outcome came since they were seen.
-
-        Some ends at a time, of what is known now; shape (ends, cells).
-        """
-        null, first = against.covers[cover], max(self._stale or 0, self._filed_in)
-        after = np.cumsum([epoch.counts for epoch in self._epochs[:first:-1]], axis=0)[::-1]
-        step = max(1, _AT_ONCE // max(null.log_stake[cells].size, 1))
-        gain = self._past_gain(null, cells, range(first))
-        for start in range(0, len(after), step):
-            wealth = null.log_wealth(self._total - after[start : start + step], cells)
-            if self._sizer is not None:
-                for at, gained in enumerate(wealth, start=first + start):
-                    gain += self._past_gain(null, cells, [at])
-                    gained += gain
-            yield evidence(wealth)
+    def _at_ends(self, cover: Refutation, cells: Cells) -> Iterator[Array]:
+        """Yield the evidence, as known now, at the end of every epoch that is stale."""
+        first, last = max(self._stale, self._filed_in), len(self._starts) - 1
+        if first >= last:
+            return
+        gain = self._past_gain(cover, cells, first)
+        for epoch, counts in enumerate(self._counts.cumsum(axis=0)[first:last], start=first):
+            gain = gain + self._gain_in(cover, cells, epoch)
+            yield evidence(cover.cells.log_wealth(counts, cells) + gain)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
-        self._epoch_ended = False
-        if self._stale is None:
+        self._epoch_ended, last = False, len(self._starts) - 1
+        if self._stale == last:
             return
-        for against in (self._against_unfair, self._against_fair):
-            for cover, null in enumerate(against.covers):
-                refuted = np.zeros(len(against.standing[cover]), dtype=bool)
-                for found in self._at_ends(against, cover, self._cells(against, cover)):
-                    refuted |= (found >= against.bar).any(axis=0)
-                against.keep(cover, ~refuted)
-                if self._sizer is not None:
-                    past = self._past_gain(null, slice(None), range(len(self._epochs) - 1))
-                    against.sized[cover : cover + 1] = [past]
-        self._stale = None
+        for cover in (*self._against_unfair, *self._against_fair):
+            stands = np.ones(len(cover.standing), dtype=bool)
+            for found in self._at_ends(cover, cover.places):
+                stands &= found < cover.bar
+            cover.standing = cover.standing[stands]
+            if cover.hardest not in cover.standing:
+                cover.hardest = None
+            cover.gain = np.asarray(self._past_gain(cover, slice(None), last))
+            cover.epochs = last
+        self._stale = last
 
     def _forget(self) -> None:
         """Forget what followed from an outcome that is no longer so."""
         self.verdict = None
         self._start()
 
-    def _cells(self, against: Refutation, cover: int) -> Cells:
-        standing = against.standing[cover]
-        return slice(None) if len(standing) == len(against.covers[cover]) else standing
-
     # -- observations that bets are sized for -----------------------------------------------------
 
-    def _sized_by(
-        self, groups: Ints | None = None, z: Array | None = None
-    ) -> tuple[tuple[int, Sized, Ints], ...]:
-        """Return the current epoch's observations that bets are sized for, and how many by when.
+    def _past_gain(self, cover: Refutation, cells: Cells, until: int) -> Array | float:
+        """Return the log gain of bets from sized observations of the epochs before one."""
+        if self._sizer is None:
+            return 0.0
+        known = cover.epochs if cover.epochs <= min(until, self._stale) else 0
+        total = cover.gain[cells] if known else np.zeros_like(cover.cells.log_stake[cells])
+        for epoch in range(known, until):
+            total = total + self._gain_in(cover, cells, epoch)
+        return total
 
-        That is now, or after each of further people of these groups.
-        """
-        if self._sizer is None or not any(self.sizings):
-            return ()
-        found = []
-        before = dict(self._sized_of(len(self._epochs) - 1))
-        for group, sizing in enumerate(self.sizings):
-            if sizing is None:
-                continue
-            people = before.get(group) or Sized(sizing, np.zeros(0), np.zeros(0))
+    def _gain_in(self, cover: Refutation, cells: Cells, epoch: int) -> Array | float:
+        gain: Array | float = 0.0
+        for group, people in self._sized_of(epoch):
             by = np.array([len(people.low)])
-            if groups is not None and z is not None:
-                own = groups == group
-                by = by + own.cumsum()
-                people = Sized(
-                    sizing, *(np.append(end, z[own]) for end in (people.low, people.high))
-                )
-            found.append((group, people, by))
-        return tuple(found)
+            gain = gain + cover.cells.sized_gain(group, people, by, cells)[0]
+        return gain
 
     def _sized_of(self, epoch: int, most: int | None = None) -> Iterator[tuple[int, Sized]]:
-        """Yield per group an epoch's observations that bets are sized for."""
-        sizings = self._epochs[epoch].sizings
-        start, stop = self._bounds(epoch)
-        stop = stop if most is None else min(stop, most)
-        if start >= stop or not any(sizings):
+        """Yield per group an epoch's observations that bets are sized for, of ``most`` requests."""
+        sizings = self._sizings[epoch]
+        if not any(sizings):
             return
-        groups = np.array(self._groups[start:stop])
-        outcomes = np.array([UNKNOWN if y is None else y for y in self._outcomes[start:stop]])
+        start, stop = np.append(self._starts, self.requests)[epoch : epoch + 2].tolist()
+        stop = stop if most is None else min(stop, most)
+        if start >= stop:
+            return
+        groups, outcomes = np.array(self._groups[start:stop]), np.array(self._outcomes[start:stop])
         zero, one = np.array(self._ends[start:stop]).T
         low, high = np.where(outcomes == 1, one, zero), np.where(outcomes == 0, zero, one)
         for group, sizing in enumerate(sizings):
@@ -724,61 +623,16 @@ class Evidence:
             if sizing is not None and own.any():
                 yield group, Sized(sizing, low[own], high[own])
 
-    def _past_gain(self, null: NullCells, cells: Cells, epochs: Iterable[int]) -> Array:
-        """Return the log gain of bets from the sized observations of some epochs."""
-        total = np.zeros_like(null.log_stake[cells])
-        for e in epochs if self._sizer is not None else ():
-            for group, people in self._sized_of(e):
-                total += null.sized_gain(group, people, np.array([len(people.low)]), cells)[0]
-        return total
-
-    def _bounds(self, epoch: int) -> tuple[int, int]:
-        last = epoch == len(self._epochs) - 1
-        stop = len(self._groups) if last else self._epochs[epoch + 1].start
-        return self._epochs[epoch].start, stop
-
-    def _epoch_of(self, number: int) -> int:
-        if number >= self._epochs[-1].start:
-            return len(self._epochs) - 1
-        return bisect_right(self._epochs, number, key=lambda epoch: epoch.start) - 1
-
-    def _add(self, number: int, sizing: Sizing | None, outcome: int | None, sign: int) -> None:
-        """Count an outcome in label equivalents."""
-        if outcome is None or outcome == UNKNOWN:
-            return
-        group, weight = self._groups[number], float(sign)
-        if sizing is None:
-            (self.ones if outcome else self.zeros)[group] += weight
-        else:
-            z, weight = self._ends[number][outcome], sign * sizing.label_equivalents
-            self.ones[group] += weight * z
-            self.zeros[group] += weight * (1.0 - z)
-        self.told_in_all += weight
-
     # -- planning -------------------------------------------------------------------------------
 
     def _replan_if_due(self) -> None:
-        if self.verdict is None and self.plan_is_due:
+        if self.verdict is None and self.told_in_all >= self.next_plan:
             self.replan()
 
     def replan(self) -> None:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
-        self._next_plan = int(np.ceil(REPLAN * self.told_in_all))
-        self._settle()
-        look = self._now()
-        for against in (self._against_unfair, self._against_fair):
-            for cover in range(len(against.covers)):
-                cells = self._cells(against, cover)
-                found = evidence(self._log_wealth(against, cover, cells, look))[0]
-                against.keep(cover, found < against.bar)
-            if self._sizer is not None:
-                past = against.sized or [np.zeros_like(null.log_stake) for null in against.covers]
-                for group, people, by in look.sized:
-                    for gain, null in zip(past, against.covers, strict=True):
-                        gain += null.sized_gain(group, people, by, slice(None))[0]
-                against.sized = past
-        sizings = self.sizings if self._sizer is None else self._sizer.sizings()
-        self._begin_epoch(sizings)
+        self.next_plan = int(np.ceil(REPLAN * self.told_in_all))
+        self._begin_epoch(self.sizings if self._sizer is None else self._sizer.sizings())
         plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
@@ -786,35 +640,37 @@ class Evidence:
 
     def _allocation(self, *, doubt: bool = False) -> Allocation:
         k = len(self._reachable)
-        most = _SAMPLE[0] if k == 2 else _SAMPLE[1]
-        look = self._now()
-        (unfair,) = self._lacking(self._against_unfair, look, most * k * (k - 1))
-        fair = self._lacking(self._against_fair, look, most)
+        most, look = _SAMPLE[0] if k == 2 else _SAMPLE[1], self._now()
+        unfair = self._lacking(self._against_unfair[0], look, most * k * (k - 1))
+        fair = [self._lacking(cover, look, most) for cover in self._against_fair]
         outlooks = [self._outlook(*cells, doubt=doubt) for cells in (unfair, *fair)]
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
     def _lacking(
-        self, against: Refutation, look: Looks, most: int | None = None
-    ) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield per cover boxes that stand, about ``most``, and the nats each lacks."""
+        self, cover: Refutation, look: Looks, most: int | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return the boxes of cells that stand, about ``most``, and the nats each lacks."""
         self._settle()
-        for cover, null in enumerate(against.covers):
-            standing = against.standing[cover]
-            some = standing[:: -(-len(standing) // (most or len(standing) or 1)) or 1]
-            with np.errstate(divide="ignore"):
-                found = np.log(evidence(self._log_wealth(against, cover, some, look))[0])
-            yield null.low[some], null.high[some], log(against.bar) - found
+        standing = cover.standing
+        some = standing[:: -(-len(standing) // (most or len(standing) or 1)) or 1]
+        with np.errstate(divide="ignore"):
+            found = np.log(evidence(self._log_wealth(cover, some, look))[0])
+        return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
 
     def _outlook(self, low: Array, high: Array, missing: Array, *, doubt: bool) -> Outlook:
-        sized = np.array([sizing is not None for sizing in self.sizings])
+        sized = self._plain == 0.0
         outlook = Outlook(information(low, high, self.estimates, sized), missing)
         return outlook.doubted(self.told) if doubt else outlook
 
     def _costs(self) -> Array:
         costs = self._feature_costs + self._label_costs * (1.0 - self.estimates)
-        prices = [None if s is None else s.price for s in self.sizings]
-        costs = np.array([c if p is None else p for c, p in zip(costs, prices, strict=True)])
-        return np.asarray(np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs))
+        own = [c if s is None else s.price for c, s in zip(costs, self.sizings, strict=True)]
+        return np.maximum(own, 1e-9) if max(own) > 0.0 else np.ones(len(own))
+
+
+def _equivalents(sizing: Sizing | None) -> float:
+    """Return how many labels an observation counts as."""
+    return 1.0 if sizing is None else sizing.label_equivalents
 
 
 def _sample(counts: Array, sized: tuple[Sized, ...]) -> GroupSample:

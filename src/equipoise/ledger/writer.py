@@ -418,7 +418,7 @@ class TransactionWriter:
 
     def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
         given, corrected = self._by_group(command.random_accepts), self._by_group(command.corrected)
-        now = self.state.audit.checked_random_accepts(given, corrected)
+        now = self.state.audit.set_random_accepts(given, corrected, dry_run=True)
         if now == self.books.random_accepts:
             return self._done("random_accepts", repeated=True)
         return self._change(

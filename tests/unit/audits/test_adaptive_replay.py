@@ -55,9 +55,9 @@ def standing(audit: AdaptiveAudit) -> list[object]:
     evidence = audit._evidence()
     finding = None if audit.finding is None else audit.finding.to_json()
     return [
-        *(finding, evidence.verdict, evidence._next_plan, audit._next_recheck, evidence.requests),
+        *(finding, evidence.verdict, evidence.next_plan, audit._next_recheck, evidence.requests),
         *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open)),
-        *([epoch.start for epoch in evidence._epochs], evidence._total.tolist()),
+        *(evidence._starts.tolist(), evidence._labels.tolist()),
     ]
 
 

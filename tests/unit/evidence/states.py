@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
-from equipoise.evidence.evidence import Looks
 from equipoise.evidence.null_cells import FINENESS
 from equipoise.evidence.null_cells import evidence as value_of
+from equipoise.evidence.observation import LABEL, Ends
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.history.past import Past
@@ -129,17 +129,32 @@ def covers(evidence: Evidence) -> list[NullCells]:
 
 def weighed(evidence: Evidence) -> list[np.ndarray]:
     """Return the evidence against every cell of every cover, of what is known now."""
-    look = Looks(evidence._total[None], evidence._sized_by())
     return [
-        value_of(evidence._log_wealth(against, cover, slice(None), look))[0]
-        for against in (evidence._against_unfair, evidence._against_fair)
-        for cover in range(len(against.covers))
+        value_of(evidence._log_wealth(cover, slice(None), evidence._now()))[0]
+        for cover in (*evidence._against_unfair, *evidence._against_fair)
     ]
+
+
+def missing(evidence: Evidence) -> list[np.ndarray]:
+    """Return per cover, that of the UNFAIR set first, the nats that cells which stand lack."""
+    every = (*evidence._against_unfair, *evidence._against_fair)
+    return [evidence._lacking(cover, evidence._now())[2] for cover in every]
+
+
+def request(evidence: Evidence, group: int, ends: Ends = LABEL) -> int:
+    """Request one observation; return its number."""
+    (number,) = evidence.request(np.array([group]), np.array([ends]))
+    return int(number)
+
+
+def record(evidence: Evidence, number: int, outcome: int) -> None:
+    """Record one outcome."""
+    evidence.record(np.array([number]), np.array([outcome]))
 
 
 def count(evidence: Evidence, group: int, outcome: int) -> Verdict | None:
     """Request a label that is told at once."""
-    evidence.record(evidence.request(group), outcome)
+    record(evidence, request(evidence, group), outcome)
     return evidence.advance()
 
 

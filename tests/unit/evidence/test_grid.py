@@ -12,7 +12,7 @@ from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
-from tests.unit.evidence.states import count
+from tests.unit.evidence.states import count, missing
 
 WORLDS = [
     CellWorld.from_shares({"A": a, "B": b})
@@ -36,8 +36,7 @@ class Audit:
     def count(self, group: int, outcome: int) -> Verdict | None:
         verdict = count(self.evidence, group, outcome)
         if verdict is None:
-            unfair, (fair,) = self.evidence.standing()
-            most = {Verdict.FAIR: unfair[2], Verdict.UNFAIR: fair[2]}
+            most = dict(zip((Verdict.FAIR, Verdict.UNFAIR), missing(self.evidence), strict=True))
             self.missing.append({v: float(m.max(initial=0.0)) for v, m in most.items()})
         return verdict
 

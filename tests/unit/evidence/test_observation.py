@@ -15,7 +15,16 @@ from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
 from equipoise.evidence.observation import LABEL, Ends, Sized, Sizing
 from tests.profiles import examples
 from tests.support.observations import SamplingRule, ends_of, largest_mean, random_design
-from tests.unit.evidence.states import NEVER, Setup, covers, random_setup, setups, weighed
+from tests.unit.evidence.states import (
+    NEVER,
+    Setup,
+    covers,
+    random_setup,
+    record,
+    request,
+    setups,
+    weighed,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +48,7 @@ def started(setup: Setup, level: float) -> tuple[Evidence, RandomSizer]:
     evidence, k = setup.start(level), len(setup.r)
     sizer = RandomSizer(k, setup.seed, [None] * k)
     evidence._sizer = sizer
-    evidence._next_plan = 4
+    evidence.next_plan = 4
     return evidence, sizer
 
 
@@ -102,9 +111,9 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
         taken = at_once.record_block(np.array(groups), outcomes, np.array(people))
         for i in range(taken):
             assert one_by_one.verdict is None
-            number = one_by_one.request(groups[i], people[i])
+            number = request(one_by_one, groups[i], people[i])
             if people[i][0] != people[i][1]:
-                one_by_one.record(number, int(outcomes[i]))
+                record(one_by_one, number, int(outcomes[i]))
                 one_by_one.advance()
         assert one_by_one.verdict is at_once.verdict
         assert one_by_one.requests == at_once.requests
@@ -125,14 +134,14 @@ def story(
     outcomes, waiting = {}, []
     for group, outcome in setup.stream(vanishing=0.0):
         person = observed(sizer, group, rng)
-        number = evidence.request(group, person)
+        number = request(evidence, group, person)
         if person[0] == person[1]:
             continue
         outcomes[number] = outcome
         if len(waiting) < 2 and rng.random() < out:
             waiting.append(number)
             continue
-        evidence.record(number, outcome)
+        record(evidence, number, outcome)
         if evidence.advance() is not None:
             break
     return evidence, outcomes, waiting
@@ -144,12 +153,12 @@ def test_a_withdrawn_observation_counts_at_its_worst(setup: Setup, seed: int) ->
     """Both of its outcomes, had they been told, leave at least as much."""
     evidence, _, waiting = story(setup, seed, NEVER, out=0.2)
     for number in waiting:
-        evidence.record(number, UNKNOWN)
+        record(evidence, number, UNKNOWN)
     lost = weighed(evidence)
     for value in (0, 1):
         told = deepcopy(evidence)
         for number in waiting:
-            told.record(number, value)
+            record(told, number, value)
         for now, worst in zip(weighed(told), lost, strict=True):
             assert (now >= worst * (1.0 - 1e-9)).all()
 
@@ -162,13 +171,13 @@ def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> No
     if not outcomes:
         return
     number = int(np.random.default_rng(seed).choice(list(outcomes)))
-    epochs = [(epoch.start, epoch.sizings) for epoch in evidence._epochs]
+    epochs = evidence._starts.tolist(), [*evidence._sizings]
     before = weighed(evidence)
-    evidence.record(number, 1 - outcomes[number])
+    record(evidence, number, 1 - outcomes[number])
     evidence.advance(replan=False)
-    evidence.record(number, outcomes[number])
+    record(evidence, number, outcomes[number])
     evidence.advance(replan=False)
-    assert [(epoch.start, epoch.sizings) for epoch in evidence._epochs] == epochs
+    assert (evidence._starts.tolist(), evidence._sizings) == epochs
     for now, then in zip(weighed(evidence), before, strict=True):
         assert np.allclose(now, then, rtol=1e-9, atol=0.0)
 
@@ -182,19 +191,19 @@ def test_a_verdict_holds_however_pending_labels_turn_out(setup: Setup, seed: int
     for values in product((0, 1), repeat=len(waiting)):
         other = deepcopy(evidence)
         for number, value in zip(waiting, values, strict=True):
-            other.record(number, value)
-            other.record(number, value)  # as after a correction, all is looked at again
+            record(other, number, value)
+            record(other, number, value)  # as after a correction, all is looked at again
         assert other.advance(replan=False) is not None
 
 
 def test_an_observation_outside_its_declared_range_is_refused() -> None:
     evidence, _ = started(random_setup(5, 2), NEVER)
     with pytest.raises(ValueError, match="range that was declared"):
-        evidence.request(0, ends_of(0.5, 0.5, asked=True))
-    evidence._epochs[-1].sizings = [Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2
-    evidence.request(0, ends_of(0.5, 0.5, asked=True))
+        request(evidence, 0, ends_of(0.5, 0.5, asked=True))
+    evidence._begin_epoch([Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2)
+    request(evidence, 0, ends_of(0.5, 0.5, asked=True))
     with pytest.raises(ValueError, match="range that was declared"):
-        evidence.request(0, ends_of(0.5, 0.4, asked=True))
+        request(evidence, 0, ends_of(0.5, 0.4, asked=True))
 
 
 # -- where r lies -------------------------------------------------------------------------------
