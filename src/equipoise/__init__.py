@@ -53,20 +53,17 @@ _NAMES = {
 }
 _HOMES = {name: f"equipoise.{home}" for home, names in _NAMES.items() for name in names.split()}
 _HOMES |= {name: home for home, _, name in (one.partition(":") for one in _AUDITS.values())}
-_MODULES = {name: f"equipoise.{name}" for name in ("bounds", "errors", "mixture", "worlds")}
-_MODULES["data"] = "equipoise.worlds.data"
+_HOMES |= {name: f"equipoise.{name}" for name in ("bounds", "errors", "mixture", "worlds")}
+_HOMES["data"] = "equipoise.worlds.data"
 
-__all__ = sorted([*_HOMES, *_MODULES])
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
@@ -46,6 +46,7 @@ __all__ = [
     "ASSUMES_LIKE_KNOWN",
     "ASSUMES_RANDOM_ACCEPTS",
     "Check",
+    "Given",
     "assumptions_of",
     "bands_from_past",
     "check",
@@ -59,8 +60,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Deciders = tuple[tuple[Decider, ...], ...]
-"""Of each group, in the order of the cells, every decider; empty where they are not used."""
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000
@@ -209,31 +208,28 @@ def check(
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     cells, compare = history.cells, question.comparison
-    labels = _has_labels(cells)
-    named = _named_deciders(history, deciders, labels=labels, assume=assume)
-    precisions = assume is not None and assume.denied_no_better
+    given = Given(cells, history.exact, _has_labels(cells), assume)
+    if deciders is not None:
+        given = replace(given, deciders=_named_deciders(history, deciders, given))
     budget = ErrorBudget.of_check(
         question,
         len(cells),
-        labels=labels,
-        precisions=precisions,
-        deciders=[len(own) for own in named],
+        labels=given.labels,
+        precisions=assume is not None and assume.denied_no_better,
+        deciders=[len(own) for own in given.deciders],
     )
-    metric, exact = question.metric, history.exact
-    known = _known(cells, metric, exact, budget.past_intervals, labels, assume, named)
+    known = _known(given, question.metric, budget.past_intervals)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
-    unlimited = _known(cells, metric, True, 0.0, False, assume)
-    table = _known(cells, metric, exact, budget.past_table, labels, assume)
-    verdict = Verdict.INCONCLUSIVE
-    if not known.against:
-        verdict = free_verdict(cells, exact, question, budget, labels, assume, named)
+    unlimited = _known(Given(cells, True, assume=assume), question.metric, 0.0)
+    table = _known(replace(given, deciders=()), question.metric, budget.past_table)
+    verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
     rates = rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=known.against or _reason(verdict, lower, upper, question, assume, labels, named),
+        reason=known.against or _reason(verdict, lower, upper, question, given),
         rates=rates,
         decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
         missing=()
@@ -245,7 +241,7 @@ def check(
         assumptions=(
             *assumptions_of(history, question),
             *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
-            *([ASSUMES_DECIDERS] if named else []),
+            *([ASSUMES_DECIDERS] if given.deciders else []),
         ),
         warnings=(known.against,) if known.against else (),
         unlimited=Interval(
@@ -265,12 +261,32 @@ def check(
     )
 
 
-def _named_deciders(
-    history: Past, deciders: str | None, *, labels: bool, assume: Assume | None
-) -> Deciders:
-    """Return every group's deciders if they are to be used; refuse what there is no proof for."""
-    if deciders is None:
-        return ()
+@dataclass(frozen=True)
+class Given:
+    """What an answer for free rests on.
+
+    Attributes
+    ----------
+    cells, exact
+        The counts of the past, and whether they are the population.
+    labels
+        Whether the outcomes of random accepts bound every r.
+    assume
+        What is granted of the denied.
+    deciders
+        Of each group, in the order of the cells, every decider whose cases bound its share of good
+        outcomes; empty where they are not used.
+    """
+
+    cells: Cells
+    exact: bool
+    labels: bool = False
+    assume: Assume | None = None
+    deciders: tuple[tuple[Decider, ...], ...] = ()
+
+
+def _named_deciders(history: Past, deciders: str, given: Given) -> tuple[tuple[Decider, ...], ...]:
+    """Return every group's deciders; refuse what there is no proof for."""
     if deciders != "as_random":
         raise UnknownName("value of 'deciders'", deciders, ["as_random"])
     if not history.deciders:
@@ -278,10 +294,11 @@ def _named_deciders(
             "deciders='as_random' (--deciders) needs past decisions that were read with "
             "decider=COLUMN (--decider COLUMN), the column that names who decided"
         )
-    if labels or assume is not None:
+    if given.labels or given.assume is not None:
+        other = "random accepts" if given.labels else "assume"
         raise InvalidInput(
-            f"'deciders' and {'random accepts' if labels else 'assume'!r} each bound how many of "
-            "the denied would do well, and there is no proof for both together; leave out one"
+            f"'deciders' and {other!r} each bound how many of the denied would do well, and there "
+            "is no proof for both together; leave out one"
         )
     return history.deciders
 
@@ -306,23 +323,14 @@ def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)  # many simulated audits start from the same population
-def free_verdict(
-    cells: Cells,
-    exact: bool,
-    question: Question,
-    budget: ErrorBudget,
-    labels: bool = False,
-    assume: Assume | None = None,
-    deciders: Deciders = (),
-) -> Verdict:
+def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdict:
     """Return the verdict that follows from past data at the levels of a budget.
 
     INCONCLUSIVE where past data contradict what is assumed.
     """
-    compare = question.compared(cells)
+    compare = question.compared(given.cells)
     behind_fair, behind_unfair = (
-        _known(cells, question.metric, exact, alpha, labels, assume, deciders)
-        for alpha in (budget.past_fair, budget.past_unfair)
+        _known(given, question.metric, alpha) for alpha in (budget.past_fair, budget.past_unfair)
     )
     if behind_fair.against or behind_unfair.against:
         return Verdict.INCONCLUSIVE
@@ -354,40 +362,21 @@ class _Known:
 
 
 @lru_cache(maxsize=8)  # verdict and interval mostly work at the same level
-def _known(
-    cells: Cells,
-    metric: str,
-    exact: bool,
-    alpha: float,
-    labels: bool = False,
-    assume: Assume | None = None,
-    deciders: Deciders = (),
-) -> _Known:
-    """Return what past data say if each bound may fail with probability ``alpha``.
-
-    The counts are the population if ``exact``; with ``labels`` the outcomes of random accepts bound
-    every r, with ``deciders`` their cases bound every share of good outcomes.
-    """
-    boxes: Box = dict.fromkeys(cells, (0.0, 1.0))
-    if labels:
-        boxes = {group: label_box(counts, alpha) for group, counts in cells.items()}
-    past = None if exact else alpha
-    if deciders:
-        return _known_by_deciders(cells, metric, past, boxes, deciders)
-    limits = None if assume is None else assume.limits(cells, past)
-    return _Known(bands_from_cells(cells, metric, past), *narrowed(boxes, limits))
-
-
-def _known_by_deciders(
-    cells: Cells, metric: str, alpha: float | None, boxes: Box, deciders: Deciders
-) -> _Known:
-    found = {g: base_rate(own, alpha) for g, own in zip(cells, deciders, strict=True)}
+def _known(given: Given, metric: str, alpha: float) -> _Known:
+    """Return what past data say if each bound may fail with probability ``alpha``."""
+    cells, past = given.cells, None if given.exact else alpha
+    bands = bands_from_cells(cells, metric, past)
+    boxes = {g: label_box(c, alpha) if given.labels else (0.0, 1.0) for g, c in cells.items()}
+    limits = None if given.assume is None else given.assume.limits(cells, past)
+    if not given.deciders:
+        return _Known(bands, *narrowed(boxes, limits))
+    found = {g: base_rate(own, past) for g, own in zip(cells, given.deciders, strict=True)}
     for group, one in found.items():
         if (words := one.contradiction) is not None:
             against = f"cases do not fall to deciders as if at random in {group}: {words}"
-            return _Known(bands_from_cells(cells, metric, alpha), boxes, against)
+            return _Known(bands, boxes, against)
     bands = {
-        rate.name: {g: decider_band(rate, n, found[g], alpha) for g, n in cells.items()}
+        rate.name: {g: decider_band(rate, n, found[g], past) for g, n in cells.items()}
         for rate in METRICS[metric].rates
     }
     return _Known(bands, boxes, None, {g: Interval(q.least, q.most) for g, q in found.items()})
@@ -421,21 +410,19 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
 
 def gap_bounds(
     bands: Bands,
-    boxes: Box | None = None,
+    boxes: Box,
     *,
     compare: str | Compare = GapScale.DIFFERENCE,
     tolerance: float = 1e-6,
 ) -> tuple[float, float]:
-    """Return certified bounds of the gap as every r ranges over its box ([0, 1] by default).
+    """Return certified bounds of the gap as every r ranges over its box.
 
     The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
     of it.
     """
-    groups = next(iter(bands.values()))
-    ends = dict.fromkeys(groups, (0.0, 1.0)) if boxes is None else boxes
-    asked = compared(compare, groups)
-    floor, ceiling = _one_by_one(bands, ends, asked)
-    for pair in _pairs_of_rates(bands, ends, asked):
+    asked = compared(compare, next(iter(bands.values())))
+    floor, ceiling = _one_by_one(bands, boxes, asked)
+    for pair in _pairs_of_rates(bands, boxes, asked):
         floor = max(floor, pair.least(floor, ceiling, tolerance))
     return min(floor, 1.0), min(ceiling, 1.0)
 
@@ -495,13 +482,10 @@ def group_shares(
     return found
 
 
-def rate_intervals(bands: Bands, boxes: Box | None = None) -> dict[str, dict[str, Interval]]:
+def rate_intervals(bands: Bands, boxes: Box) -> dict[str, dict[str, Interval]]:
     """Return the range of every group's rates as r ranges over its box."""
     return {
-        rate: {
-            group: Interval(*band.over(*((0.0, 1.0) if boxes is None else boxes[group])))
-            for group, band in by_group.items()
-        }
+        rate: {group: Interval(*band.over(*boxes[group])) for group, band in by_group.items()}
         for rate, by_group in bands.items()
     }
 
@@ -608,25 +592,19 @@ def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
         return None
 
 
-def _reason(
-    verdict: Verdict,
-    lower: float,
-    upper: float,
-    question: Question,
-    assume: Assume | None,
-    labels: bool,
-    deciders: Deciders,
-) -> str:
+def _reason(verdict: Verdict, lower: float, upper: float, question: Question, given: Given) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
     fair = verdict is Verdict.FAIR
     bound = f"at most {question.threshold:g}" if fair else f"above {question.gamma:g}"
-    if labels:
+    if given.labels:
         whatever = "with what the test programme says of the denied"
-    elif deciders:
+    elif given.deciders:
         whatever = "if cases fall to deciders as if at random"
     else:
-        whatever = "under what is assumed" if assume else "whatever the denied would have done"
+        whatever = (
+            "under what is assumed" if given.assume else "whatever the denied would have done"
+        )
     return f"{whatever}, the gap is {bound}"
 
 

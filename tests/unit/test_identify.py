@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.free_check import (
+    Given,
     bands_from_past,
     check,
     free_verdict,
@@ -171,7 +172,8 @@ def test_less_of_the_error_level_decides_no_more() -> None:
     assert check(past, question).verdict is Verdict.FAIR
     assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
     budget = ErrorBudget.of_audit(question, 2, exact=False, past_share=1e-6)
-    assert free_verdict(past.cells, past.exact, question, budget) is Verdict.INCONCLUSIVE
+    given = Given(past.cells, past.exact)
+    assert free_verdict(given, question, budget) is Verdict.INCONCLUSIVE
 
 
 def test_naive_answers_are_shown_beside() -> None:

@@ -18,7 +18,7 @@ from equipoise.audits.standing import Basis, Standing
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.finding import Finding
-from equipoise.free_check import free_verdict
+from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
 from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
@@ -98,7 +98,7 @@ class AdaptiveAudit(Audit):
         # Exact past data never blur it all, unless outcomes of the approved are not known.
         self._may_blur = not history.exact or self.cells.unknown > 0
         self._next_recheck = 20.0 if self._may_blur else np.inf
-        free = free_verdict(history.cells, history.exact, question, error_budget)
+        free = free_verdict(Given(history.cells, history.exact), question, error_budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"

@@ -119,7 +119,11 @@ def test_certificate(metric: str, groups: int) -> None:
         assert bound.certificate <= 0.005
         difference = world.gap(metric, compare)
         assert bound.reference == (question.gamma < difference <= question.threshold)
-        lower, upper = gap_bounds(bands_from_past(world.past(), metric, None), compare=compare)
+        bands, boxes = (
+            bands_from_past(world.past(), metric, None),
+            dict.fromkeys(world.r, (0.0, 1.0)),
+        )
+        lower, upper = gap_bounds(bands, boxes, compare=compare)
         if bound.verdict is Verdict.FAIR:
             assert (bound == 0.0) == (upper < question.threshold)
         else:
