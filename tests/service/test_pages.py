@@ -56,8 +56,8 @@ def test_an_approver_sees_what_is_to_be_approved(served: Served) -> None:
     served.result("seen", "set_random_accepts", random_accepts={"A": [1200, 30, 4]},
                   why="the first quarter", role="auditor")  # fmt: skip
     page = log_in(served, "approver").get("/audits/seen").text
-    assert "to change the limits to 7 of A: slower" in page
-    assert "test programme, A 1,200 good, 30 bad, 4 unknown, B 0 good" in page
+    assert "to change the limits: 7 of A; slower" in page
+    assert "test programme: A 1,200 good, 30 bad, 4 unknown; B 0 good" in page
 
 
 def test_what_cannot_be_undone_is_asked_twice(served: Served) -> None:

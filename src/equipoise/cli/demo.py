@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from equipoise.cli.console import Answer, bar, say, show_rows
 from equipoise.cli.options import command
+from equipoise.display import Row
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ SHARP = Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05)
 FOUR_FIFTHS = Question("demographic_parity", gamma=0.2, delta=0.05, compare="ratio")
 PRICES = Costs(feature=0.0, label=1.0)
 RS_RUNS, ADAPTIVE_RUNS = 200, 6
+
+
+Shown = str | Sequence[Row] | Callable[[], None]
+"""Words, a table, or what prints one."""
 
 
 @app.command()
@@ -93,113 +99,89 @@ def _tell(
     least_cost: float,
     truth: float,
 ) -> None:
+    from rich.text import Text
+
     from equipoise.cli.plan import show_cases
     from equipoise.cli.simulate import show_runs
     from equipoise.history.history import past_rows
 
-    people = f"{history.total:,g}"
-    _act(
-        to,
-        "A lender and its past",
-        f"{people} people asked for a loan; a credit score of 30 was enough to get one. Whether "
-        "the loan was repaid is known only of those who got it. Are mistakes spread evenly?",
+    ratio, here = (1.0 - four_fifths.upper, 1.0 - four_fifths.lower), adaptive_here
+    acts: Sequence[tuple[Shown, ...]] = (
+        (
+            "A lender and its past",
+            f"{history.total:,g} people asked for a loan; a credit score of 30 was enough to get "
+            "one. Whether the loan was repaid is known only of those who got it. Are mistakes "
+            "spread evenly?",
+            past_rows(history),
+        ),
+        (
+            "What the data seem to say",
+            "Tools that drop rows without an outcome compare people who were all approved: no "
+            f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a failure "
+            f"gives {coarse.denied_as_failures:.2f}. Neither is known to be true.",
+            coarse.answer_rows(),
+        ),
+        (
+            "What they do say, at no cost",
+            "Whatever the denied would have done, each rate lies between two bounds.",
+            coarse.rate_rows(),
+            f"{coarse.question}:",
+            _answer(coarse),
+        ),
+        (
+            "The four-fifths rule, at no cost",
+            "Approvals are known of everybody. The lowest approval rate is between "
+            f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
+            _answer(four_fifths),
+        ),
+        (
+            "A question that past data leave open",
+            "Of the people who would repay, does each group get loans equally often? That is equal "
+            "opportunity, and it hangs on the denied.",
+            f"{sharp.question}:",
+            _answer(sharp),
+        ),
+        (
+            "Paying for an answer",
+            "Overriding some denials shows what these people would have done; each who fails costs "
+            "1. The plan, before anything is paid:",
+            lambda: show_cases(to, plan),
+        ),
+        (
+            "The paper's audit",
+            f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each group "
+            "who repay, past and present. On this lender's past:",
+            _answer(rs_here),
+            f"With an unlimited past, {rs.repeats} simulated runs:",
+            lambda: show_runs(to, [rs]),
+        ),
+        (
+            "The adaptive audit",
+            "It looks after every label and stops when the wrong answer is refuted. New people "
+            "come to the same lender; some denials are overridden:",
+            _answer(here),
+            here.rate_rows(),
+            f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials "
+            f"were overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
+            f"The paper's audit would have spent {rs.mean_cost:,.0f}: "
+            f"{rs.mean_cost / here.cost:,.0f} times as much.",
+            f"Was it luck? {adaptive.repeats} more runs, each with a past of its own:",
+            lambda: show_runs(to, [adaptive], least_cost),
+            f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
+        ),
+        ("The truth", f"Of these people every outcome is known: the gap is {truth:.3f}."),
     )
-    show_rows(to, past_rows(history))
-
-    _act(
-        to,
-        "What the data seem to say",
-        "Tools that drop rows without an outcome compare people who were all approved: no "
-        f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a "
-        f"failure gives {coarse.denied_as_failures:.2f}. Neither is known to be true.",
-    )
-    show_rows(to, coarse.answer_rows())
-
-    _act(
-        to,
-        "What they do say, at no cost",
-        "Whatever the denied would have done, each rate lies between two bounds.",
-    )
-    show_rows(to, coarse.rate_rows())
-    say(to, f"{coarse.question}:")
-    _answer(to, coarse)
-
-    ratio = 1.0 - four_fifths.upper, 1.0 - four_fifths.lower
-    _act(
-        to,
-        "The four-fifths rule, at no cost",
-        "Approvals are known of everybody. The lowest approval rate is between "
-        f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
-    )
-    _answer(to, four_fifths)
-
-    _act(
-        to,
-        "A question that past data leave open",
-        "Of the people who would repay, does each group get loans equally often? That is equal "
-        "opportunity, and it hangs on the denied.",
-    )
-    say(to, f"{sharp.question}:")
-    _answer(to, sharp)
-
-    _act(
-        to,
-        "Paying for an answer",
-        "Overriding some denials shows what these people would have done; each who fails costs 1. "
-        "The plan, before anything is paid:",
-    )
-    show_cases(to, plan)
-
-    _act(
-        to,
-        "The paper's audit",
-        f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each "
-        "group who repay, past and present. On this lender's past:",
-    )
-    _answer(to, rs_here)
-    say(to, f"With an unlimited past, {rs.repeats} simulated runs:")
-    show_runs(to, [rs])
-
-    here = adaptive_here
-    _act(
-        to,
-        "The adaptive audit",
-        "It looks after every label and stops when the wrong answer is refuted. New people come "
-        "to the same lender; some denials are overridden:",
-    )
-    _answer(to, here)
-    show_rows(to, here.rate_rows())
-    say(
-        to,
-        f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials were "
-        f"overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
-    )
-    say(
-        to,
-        f"The paper's audit would have spent {rs.mean_cost:,.0f}: "
-        f"{rs.mean_cost / here.cost:,.0f} times as much.",
-    )
-    say(to, f"Was it luck? {adaptive.repeats} more runs, each with a past of its own:")
-    show_runs(to, [adaptive], least_cost)
-    say(
-        to,
-        f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
-    )
-
-    _act(
-        to,
-        "The truth",
-        f"Of these people every outcome is known: the gap is {truth:.3f}.",
-    )
+    for title, *shown in acts:
+        to.print()
+        to.rule(Text(str(title), style="bold"), align="left")
+        for one in shown:
+            if callable(one):
+                one()
+            elif isinstance(one, str):
+                say(to, one)
+            else:
+                show_rows(to, one)
 
 
-def _act(to: Console, title: str, text: str) -> None:
-    from rich.text import Text
-
-    to.print()
-    to.rule(Text(title, style="bold"), align="left")
-    say(to, text)
-
-
-def _answer(to: Console, finding: Finding) -> None:
-    say(to, f"{finding.verdict}: {finding.reason}; cost {finding.cost:,.10g}")
+def _answer(finding: Finding) -> str:
+    return f"{finding.verdict}: {finding.reason}; cost {finding.cost:,.10g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from equipoise.comparison import GapScale
@@ -226,42 +226,44 @@ PROPOSED = {
 
 def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
     """Return what somebody proposed, in plain words."""
-    words = PROPOSED.get(command, command)
-    if command == "budget":
-        cap = arguments["budget"]
-        words += f" to {'no limit' if cap is None else settings.money(cap)}"
-    if "person" in arguments:
-        words += f", person {arguments['person']:,}"
-    if "outcome" in arguments:
-        words += f", to {'good' if arguments['outcome'] else 'bad'}"
-    if command == "limits":
-        most = {"all": arguments["max_in_flight"], **arguments["max_in_flight_groups"]}
-        words += f" to {', '.join(f'{n} of {g}' for g, n in most.items() if n) or 'none'}"
-    for group, (good, bad, unknown) in arguments.get("random_accepts", {}).items():
-        words += f", {group} {good:,} good, {bad:,} bad, {unknown:,} unknown"
-    return f"{words}: {arguments['why']}" if arguments.get("why") else words
+    about = "; ".join(_about(command, arguments, settings))
+    return f"{PROPOSED.get(command, command)}: {about}".removesuffix(": ")
 
 
 def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Row]:
     """Return who did what: a row per event, in plain words."""
-    rows: list[Row] = []
-    for event in events:
-        kind, data = event["type"], event["data"]
-        said = [data["why"]] if data.get("why") else []
-        if "person" in data:
-            said.insert(0, f"person {data['person']:,}")
-        if kind == "budget":
-            cap = data.get("budget")
-            said.insert(0, "no cap" if cap is None else settings.money(cap))
-        if kind == "proposed":
-            said = [proposed(data["command"], data["arguments"], settings)]
-        if kind == "verdict":
-            found = data["finding"]
-            said.insert(0, "in progress again" if found is None else str(found["verdict"]))
-        deed = DEEDS.get(kind, kind.replace("_", " "))
-        row = {"event": event["seq"], "time": event["time"][:19], "actor": event["actor"]}
-        rows.append({**row, "deed": deed, "about": "; ".join(said)})
-    return rows
+    return [
+        {
+            "event": event["seq"],
+            "time": event["time"][:19],
+            "actor": event["actor"],
+            "deed": DEEDS.get(event["type"], event["type"].replace("_", " ")),
+            "about": "; ".join(_about(event["type"], event["data"], settings)),
+        }
+        for event in events
+    ]
+
+
+def _about(kind: str, data: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    """Yield what an event, or a proposal of one, is about."""
+    if "person" in data:
+        yield f"person {data['person']:,}"
+    if kind == "corrected":
+        yield "good" if data.get("outcome") else "bad"
+    if kind == "budget":
+        yield "no cap" if data.get("budget") is None else settings.money(data["budget"])
+    if kind == "limits":
+        most = {"all": data["max_in_flight"], **data["max_in_flight_groups"]}
+        yield ", ".join(f"{n} of {g}" for g, n in most.items() if n) or "no limits"
+    if kind == "random_accepts":
+        for group, (good, bad, unknown) in data["random_accepts"].items():
+            yield f"{group} {good:,} good, {bad:,} bad, {unknown:,} unknown"
+    if kind == "proposed":
+        yield proposed(data["command"], data["arguments"], settings)
+    if kind == "verdict":
+        yield data["finding"]["verdict"] if data["finding"] else "in progress again"
+    if data.get("why"):
+        yield data["why"]
 
 
 def _size(question: Question, share: float) -> str:
