@@ -30,7 +30,7 @@ from equipoise.levels import exp_event_level, exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.trunc_est import StructuralConstants
-from equipoise.mixture.weights import FeatureCounts, Weight
+from equipoise.mixture.weights import FeatureCounts, Labelled, Weight
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
 __all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
@@ -139,6 +139,8 @@ class ExpAudit(Audit):
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
+        # the people behind the coarse weights, of groups where all features came with the labels
+        self._people: dict[str, list[Labelled]] = {g: [] for g in self.cells}
         self.counts: dict[str, FeatureCounts] = {}
         self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
         self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
@@ -216,8 +218,12 @@ class ExpAudit(Audit):
     def tell(
         self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
-        """Bring what the ticket wanted; features must be a vector that the model's family knows."""
-        if ticket.want is Want.FEATURES and features is not None:
+        """Bring what the ticket wanted; features must be a vector that the model's family knows.
+
+        A label brings the person's features too, if they are known: only then can MAP counts be
+        tested.
+        """
+        if self.label_audit is None and features is not None:
             features = self._vector(ticket.group, features)
         super().tell(ticket, outcome, features)
 
@@ -278,6 +284,11 @@ class ExpAudit(Audit):
             if answer.outcome is None:
                 return self._conclude(f"the outcome of person {answer.ticket} is missing")
             self._coarse[group].see(group, answer.outcome)
+            if answer.features is None:
+                self._people.pop(group, None)
+            elif group in self._people:
+                person = Labelled(answer.features[None], np.array([answer.outcome]))
+                self._people[group].append(person)
             return self._choose() if all(c.done for c in self._coarse.values()) else None
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
@@ -298,11 +309,16 @@ class ExpAudit(Audit):
 
     # -- many people at once, for simulations ----------------------------------------------------
 
-    def take_coarse(self, lengths: Mapping[str, tuple[int, int]]) -> None:
+    def take_coarse(
+        self,
+        lengths: Mapping[str, tuple[int, int]],
+        labelled: Mapping[str, Labelled] | None = None,
+    ) -> None:
         """Take in finished coarse counts: people until the last of outcome 0 and 1, per group."""
         for group, pair in lengths.items():
             self._coarse[group].lengths = {(y, group): pair[y] for y in (0, 1)}
             self._coarse[group].phases = []
+        self._people = {group: [people] for group, people in (labelled or {}).items()}
         self._finding = self._choose()
 
     def take_features(self) -> None:
@@ -341,7 +357,10 @@ class ExpAudit(Audit):
             zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
             branch = choose_branch(
-                fits, (zero, one), self.constants, weights=self.weights, seed=self.seed
+                *(fits, (zero, one), self.constants),
+                weights=self.weights,
+                labelled=Labelled.together(self._people.get(group, [])),
+                seed=self.seed,
             )
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -407,7 +426,7 @@ class ExpAudit(Audit):
         for group, branch in self.branches.items():
             counts = self.counts[group]
             by_map = branch.way == "map"
-            weight = counts.map_weight() if by_map else counts.likelihood_weight()
+            weight = counts.map_weight(branch.bias) if by_map else counts.likelihood_weight()
             found[group] = weight
             self.checks.check_weight(group, counts, weight)
             self.checks.check_labels(group, weight, self._coarse_weights(group), self.coarse_tau)
@@ -506,7 +525,7 @@ def _weight_error(audit: ExpAudit, group: str, weight: Weight, q: float) -> floa
     """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
     epsilon = audit.question.epsilon
     chance = audit.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
-    return max(epsilon / 12.0, epsilon * audit.branches[group].bias + chance)
+    return max(epsilon / 12.0, audit.branches[group].error / q + chance)
 
 
 def _assumptions(audit: ExpAudit) -> tuple[str, ...]:

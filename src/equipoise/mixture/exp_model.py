@@ -1,9 +1,9 @@
 """Exp-Audit's constants, its ways from features to weights, and whether its model is believed.
 
-The proof needs weights within ``epsilon q_m / 12``. MAP counts are valid if an upper confidence
-bound of their bias is at most ``epsilon q_m / 20``: chance among R people adds ``epsilon q_m / 30``
-at most. Likelihood weights are valid if their error, the laws' uncertainty included, will be small
-enough.
+The proof needs weights within ``epsilon q_m / 12``. MAP counts are valid if the labelled people
+behind the coarse weights show their bias to within three quarters of that; it is taken off, and so
+many features are bought that chance stays within the rest. This holds whatever the laws are.
+Likelihood weights are valid if their error, the laws' uncertainty included, will be small enough.
 
 Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
 ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
@@ -27,10 +27,11 @@ from equipoise.mixture.truncated import TruncatedFit
 from equipoise.mixture.weights import (
     COARSE,
     FeatureCounts,
+    Labelled,
     Pair,
     Weight,
     foresee_weight,
-    map_bias_bound,
+    map_bias,
     slopes_in_theta,
     theta_error,
 )
@@ -101,13 +102,14 @@ class ExpConstants:
 class Branch:
     """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes.
 
-    ``bias`` of its weights, relative to them and in units of epsilon, may be as large as this.
+    ``bias`` is taken off MAP counts; it may be off by ``error``.
     """
 
     way: str
     why: str
     features: int = 0
     bias: float = 0.0
+    error: float = 0.0
 
 
 def choose_branch(
@@ -116,29 +118,48 @@ def choose_branch(
     constants: ExpConstants,
     *,
     weights: str = "auto",
+    labelled: Labelled | None = None,
     seed: int = 0,
 ) -> Branch:
     """Choose for one group from the laws and the coarse weights of outcome 0 and 1.
 
     "auto": of the valid ways the one with fewer features. "map" and "likelihood": that way where
     it is valid, else the other. Where neither is, labels. "published": MAP counts, untested.
+    ``labelled`` are the people behind the coarse weights, if their features are known.
     """
     if weights == "published":
-        features = constants.printed_features(min(coarse))
-        return Branch("map", "as published: separation was not tested", features, bias=1 / 36)
-    paper = constants.map_features(min(coarse))
+        features, error = constants.printed_features(min(coarse)), constants.epsilon * min(coarse)
+        why = "as published: separation was not tested"
+        return Branch("map", why, features, error=error / 36.0)
     likelihood = _likelihood_branch(fits, coarse, constants, seed)
-    valid = likelihood.way == "likelihood"
-    if valid and (weights == "likelihood" or (weights == "auto" and likelihood.features <= paper)):
+    if weights == "likelihood" and likelihood.features:
         return likelihood
-    bound = map_bias_bound(fits, coarse, level=constants.level, seed=seed)
-    limit = constants.epsilon * _least(coarse) / 20.0
-    if bound <= limit:
-        why = f"MAP counts are biased by at most {bound:.2g}, within epsilon q_m/20 = {limit:.2g}"
-        return Branch("map", why, paper, bias=1 / 20)
-    doubt = f"MAP counts may be biased by {bound:.2g}, above epsilon q_m/20 = {limit:.2g}"
-    joint = ", so likelihood weights: " if valid else ", and "
-    return replace(likelihood, why=f"{doubt}{joint}{likelihood.why}")
+    counted = _map_branch(fits, coarse, constants, labelled)
+    if counted.features and not (weights == "auto" and 0 < likelihood.features <= counted.features):
+        return counted
+    joint = "so likelihood weights: " if likelihood.features else "and "
+    doubt = "" if counted.features else f"{counted.why}, {joint}"
+    return replace(likelihood, why=f"{doubt}{likelihood.why}")
+
+
+def _map_branch(
+    fits: Pair, coarse: tuple[float, float], constants: ExpConstants, labelled: Labelled | None
+) -> Branch:
+    """Return MAP counts with their bias and the features they take, or why they are not valid."""
+    if labelled is None:
+        return Branch(
+            "fallback", "labels came without features, which would show how MAP counts err"
+        )
+    bias, error = map_bias(fits, coarse, labelled, level=constants.level)
+    allowed = constants.epsilon * _least(coarse) / 12.0
+    shown = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
+    if error > 0.75 * allowed:
+        return Branch("fallback", f"{shown} only, where {0.75 * allowed:.2g} is the most allowed")
+    # Bernstein's inequality; the rarer outcome is counted with probability at most ``rarer``
+    left, rarer = allowed - error, (1.0 + COARSE) * min(coarse) + abs(bias) + error
+    log_term = constants.log_term + math.log(2.0)
+    features = math.ceil(2.0 * log_term * (rarer + left / 3.0) / left**2)
+    return Branch("map", f"{shown}, and it is taken off", features, bias, error)
 
 
 def _least(coarse: tuple[float, float]) -> float:

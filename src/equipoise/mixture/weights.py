@@ -9,12 +9,14 @@ plain interval covers far too little.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit, logsumexp, ndtri
+from scipy.special import betaincinv, expit, logit, ndtri
 
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.families import Array
@@ -23,11 +25,12 @@ from equipoise.mixture.truncated import TruncatedFit
 __all__ = [
     "COARSE",
     "FeatureCounts",
+    "Labelled",
     "Weight",
     "foresee_weight",
     "likelihood_weight",
     "log_ratio",
-    "map_bias_bound",
+    "map_bias",
     "map_weight",
     "same_base",
     "slopes_in_theta",
@@ -36,13 +39,22 @@ __all__ = [
 ]
 
 SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
-PILOT, POINTS = 2**12, 2**17  # simulated people behind a bound on the MAP oracle's error
-SPREAD = 512  # drawn laws that these people come from
-HOPELESS = 0.025  # epsilon q_m/20 never exceeds 1/40
 COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
 
 Pair = tuple[TruncatedFit, TruncatedFit]
 """The laws of outcome 0 and outcome 1."""
+
+
+class Labelled(NamedTuple):
+    """People of whom both are known, a row each."""
+
+    features: Array
+    outcome: NDArray[np.int8]
+
+    @classmethod
+    def together(cls, parts: Sequence[Labelled]) -> Labelled | None:
+        """Return all of them, None if there is nobody."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
 @dataclass(frozen=True)
@@ -203,62 +215,40 @@ def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
 # -- before any features are bought ---------------------------------------------------------------
 
 
-def map_bias_bound(
-    fits: Pair, coarse: tuple[float, float], *, level: float, seed: int = 0
-) -> float:
-    """Return an upper confidence bound on the bias ``|(1-q) e_0 - q e_1|`` of MAP counts.
+def map_bias(
+    fits: Pair, coarse: tuple[float, float], labelled: Labelled, *, level: float
+) -> tuple[float, float]:
+    """Return the bias ``(1-q) e_0 - q e_1`` of MAP counts, and how far off that may be.
 
     The oracle says 1 where ``log E_1 - log E_0 > -log(odds)``, with the fitted laws and the coarse
-    odds; ``e_y`` is how often it misjudges outcome y. Misjudged people of the two outcomes make up
-    for each other, so the bias is far smaller than either error. Errors are taken under pairs of
-    laws drawn from the fits' uncertainty, q wherever the coarse weights leave it; the bound is the
-    bias's quantile over the draws, plus what the number of simulated people leaves open. An error
-    beyond any use is returned as it is.
+    odds; ``e_y`` is how often it misjudges outcome y. Of people whose outcome and features are both
+    known, the misjudged are binomial given the outcomes, whatever the laws are: Clopper-Pearson
+    bounds of ``e_0`` and ``e_1``, with q anywhere that the coarse weights leave it.
 
     Parameters
     ----------
     coarse
         The weights of outcome 0 and 1, each within :data:`COARSE` of the truth.
+    labelled
+        People as they come, everybody until some numbers of outcomes were seen.
     level
-        Probability with which the bound may be too small.
+        Probability with which the bias may be further off.
     """
-    rng = np.random.default_rng(seed)
-    draws = int(min(np.ceil(4.0 / level), 4000))
-    limit = np.log(coarse[0] / coarse[1])
-    errors, noises = [], []
-    for outcome, fit in enumerate(fits):
-
-        def misjudged(people: Array, outcome: int = outcome) -> Array:
-            return np.asarray(people[(log_ratio(fits, people) > limit) != bool(outcome)])
-
-        family = fit.family
-        if len(wrong := misjudged(family.sample(fit.theta, PILOT, rng))) > 2.0 * HOPELESS * PILOT:
-            return len(wrong) / PILOT
-        # People of many drawn laws, so that laws far from the fit are covered too; reweighted to
-        # one law, only those who are misjudged matter.
-        thetas = fit.draw_thetas(draws if fit.theta_covariance.any() else 1, rng)
-        partition = family.log_partition(thetas)
-        exists = np.isfinite(partition)  # a draw that is no law may err as it likes
-        if not exists.any():
-            return 1.0
-        some = np.flatnonzero(exists)[:SPREAD]
-        each = POINTS // len(some)
-        size = each * len(some)
-        wrong = misjudged(np.concatenate([family.sample(thetas[i], each, rng) for i in some]))
-        if len(wrong) > HOPELESS * size:
-            return len(wrong) / size
-        value = family.statistics(wrong) @ thetas.T - np.where(exists, partition, 0.0)
-        mixed = logsumexp(value[:, some], axis=1, keepdims=True) - np.log(len(some))
-        weights = np.exp(np.clip(value - mixed, -700.0, 700.0))
-        errors.append(np.where(exists, weights.sum(axis=0) / size, 1.0))
-        noises.append(np.sqrt((weights**2).sum(axis=0)) / size)
-    slack = -np.log(level) / (POINTS - SPREAD)  # what zero misjudged people would still allow
-    least = [(1.0 - COARSE) * share for share in coarse]
-    ends = np.array([[max(least[1], 1.0 - coarse[0] / (1.0 - COARSE))], [1.0 - least[0]]])
-    bias = np.abs((1.0 - ends) * errors[0] - ends * errors[1])  # linear in q: largest at an end
-    noise = np.hypot((1.0 - ends) * noises[0], ends * noises[1])
-    bound = float(np.quantile((bias + 3.0 * noise).max(axis=0), 1.0 - level) + slack)
-    return min(bound, 1.0)
+    says_one = log_ratio(fits, labelled.features) > np.log(coarse[0] / coarse[1])
+    bounds = []
+    for outcome in (0, 1):
+        wrong = says_one[labelled.outcome == outcome] != bool(outcome)
+        count, size = int(wrong.sum()), len(wrong)
+        low = betaincinv(count, size - count + 1, level / 4.0) if count else 0.0
+        high = betaincinv(count + 1, size - count, 1.0 - level / 4.0) if count < size else 1.0
+        bounds.append((low, high))
+    (low_0, high_0), (low_1, high_1) = bounds
+    zero, one = coarse
+    least = max((1.0 - COARSE) * one, 1.0 - (1.0 + COARSE) * zero)
+    most = min((1.0 + COARSE) * one, 1.0 - (1.0 - COARSE) * zero)
+    highest = (1.0 - least) * high_0 - least * low_1
+    lowest = (1.0 - most) * low_0 - most * high_1
+    return float(highest + lowest) / 2.0, float(highest - lowest) / 2.0
 
 
 def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> tuple[float, float]:
@@ -311,10 +301,11 @@ class FeatureCounts:
         self._look()
         return np.concatenate(self._some)
 
-    def map_weight(self) -> Weight:
-        """Return the share for whom outcome 1 is the more likely one."""
+    def map_weight(self, bias: float) -> Weight:
+        """Return the share for whom outcome 1 is the more likely one, less its bias."""
         self._look()
-        return _counted(self._ones, self.size)
+        counted = _counted(self._ones, self.size)
+        return replace(counted, estimate=float(np.clip(counted.estimate - bias, 0.0, 1.0)))
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""

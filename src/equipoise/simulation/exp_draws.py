@@ -20,7 +20,7 @@ from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData
 from equipoise.history.past import endless_counts
 from equipoise.mixture.rules import sobol
-from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, log_ratio
+from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
 from equipoise.simulation.result import Draws, Run
 from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld
@@ -64,13 +64,19 @@ def draw(setting: Setting) -> Draws | None:
 class _Crowd:
     """One group: P[Y=1], P[f=0 | Y=0] and P[f=0 | Y=1], and people's features.
 
-    ``points`` are people who fill each part of the group evenly, with the part's share.
+    ``draw`` lets people of one outcome come, or of both (None). ``points`` are people who fill
+    each part of the group evenly, with the part's share.
     """
 
     q: float
     denied: tuple[float, float]
-    draw: Callable[[int, np.random.Generator], Points]
+    draw: Callable[[int, np.random.Generator, int | None], Points]
     points: Callable[[], list[tuple[float, Points]]]
+
+    def label(self, sizes: NDArray[np.int64], rng: np.random.Generator) -> Labelled:
+        """Return so many people of outcome 0 and 1."""
+        people = [self.draw(int(size), rng, outcome) for outcome, size in enumerate(sizes)]
+        return Labelled(np.concatenate(people), np.repeat(np.array([0, 1], dtype=np.int8), sizes))
 
     def map_share(self, counts: FeatureCounts) -> float:
         """Return the share of the group of whom the MAP oracle says 1."""
@@ -81,8 +87,8 @@ class _Crowd:
 def _of_mixture(mixture: GroupMixture) -> _Crowd:
     q, (zero, one) = mixture.q, mixture.laws
 
-    def sample(size: int, rng: np.random.Generator) -> Points:
-        ones = int(rng.binomial(size, q))
+    def sample(size: int, rng: np.random.Generator, outcome: int | None = None) -> Points:
+        ones = int(rng.binomial(size, q)) if outcome is None else size * outcome
         parts = ((one, ones), (zero, size - ones))
         return np.concatenate([law.family.sample(law.theta, n, rng) for law, n in parts])
 
@@ -101,10 +107,15 @@ def _of_rows(world: TableWorld, features: Points, group: str) -> _Crowd:
     here = world.group == world.groups.index(group)
     own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
     zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
+    rows: dict[int | None, Points] = {None: own, 0: own[outcome == 0], 1: own[outcome == 1]}
+
+    def draw(size: int, rng: np.random.Generator, outcome: int | None = None) -> Points:
+        return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
+
     return _Crowd(
         float(outcome.mean()),
         (zero, one),
-        draw=lambda size, rng: own[rng.integers(len(own), size=size)],
+        draw=draw,
         points=lambda: [(1.0, own)],
     )
 
@@ -121,7 +132,12 @@ def _run(
         return None
     audit = ExpAudit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     if audit.finding is None and audit.stage == "coarse":
-        audit.take_coarse({g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()})
+        coarse = {g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()}
+        lengths = {g: (phases[0].sum(), phases[1].sum()) for g, phases in coarse.items()}
+        apart = rng.spawn(1)[0]
+        audit.take_coarse(
+            lengths, {g: crowd.label(coarse[g].sum(axis=0), apart) for g, crowd in crowds.items()}
+        )
     if audit.finding is None and audit.stage == "features":
         for group, crowd in crowds.items():
             _add_features(audit, crowd, group, rng)
@@ -131,15 +147,16 @@ def _run(
 
 def _coarse(
     audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
-) -> tuple[int, int]:
+) -> NDArray[np.int64]:
+    """Return how many of outcome 0 and 1 were labelled until tau of outcome 0, then of 1."""
     shares = np.array([1.0 - crowd.q, crowd.q])
-    lengths = []
+    phases = []
     for outcome in (0, 1):
         counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
-        lengths.append(int(counts.sum()))
+        phases.append(counts)
         asked = [int(rng.binomial(counts[y], crowd.denied[y])) for y in (0, 1)]
         audit.book(group, labels=sum(asked), failures=asked[0])
-    return lengths[0], lengths[1]
+    return np.array(phases)
 
 
 def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator) -> None:
@@ -148,13 +165,13 @@ def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Gen
     if left <= 0:
         return
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    counts.add(crowd.draw(some, rng))
+    counts.add(crowd.draw(some, rng, None))
     if branch.way == "map":
         share = crowd.map_share(counts)
         counts.add_counts(left - some, int(rng.binomial(left - some, share)))
     else:
         for start in range(some, left, _CHUNK):
-            counts.add(crowd.draw(min(left - start, _CHUNK), rng))
+            counts.add(crowd.draw(min(left - start, _CHUNK), rng, None))
     s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
     audit.book(group, features=int(rng.binomial(left, s)))
 
