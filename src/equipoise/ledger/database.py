@@ -9,15 +9,15 @@ open when it was forked, and says how to open them.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
+import json
 import os
 import re
 import sqlite3
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,9 +31,7 @@ from equipoise.errors import (
     require_non_negative,
 )
 
-__all__ = ["Connection", "Database", "connect", "driver_errors", "explained", "shown"]
-
-STREAMED = 2000  # rows fetched at once
+__all__ = ["Connection", "Database", "connect", "driver_errors", "shown"]
 
 Row = tuple[Any, ...]
 
@@ -44,29 +42,22 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.Error,) if theirs is None else (sqlite3.Error, theirs)
 
 
-@contextmanager
-def explained(where: str, timeout: float) -> Iterator[None]:
-    """Turn the drivers' errors into ours; nothing raw leaves this context."""
-    try:
-        yield
-    except driver_errors() as error:
-        raise LedgerError(_in_words(str(error).strip(), where, timeout)) from error
-
-
-def _in_words(message: str, where: str, timeout: float) -> str:
-    low = message.lower()
-    again = "nothing was stored; repeating the call is safe"
-    if "locked" in low or "lock timeout" in low or "busy" in low:
-        return f"the ledger {where} was locked by others for {timeout:g} s; {again}"
-    if "full" in low or "no space" in low:
-        return f"no space left for the ledger {where}; {again} once space is free"
-    if "not a database" in low or "malformed" in low:
-        return f"{where} is not a ledger, or is damaged ({message}); restore it from a backup"
-    if "readonly" in low or "read-only" in low:
-        return f"the ledger {where} is read-only; {again} where writing is allowed"
-    if "unable to open" in low:
-        return f"cannot open the ledger {where}: {message}"
-    return f"the ledger {where} failed ({message}); {again}"
+_AGAIN = "nothing was stored; repeating the call is safe"
+_COMPLAINTS = (
+    (("locked", "lock timeout", "busy"), "the ledger {0} was locked by others for {1:g} s; {3}"),
+    (("full", "no space"), "no space left for the ledger {0}; {3} once space is free"),
+    (
+        ("not a database", "malformed"),
+        "{0} is not a ledger, or is damaged ({2}); restore it from a backup",
+    ),
+    (
+        ("readonly", "read-only"),
+        "the ledger {0} is read-only; {3} where writing is allowed",
+    ),
+    (("unable to open",), "cannot open the ledger {0}: {2}"),
+    (("",), "the ledger {0} failed ({2}); {3}"),
+)
+"""What drivers complain of, and how we say it: where, after how many seconds, their words."""
 
 
 class Connection:
@@ -80,41 +71,30 @@ class Connection:
         """Run a statement and return its cursor."""
         return self.raw.execute(self._own(sql), values)
 
-    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once per row."""
-        if len(rows) == 1:
-            self.run(sql, rows[0])
-        elif rows:
+    def insert(
+        self,
+        table: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        otherwise: str = "",
+    ) -> None:
+        """Add rows; ``otherwise`` says what to do where one is there already."""
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        if rows:
+            sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) {otherwise}"
             self.raw.cursor().executemany(self._own(sql), rows)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows; PostgreSQL takes many in one stream, which is several times quicker."""
-        names = ", ".join(columns)
-        if self.kind == "postgresql" and len(rows) > 1:
-            with self.raw.cursor().copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        else:
-            marks = ", ".join("?" * len(columns))
-            self.run_many(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+    def stream(self, sql: str, values: Sequence[Any]) -> Iterable[Row]:
+        """Return rows one by one, without holding all of them."""
+        if self.kind == "sqlite":
+            return self.run(sql, values)  # type: ignore[no-any-return]
+        return self.raw.cursor().stream(self._own(sql), values)  # type: ignore[no-any-return]
 
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """Yield rows without holding all of them; inside a transaction."""
-        name = {} if self.kind == "sqlite" else {"name": "ledger_stream"}
-        cursor = self.raw.cursor(**name)
-        try:
-            cursor.execute(self._own(sql), values)
-            while rows := cursor.fetchmany(STREAMED):
-                yield from rows
-        finally:
-            with suppress(*driver_errors()):  # whoever stopped early may have closed everything
-                cursor.close()
-
-    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, Any]:
         """Return a condition that a column is one of the values, and what to pass for it."""
         if self.kind == "sqlite":
-            return f"{column} IN ({','.join('?' * len(values))})", list(values)
-        return f"{column} = ANY(?)", [list(values)]
+            return f"{column} IN (SELECT value FROM json_each(?))", json.dumps(values)
+        return f"{column} = ANY(?)", values
 
     def clock(self) -> datetime:
         """Return the time by the clock of the machine that has the database."""
@@ -242,7 +222,7 @@ class Database:
         self._lock = threading.RLock()  # held while the connection is in use
         self._pid = os.getpid()
         self.held: list[Connection] = []
-        weakref.finalize(self, _let_go, self.held, self._pid)
+        weakref.finalize(self, _let_go, self.held)
         self._require_own_process()
         if self.path is not None and not self.path.exists():
             if not create:
@@ -262,21 +242,25 @@ class Database:
         """Let go of the connection; it is opened again when needed."""
         with self._lock:
             if not self.in_memory:
-                _let_go(self.held, self._pid)
+                _let_go(self.held)
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
         """Yield the connection, to this thread alone."""
         self._require_own_process()
-        with self._lock, explained(self.shown, self.timeout):
-            if not self.held:
-                self._connect()
-            self._require_same_file()
+        with self._lock:
             try:
+                if not self.held:
+                    self.held.append(connect(self.url, self.timeout))
+                    self._file = self._file_now()
+                self._require_same_file()
                 yield self.held[0]
-            except driver_errors():
+            except driver_errors() as error:
                 self.close()  # whatever it was, begin anew
-                raise
+                words = str(error).strip()
+                said = next(s for them, s in _COMPLAINTS if any(t in words.lower() for t in them))
+                message = said.format(self.shown, self.timeout, words, _AGAIN)
+                raise LedgerError(message) from error
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -308,41 +292,26 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Yield a connection that sees the database as of one moment; writers go on meanwhile."""
-        self._require_own_process()
-        if self.in_memory:
-            with self.using() as connection:
-                connection.run("BEGIN")
-                try:
-                    yield connection
-                finally:
-                    connection.run("COMMIT")
-            return
-        with (
-            explained(self.shown, self.timeout),
-            contextlib.closing(connect(self.url, self.timeout)) as connection,
-        ):
+        """Yield the connection, which sees the database as of one moment; others may go on."""
+        with self.using() as connection:
             if self.kind == "sqlite":
                 connection.run("BEGIN")
             else:
                 connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 connection.run("SET LOCAL statement_timeout = 0")
                 connection.run("SET LOCAL idle_in_transaction_session_timeout = 0")
-            yield connection
-
-    # -- the connection ---------------------------------------------------------------------------
-
-    def _connect(self) -> Connection:
-        self.held.append(connect(self.url, self.timeout))
-        self._file = self._file_now()
-        return self.held[0]
+            try:
+                yield connection
+            finally:
+                with suppress(*driver_errors()):  # rows may be left unread
+                    connection.run("ROLLBACK")
+                self.close()
 
     def _file_now(self) -> tuple[int, int] | None:
-        try:
-            found = None if self.path is None else os.stat(self.path)
-        except FileNotFoundError:
-            found = None
-        return None if found is None else (found.st_dev, found.st_ino)
+        if self.path is None or not self.path.exists():
+            return None
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
 
     def _require_same_file(self) -> None:
         """Refuse a file that was removed or replaced: SQLite would go on writing to the old one."""
@@ -378,15 +347,13 @@ def _in_child() -> None:
         if handle.held and handle.path is not None:
             _open_at_fork.add(handle.path)
         _abandoned.extend(handle.held)
+        handle.held.clear()
 
 
 os.register_at_fork(after_in_child=_in_child)
 
 
-def _let_go(held: list[Connection], pid: int) -> None:
-    if pid == os.getpid():
-        while held:
-            with suppress(*driver_errors()):
-                held.pop().close()
-    else:
-        _abandoned.extend(held)
+def _let_go(held: list[Connection]) -> None:
+    while held:
+        with suppress(*driver_errors()):
+            held.pop().close()

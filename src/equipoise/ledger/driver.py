@@ -77,8 +77,8 @@ class Driver:
                 writer.record_verdict(jobs[-1].actor, now)
                 state.check_books()
                 if writer.events:
-                    new, changed = list(writer.new.values()), list(writer.changed.values())
-                    turn.append(state.books.head, writer.events, writer.keys, new, changed)
+                    people = list(writer.touched.values())
+                    turn.append(state.books.head, writer.events, writer.keys, people)
             state.books.people = None
             self._seen = (state.books.head.seq, state.books.head.hash)
         except BaseException as error:

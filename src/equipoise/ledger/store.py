@@ -12,7 +12,6 @@ PostgreSQL. What is committed is on disk.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -39,9 +38,8 @@ __all__ = [
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys")
 CHUNK = 2000
-IN_ONE_QUERY = 500
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
-READERS_WAIT = 5.0  # seconds for which scrubbing waits until nobody reads
+READERS_WAIT = 5000  # milliseconds for which scrubbing waits until nobody reads
 
 
 @dataclass
@@ -174,8 +172,7 @@ class Store(Database):
     def person(self, audit_id: int, person: str) -> PersonRecord | None:
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:
-            found = _people(connection, audit_id, "person", [person])
-        return found[0] if found else None
+            return next(_people(connection, audit_id, "person", [person]), None)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -204,27 +201,22 @@ class Store(Database):
                 done = False
             who = "SELECT tableowner FROM pg_tables WHERE tablename = 'people'"
             owner = connection.run(who).fetchone()[0]
-            return (
-                ""
-                if done
-                else (
-                    f"copies stay in the files of table 'people' until its owner, {owner}, runs "
-                    "'equipoise audit scrub' or: VACUUM FULL people"
-                )
+            still_there = (
+                f"copies stay in the files of table 'people' until its owner, {owner}, runs "
+                "'equipoise audit scrub' or: VACUUM FULL people"
             )
+            return "" if done else still_there
 
     def _empty_log(self, connection: Connection) -> str:
-        deadline = time.monotonic() + min(self.timeout, READERS_WAIT)
-        while True:
-            ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            if not busy:
-                return ""
-            if time.monotonic() > deadline:
-                return (
-                    f"copies stay in {self.shown}-wal while another program reads the ledger: "
-                    "let it end, then run 'equipoise audit scrub'"
-                )
-            time.sleep(0.05)
+        connection.run(f"PRAGMA busy_timeout = {READERS_WAIT}")
+        ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
+        if not busy:
+            return ""
+        return (
+            f"copies stay in {self.shown}-wal while another program reads the ledger: "
+            "let it end, then run 'equipoise audit scrub'"
+        )
 
 
 class WriteTransaction:
@@ -238,13 +230,8 @@ class WriteTransaction:
 
     def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRecord]:
         """Return those of the people who are known."""
-        found: list[PersonRecord] = []
-        for column, wanted in (("person", names), ("number", numbers)):
-            unique: list[str | int] = list(dict.fromkeys(wanted))
-            for start in range(0, len(unique), IN_ONE_QUERY):
-                part = unique[start : start + IN_ONE_QUERY]
-                found += _people(self._connection, self._audit_id, column, part)
-        return found
+        by_name = _people(self._connection, self._audit_id, "person", names)
+        return [*by_name, *_people(self._connection, self._audit_id, "number", numbers)]
 
     def events_of(self, keys: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return key -> the event that a command with this key led to."""
@@ -256,7 +243,7 @@ class WriteTransaction:
             "ON events.audit_id = command_keys.audit_id AND events.seq = command_keys.seq "
             f"WHERE command_keys.audit_id = ? AND {among}"
         )
-        rows = self._connection.run(query, (self._audit_id, *values))
+        rows = self._connection.run(query, (self._audit_id, values))
         return {key: json.loads(body) for key, body in rows}
 
     def append(
@@ -264,8 +251,7 @@ class WriteTransaction:
         head: Head,
         events: Sequence[tuple[int, str]],
         keys: Sequence[tuple[str, int]],
-        new: Sequence[PersonRecord],
-        changed: Sequence[PersonRecord],
+        people: Sequence[PersonRecord],
     ) -> None:
         """Store events ``(seq, body)``, keys, and the people and the balance that follow."""
         connection, audit_id = self._connection, self._audit_id
@@ -273,12 +259,12 @@ class WriteTransaction:
         connection.insert("events", ("audit_id", "seq", "body"), rows)
         known = [(audit_id, key, seq) for key, seq in keys]
         connection.insert("command_keys", ("audit_id", "key", "seq"), known)
-        people = [(audit_id, *PERSON_VALUES(row)) for row in new]
-        connection.insert("people", ("audit_id", *_columns(PersonRecord)), people)
-        sets = ", ".join(f"{name} = ?" for name in CHANGING)
-        connection.run_many(
-            f"UPDATE people SET {sets} WHERE audit_id = ? AND number = ?",
-            [(*(getattr(r, name) for name in CHANGING), audit_id, r.number) for r in changed],
+        changes = ", ".join(f"{name} = excluded.{name}" for name in CHANGING)
+        connection.insert(
+            "people",
+            ("audit_id", *_columns(PersonRecord)),
+            [(audit_id, *PERSON_VALUES(row)) for row in people],
+            f"ON CONFLICT (audit_id, number) DO UPDATE SET {changes}",
         )
         sets = ", ".join(f"{name} = ?" for name in _columns(Head))
         moved = connection.run(
@@ -306,15 +292,13 @@ def read_audit(connection: Connection, audit_id: int, *, lock: bool = False) -> 
 
 def _people(
     connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
-) -> list[PersonRecord]:
-    if not wanted:
-        return []
+) -> Iterator[PersonRecord]:
     among, values = connection.among(column, wanted)
     # With more than a few names SQLite would rather walk through everybody.
     by_name = connection.kind == "sqlite" and column == "person"
     people = "people INDEXED BY people_person" if by_name else "people"
     query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
-    return [PersonRecord(*row) for row in connection.run(query, (audit_id, *values))]
+    return (PersonRecord(*row) for row in connection.run(query, (audit_id, values)).fetchall())
 
 
 def table_names(connection: Connection) -> set[str]:

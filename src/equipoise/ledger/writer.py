@@ -83,8 +83,7 @@ class TransactionWriter:
         self.books = state.books
         self.events: list[tuple[int, str]] = []
         self.keys: list[tuple[str, int]] = []
-        self.new: dict[int, PersonRecord] = {}
-        self.changed: dict[int, PersonRecord] = {}
+        self.touched: dict[int, PersonRecord] = {}
         self._seed = seed
         self._keyed = dict(keyed_events)
         self._people = {row.person: row for row in people if row.person is not None}
@@ -151,8 +150,8 @@ class TransactionWriter:
         except (ProtocolError, ValueError) as error:  # too late to refuse this command alone
             raise LedgerError(f"the rules refused {kind!r}: {error}") from error
         self.events.append((head.seq, body))
-        if person is not None and person.number not in self.new:
-            (self.new if kind == "asked" else self.changed)[person.number] = person
+        if person is not None:
+            self.touched[person.number] = person
         return person
 
     # -- duplicates -------------------------------------------------------------------------------
