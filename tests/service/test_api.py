@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from equipoise.ledger import LiveAudit, Reply
-from equipoise.ledger.driver import Driver
+from equipoise.ledger.live import Driver
 from equipoise.question import Want
 from tests.service.attacking import form_key, kind, log_in, refusal
 from tests.support.serving import ASK, PAST, WORLD, Served

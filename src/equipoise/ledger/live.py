@@ -6,34 +6,39 @@ import hashlib
 import json
 import secrets
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from equipoise._version import __version__
-from equipoise.errors import EquipoiseError, InvalidInput, require_non_negative
+from equipoise.errors import EquipoiseError, InvalidInput, LedgerError, require_non_negative
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
-from equipoise.ledger.commands import Command, Reply, Verbs
-from equipoise.ledger.driver import Driver
+from equipoise.ledger.commands import Command, Reply, Scrubbed, Verbs
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, rehearse
-from equipoise.ledger.state import AuditState, EvidencePoint
+from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
-from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.verify import GENESIS, PersonRecord, Proof, canonical, digest
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.store import AuditRow, Store, WriteTransaction
+from equipoise.ledger.verify import GENESIS, Event, Head, PersonRecord, Proof, canonical, digest
+from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
 
-PAGE = 1000  # keys read at once
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
+
+Result = Reply | EquipoiseError
+Deed = Command | Scrubbed
+T = TypeVar("T")
 
 
 def list_audits(ledger: str) -> list[AuditRow]:
@@ -50,11 +55,8 @@ def list_audits(ledger: str) -> list[AuditRow]:
     ...     [row.name for row in list_audits(f"{folder}/l.db")]
     ['loans']
     """
-    store = Store(ledger)
-    try:
+    with closing(Store(ledger)) as store:
         return store.audits()
-    finally:
-        store.close()
 
 
 class LiveAudit(Verbs):
@@ -229,7 +231,7 @@ class LiveAudit(Verbs):
         erased = self._driver.read(lambda state: state.books.erased)
         if still_there := self._store.scrub():
             return Reply("", state="UNLINKED", why=still_there)
-        scrubbed = [do.Scrubbed(erased)]
+        scrubbed = [Scrubbed(erased)]
         (reply,) = self._driver.run(scrubbed, self.actor)
         assert isinstance(reply, Reply)
         return reply
@@ -300,32 +302,35 @@ class LiveAudit(Verbs):
 
     def checkpoint(self) -> Checkpoint:
         """Return the chain's present end, to hand out; later exports can be proved to extend it."""
-        head = self._store.head(self.row.id)
+        return self._checkpoint(self._store.head(self.row.id))
+
+    def _checkpoint(self, head: Head) -> Checkpoint:
         return Checkpoint(self.row.name, self.row.uid, head.seq, head.hash, head.time)
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield what happened, event by event."""
-        upto = self._store.head(self.row.id).seq
-        upto = upto if limit is None else min(upto, after + limit)
+        upto = inputs.LIMIT if limit is None else after + limit
         yield from map(json.loads, self._store.events(self.row.id, after=after, upto=upto))
 
     def lines(self, upto: int | None = None) -> Iterator[str]:
         """Yield the export line by line, without line feeds."""
-        upto = self._store.head(self.row.id).seq if upto is None else upto
-        return self._store.events(self.row.id, upto=upto)
+        return self._store.events(self.row.id, upto=inputs.LIMIT if upto is None else upto)
 
     def export(self, path: str | Path, *, people: str | Path | None = None) -> Checkpoint:
         """Write every event to a file, whole or not at all; return the checkpoint to keep.
 
         ``people`` names a second file for the key table: pseudonyms, for those who may see them.
         """
-        checkpoint = self.checkpoint()
-        write_lines(path, self.lines(checkpoint.seq))
+        head, arrived = self._driver.read(lambda s: (replace(s.books.head), s.books.arrived))
+        write_lines(path, self.lines(head.seq))
         if people is not None:
-            with Path(path).open("rb") as file:
-                asked = sum(b'"type":"asked"' in line for line in file)
-            write_lines(people, self._keys(asked), secret=True)
-        return checkpoint
+            keys = (
+                canonical({"person": row.number, "pseudonym": row.person, "salt": row.salt})
+                for row in self.people(limit=arrived)
+                if row.person is not None
+            )
+            write_lines(people, keys, secret=True)
+        return self._checkpoint(head)
 
     def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Proof:
         """Check chain, money, tables and statistics as of one moment, writers or not."""
@@ -334,15 +339,6 @@ class LiveAudit(Verbs):
     def replay(self) -> Status:
         """Return the status that follows from the events alone, every decision made anew."""
         return status_of(self._driver.replay(strict=True))
-
-    def _keys(self, upto: int) -> Iterator[str]:
-        after = 0
-        while after < upto and (rows := self.people(after=after, limit=min(PAGE, upto - after))):
-            for row in rows:
-                if row.person is not None:
-                    key = {"person": row.number, "pseudonym": row.person, "salt": row.salt}
-                    yield canonical(key)
-            after = rows[-1].number
 
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Carry out checked commands; return, once stored, a result for each."""
@@ -367,3 +363,122 @@ def _checked_seed(seed: str) -> str:
     if len(raw) != 32:
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
     return raw.hex()
+
+
+# -- carrying out commands ----------------------------------------------------------------------
+
+
+@dataclass
+class _Job:
+    commands: Sequence[Deed]
+    actor: str
+    answer: Future[list[Result]] = field(default_factory=Future)
+
+
+class Driver:
+    """Holds the state and keeps it equal to the ledger.
+
+    Threads that come while one is storing wait, and the next one stores for all of them: one
+    ``fsync`` then serves many calls (group commit).
+    """
+
+    def __init__(self, store: Store, row: AuditRow) -> None:
+        self._store = store
+        self._row = row
+        self._state: AuditState | None = None
+        self._queue: SimpleQueue[_Job] = SimpleQueue()
+        self._seen = (0, "")  # the last event that this handle knows of
+
+    def run(self, commands: Sequence[Deed], actor: str) -> list[Result]:
+        """Carry out commands; return, once stored, a result for each."""
+        mine = _Job(commands, actor)
+        self._queue.put(mine)
+        with self._store.turn:
+            if not mine.answer.done():
+                self._serve([self._queue.get() for _ in range(self._queue.qsize())])
+        return mine.answer.result()
+
+    def read(self, look: Callable[[AuditState], T]) -> T:
+        """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
+        with self._store.turn:
+            return look(self._current(self._store.head(self._row.id)))
+
+    def replay(self, *, strict: bool = False) -> AuditState:
+        """Return the state that follows from the events alone."""
+        head = self._store.head(self._row.id)
+        return replay(self._store.events(self._row.id, upto=head.seq), AuditState(strict=strict))
+
+    def _serve(self, jobs: list[_Job]) -> None:
+        """Answer jobs in one transaction; if it fails, all of them may be repeated."""
+        try:
+            # What takes long is done before others have to wait for their turn to write.
+            self.read(AuditState.check_books)
+            with self._store.write(self._row.id) as turn:
+                state, now = self._current(turn.head), stamp(turn.now)
+                writer = self._writer(state, turn, [c for job in jobs for c in job.commands])
+                results = [
+                    [writer.run(command, job.actor, now) for command in job.commands]
+                    for job in jobs
+                ]
+                writer.record_verdict(jobs[-1].actor, now)
+                state.check_books()
+                if writer.events:
+                    people = list(writer.touched.values())
+                    turn.append(state.books.head, writer.events, writer.keys, people)
+            state.books.people = None
+            self._seen = (state.books.head.seq, state.books.head.hash)
+        except BaseException as error:
+            self._state = None  # it may have seen what was not stored
+            for job in jobs:
+                job.answer.set_exception(error)
+        else:
+            for job, found in zip(jobs, results, strict=True):
+                job.answer.set_result(found)
+
+    def _writer(
+        self, state: AuditState, turn: WriteTransaction, todo: Sequence[Deed]
+    ) -> TransactionWriter:
+        """Return a writer who has at hand whom the commands are about."""
+        keyed, proposals = turn.events_of([c.key for c in todo if c.key]), state.books.proposals
+        approved = [c.proposal for c in todo if isinstance(c, do.Approve)]
+        proposed = ({"data": proposals[p]["arguments"]} for p in approved if p in proposals)
+        names = [name for command in todo if (name := do.person_of(command))]
+        people = turn.people(names, [*_people_of(proposed), *_people_of(keyed.values())])
+        seed = bytes.fromhex(self._row.seed)
+        return TransactionWriter(state, seed=seed, people=people, keyed_events=keyed)
+
+    # -- the state --------------------------------------------------------------------------------
+
+    def _current(self, head: Head) -> AuditState:
+        """Return the state at this head: what is in memory, and what others have appended."""
+        self._require_known(head)
+        state, self._state = self._state or AuditState(), None
+        after = state.books.head.seq
+        replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
+        if state.books.head != head:
+            raise LedgerError(
+                f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
+            )
+        self._state, self._seen = state, (head.seq, head.hash)
+        return state
+
+    def _require_known(self, head: Head) -> None:
+        """Refuse a ledger in which events are gone that this handle has seen."""
+        seen, own = self._seen
+        found, where = head.hash if head.seq == seen else "", f"ends at event {head.seq}"
+        if head.seq > seen:  # others went on, from what this handle has seen or from less
+            bodies = self._store.events(self._row.id, after=max(0, seen - 1), upto=seen)
+            found, where = "".join(map(digest, bodies)), f"has another event {seen}"
+        if found != own:
+            raise LedgerError(
+                f"this program has seen event {seen} of {self._row.name!r} ({own[:12]}…) and the "
+                f"ledger now {where} ({(found or head.hash)[:12]}…): events are gone, after "
+                "a failover to a replica that was behind, or from an older backup. Nothing was "
+                "stored. Bring back the database that has them; if it is lost for good, write "
+                "down what is missing and open the audit anew (LiveAudit.open, or restart)"
+            )
+
+
+def _people_of(events: Iterable[Event]) -> list[int]:
+    about = (event["data"].get("arguments", event["data"]) for event in events)
+    return [own["person"] for own in about if "person" in own]

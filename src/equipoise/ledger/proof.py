@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ from equipoise.evidence import EDITION
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
-from equipoise.ledger.verify import MISREAD, Books, Broken, Event, PersonRecord, Proof, verify
+from equipoise.ledger.verify import MISREAD, Books, Broken, PersonRecord, Proof, verify
 
 __all__ = [
     "Checkpoint",
@@ -28,9 +27,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-_COMPARED = [name for name in PersonRecord.__dataclass_fields__ if name not in ("person", "salt")]
-_VALUES = attrgetter(*_COMPARED)
 
 
 def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, str]]) -> Proof:
@@ -48,25 +44,24 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
     with store.snapshot() as connection:
         _check_database(connection)
         row = read_audit(connection, audit_id)
-        state, keys = AuditState(strict=True), dict[str, int]()
+        state = AuditState(strict=True)
         books = state.books
-
-        def repeat(event: Event, own: str) -> None:
-            state.take(event, own)
-            if "key" in event:
-                keys[event["key"]] = event["seq"]
-
         try:
-            lines = _lines(connection, audit_id)
-            proof = verify(lines, head=row.hash, checkpoints=checkpoints, books=books, take=repeat)
-            books.require_seed(row.seed)
-            books.check_people(_compared_people(connection, audit_id, books), row.seed)
+            proof = verify(
+                _lines(connection, audit_id),
+                head=row.hash,
+                checkpoints=checkpoints,
+                people=_compared_people(connection, audit_id, books),
+                seed=row.seed,
+                books=books,
+                take=state.take,
+            )
         except (Broken, *MISREAD) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
         for name, right in {**vars(books.head), "uid": proof.audit, "name": proof.name}.items():
             _same(f"the audit's {name}", getattr(row, name), right)
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
-        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), keys)
+        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), books.keys)
     return _with_statistics(proof, state)
 
 
@@ -136,19 +131,10 @@ def _compared_people(
     """Compare every column with the events; yield the keys of those who have one."""
     query = f"SELECT {PERSON} FROM people WHERE audit_id = ? ORDER BY number"
     number, people = 0, books.people or {}
-    for values in connection.stream(query, (audit_id,)):
-        row, number = PersonRecord(*values), number + 1
-        if row.number != number or number not in people:
-            raise LedgerError(f"person {row.number} is stored where {number} should be, if anybody")
-        known = people[number]
-        if _VALUES(row) != _VALUES(known):
-            for name, found, right in zip(_COMPARED, _VALUES(row), _VALUES(known), strict=True):
-                _same(f"{name} of person {number}", found, right)
-        if known.erased:
-            _same(f"pseudonym of person {number}, erased,", (row.person, row.salt), (None, None))
-        elif not isinstance(row.person, str) or not isinstance(row.salt, str):
-            raise LedgerError(f"the key of person {number} is gone, and no event says why")
-        else:
+    for number, values in enumerate(connection.stream(query, (audit_id,)), start=1):
+        row = PersonRecord(*values)
+        _same(f"person {number}", replace(row, person=None, salt=None), people.get(number))
+        if (row.person, row.salt) != (None, None):
             yield {"person": number, "pseudonym": row.person, "salt": row.salt}
     _same("the number of people", number, len(people))
 

@@ -22,6 +22,7 @@ import hashlib
 import hmac
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -164,11 +165,10 @@ class GroupTally:
 
 def people_by_state(groups: Iterable[GroupTally]) -> dict[str, int]:
     """Return state -> people, over all groups."""
-    total: dict[str, int] = {}
+    total = Counter[str]()
     for group in groups:
-        for state, count in group.states.items():
-            total[state] = total.get(state, 0) + count
-    return total
+        total.update(group.states)
+    return dict(total)
 
 
 @dataclass
@@ -254,14 +254,14 @@ def verify(
     """
     books = Books({}) if books is None else books
     take = books.take if take is None else take
-    wanted, keys = dict(checkpoints), set[str]()
+    wanted = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         try:
             event, own = _read(line)
             take(event, own)
             if "key" in event:
-                _require("known key", event["key"] in keys, False)
-                keys.add(event["key"])
+                _require("known key", event["key"] in books.keys, False)
+                books.keys[event["key"]] = number
         except MISREAD as error:
             what = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise Broken(f"line {number}: {what}") from error
@@ -382,6 +382,7 @@ class Books:
         self.proposals: dict[int, dict[str, Any]] = {}  # that are open
         self.decided: dict[int, list[Any]] = {}  # kind of event, its person and reason
         self.acts: dict[str, dict[str, int]] = {}  # actor -> kind of event -> how many
+        self.keys: dict[str, int] = {}  # client's key -> event, of an export that is verified
 
     def take(self, event: Event, own: str) -> PersonRecord | None:
         """Let the next event happen; return the person whom it changed.

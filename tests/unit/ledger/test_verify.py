@@ -67,7 +67,8 @@ def lines_of(live: LiveAudit) -> list[bytes]:
 
 
 def keys_of(live: LiveAudit) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in live._keys(live.status().people)]
+    rows = (row for row in live.people() if row.person is not None)
+    return [{"person": r.number, "pseudonym": r.person, "salt": r.salt} for r in rows]
 
 
 def forge(lines: list[bytes], change: Callable[[list[dict[str, Any]]], None]) -> list[bytes]:
