@@ -133,7 +133,7 @@ class PeopleColumns:
         if name in ("score", "price"):
             return number(columns[0], first, self._values)
         if name == "group":
-            return self._values.group(first) if coding is None else coding.group_of(own)
+            return self._values.group(first) if coding is None else coding.grouping.name(own)
         return self._values.bit(name, first) if coding is None else coding.bit_of(name, first)
 
     def lacks_outcome(self, row: Row) -> bool:

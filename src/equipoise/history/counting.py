@@ -93,20 +93,15 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
         Read the outcomes of denied people too, in a table where everybody has one.
     """
     source = os.fspath(source) if isinstance(source, os.PathLike) else source
-    tables: dict[str | None, Table] = {}
+    table = open_table(source, options)
     counted: dict[Any, tuple[Table, Rows, list[str]]] = {}
 
     def step(options: ReadOptions) -> CountedTable:
-        place = options.encoding
-        if place not in tables:
-            tables[place] = open_table(source, options)
-        table = tables[place]
         _require_columns(table, options)
-        asked = (place, options.columns, options.id, options.repeated, options.date)
+        asked = (options.columns, options.id, options.repeated, options.date)
         if asked not in counted:
             counted[asked] = _count(table, options)
-        table, found, notes = counted[asked]
-        return _interpret(table, found, options, notes, everybody=everybody)
+        return _interpret(*counted[asked], options, everybody=everybody)
 
     return settle(options, source, step)
 
@@ -190,7 +185,7 @@ def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
 
 
 def _interpret(
-    table: Table, found: Rows, options: ReadOptions, notes: Sequence[str], *, everybody: bool
+    table: Table, found: Rows, notes: Sequence[str], options: ReadOptions, *, everybody: bool
 ) -> CountedTable:
     also = tuple(map(key_of, listed(options.missing_values)))
     kinds = _kinds(found, options, also)
@@ -297,11 +292,10 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     what += rows(_size(none))
     found = [kind for kind in none if kind.labelled]
     if found:
-        complete = all(kind.labelled for kind in kinds)
-        why = ", or are the two columns swapped?" if complete else "; whoever has one was approved"
         raise Problem(
             f"{what}, although {_size(found):,} of them have an outcome in column "
-            f"{options.outcome!r}; fill it in{why}"
+            f"{options.outcome!r}; fill it in (whoever has one was approved), or are the two "
+            "columns swapped?"
         )
     if options.undecided == "refuse":
         raise Problem(

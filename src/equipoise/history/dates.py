@@ -26,11 +26,9 @@ def cut(table: Table, options: ReadOptions) -> Table:
     column = options.date
     if column is None:
         return table
-    ends: dict[Sign, date] = {}
-    if options.since is not None:
-        ends[">="] = _end("since", options.since)
-    if options.until is not None:
-        ends["<"] = _end("until", options.until)
+    signs: dict[str, Sign] = {"since": ">=", "until": "<"}
+    given = {name: getattr(options, name) for name in signs}
+    ends = {signs[name]: _end(name, end) for name, end in given.items() if end is not None}
     without, _ = table.outline(column)
     if without:
         raise BadData(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -14,7 +13,6 @@ import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import WITHIN
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.history.options import ReadOptions, listed, saved_reading
@@ -251,7 +249,6 @@ class History(Past, Shown):
         counted = count_table(source, options)
         cells = counted.cells
         notes = [*_remarks(cells), *counted.table.notes, *counted.notes]
-        notes += _lonely(cells) if listed(options.within) else []
         if options.random_accepts is not None:
             notes.append(require_random(counted))
         return cls(
@@ -442,15 +439,6 @@ def _remarks(cells: Cells) -> list[str]:
     )
     found = [(words, [repr(g) for g, c in cells.items() if holds(c)]) for words, holds in kinds]
     return [words.format(few_of(groups, "group ")) for words, groups in found if groups]
-
-
-def _lonely(cells: Cells) -> list[str]:
-    """Name the strata that have one group only: nobody is compared there."""
-    strata = Counter(name.partition(WITHIN)[0] for name in cells)
-    lonely = [repr(stratum) for stratum, groups in strata.items() if groups == 1]
-    if not lonely:
-        return []
-    return [f"One group only, so that nobody is compared, is in {few_of(lonely, 'stratum ')}."]
 
 
 def _lacks(counts: GroupCells, kind: float) -> bool:

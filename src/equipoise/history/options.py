@@ -157,22 +157,18 @@ class ReadOptions:
         A further one is named here; :attr:`Kind.values <equipoise.history.counting.Kind>` holds
         what rows have in it.
         """
-        named = (self.random_accepts, self.cohort, self.decider)
-        more = (name for name in named if name is not None)
-        return tuple(dict.fromkeys((*self.groups, self.decision, self.outcome, *more)))
+        more = self.random_accepts, self.cohort, self.decider
+        return _distinct(*self.groups, self.decision, self.outcome, *more)
 
     @property
     def against(self) -> tuple[str, ...]:
         """The columns that the chance of random accepts is tested against."""
-        named = listed(self.random_accepts_against)
-        dated = (self.date,) if self.date is not None and self.random_accepts is not None else ()
-        return tuple(dict.fromkeys((*named, *dated)))
+        return _distinct(*listed(self.random_accepts_against), self.random_accepts and self.date)
 
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that is read."""
-        more = (name for name in (self.id, self.score, self.date) if name is not None)
-        return tuple(dict.fromkeys((*self.columns, *self.against, *more)))
+        return _distinct(*self.columns, *self.against, self.id, self.score, self.date)
 
     def said(self, argument: str, role: str) -> tuple[Value, ...]:
         """Return the values of a role that mean 1 (``positive``) or 0 (``negative``)."""
@@ -337,9 +333,7 @@ def _kept_reading(source: object) -> tuple[object, dict[str, Any]]:
     path = Path(places[0])
     try:
         saved = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read {str(path)!r}: {error.strerror}") from None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise BadData(f"cannot read {str(path)!r}: {error}") from None
     known = ["source", *(f.name for f in fields(ReadOptions))]
     for name in saved:
@@ -395,6 +389,10 @@ def _places(source: object) -> list[str]:
 def _is_said(name: str, value: Any) -> bool:
     default = getattr(ReadOptions, name, None)
     return value is not None and listed(value) != listed(default)
+
+
+def _distinct(*columns: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for column in columns if column is not None))
 
 
 def listed(values: Any) -> tuple[Any, ...]:

@@ -3,23 +3,22 @@
 A model's score is there for the denied too, though no outcome is; what it will do for an audit
 depends on both. A test programme that prefers near misses shows in scores, one that ran for a
 season in dates: within each group the accepted and the other denied are compared by the ranks of a
-column's values (Mann-Whitney, with ties), from counts alone.
+column's values (Mann-Whitney, with ties).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import BadData
-from equipoise.history.values import is_missing, shown, text_of
+from equipoise.history.values import is_missing, text_of
 
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable, Kind
@@ -30,29 +29,35 @@ Array = NDArray[np.float64]
 
 ENOUGH = 200_000  # rows whose scores are read at most
 LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
-MOST_VALUES = 100_000
-
-Tally = Mapping[Any, tuple[int, int]]
-"""Value -> how many accepted and other denied people have it."""
 
 
 def _by_value(
     counted: CountedTable, column: str, most_rows: int | None = None
-) -> list[tuple[Kind, Any, int]]:
+) -> list[tuple[Kind, float, int]]:
     """Return the kinds of rows split by the values of one more column, with numbers of rows."""
-    columns = counted.options.columns
-    if column in columns:
-        found = [(kind, kind.values[column], kind.count) for kind in counted.kinds]
-    else:
-        columns = (*columns, column)
-        table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
-        kinds = {tuple(kind.values.values()): kind for kind in counted.kinds}
-        found = [
-            (kinds[texts], value, int(n))
-            for *values, value, n in table.count(columns)
-            if (texts := tuple(map(text_of, values))) in kinds
-        ]
-    return [(kind, value, n) for kind, value, n in found if not is_missing(value)]
+    own = counted.options.columns
+    columns = tuple(dict.fromkeys((*own, column)))
+    table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
+    kinds, at = {tuple(kind.values.values()): kind for kind in counted.kinds}, columns.index(column)
+    return [
+        (kinds[texts], _number(column, row[at]), int(row[-1]))
+        for row in table.count(columns)
+        if not is_missing(row[at]) and (texts := tuple(map(text_of, row[: len(own)]))) in kinds
+    ]
+
+
+def _number(column: str, value: object) -> float:
+    """Read a number, or a date as one: as text 10 would come before 9."""
+    with suppress(ValueError):
+        if isfinite(number := float(str(value))):
+            return number
+    with suppress(ValueError):
+        when = datetime.fromisoformat(str(value).strip())
+        return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
+    raise BadData(
+        f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found {value!r}; "
+        "write numbers with a point and dates with the year first"
+    )
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -81,29 +86,19 @@ class Scores:
 
 def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
     """Return the scores of every group, of some rows if there are very many."""
-    found: dict[str, list[tuple[float, int, int, int]]] = {group: [] for group in counted.cells}
-    for kind, value, n in _by_value(counted, column, ENOUGH):
+    found: dict[str, list[tuple[float, ...]]] = {group: [] for group in counted.cells}
+    for kind, score, n in _by_value(counted, column, ENOUGH):
         bit = counted.coding.outcome.bit(kind.outcome) if kind.labelled else None
-        outcome = -1 if bit is None else bit
-        found[kind.group].append((_score(column, value), kind.approved, outcome, n))
+        found[kind.group].append((score, kind.approved, -1 if bit is None else bit, n))
     return {group: _scores(own) for group, own in found.items()}
 
 
-def _scores(rows: list[tuple[float, int, int, int]]) -> Scores:
+def _scores(rows: list[tuple[float, ...]]) -> Scores:
     table = np.array(sorted(rows, key=lambda row: row[2]), dtype=np.float64).reshape(-1, 4)
     score, approved, outcome = np.repeat(table[:, :3], table[:, 3].astype(np.intp), axis=0).T
     seen, labelled = ((outcome >= 0) & (approved == bit) for bit in (1, 0))
     known = score[seen], outcome[seen]
     return Scores(*known, score[approved == 0], score[labelled], outcome[labelled])
-
-
-def _score(column: str, value: object) -> float:
-    number = np.nan
-    with suppress(ValueError):
-        number = float(str(value))
-    if not np.isfinite(number):
-        raise BadData(f"column {column!r} must hold numbers to be a score; found {value!r}")
-    return number
 
 
 # -- was a test programme random? ------------------------------------------------------------------
@@ -118,11 +113,15 @@ def require_random(counted: CountedTable) -> str:
             f"Test programme {mark!r}: {same} is untested; random_accepts_against= "
             "(--random-accepts-against) names columns such as a score or a date to test it against."
         )
-    tests = {
-        (column, group): rank_test(tally)
-        for column in against
-        for group, tally in _tallies(counted, column).items()
-    }
+    tests: dict[tuple[str, str], float] = {}
+    for column in against:
+        values: dict[tuple[str, bool], list[Array]] = {}
+        for kind, value, n in _by_value(counted, column):
+            if not kind.approved:
+                values.setdefault((kind.group, kind.random_accept), []).append(np.full(n, value))
+        for group in counted.cells:
+            accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
+            tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
     (column, group), least = min(tests.items(), key=lambda item: item[1])
     if least < LEVEL / len(tests):
         raise BadData(
@@ -137,62 +136,18 @@ def require_random(counted: CountedTable) -> str:
     )
 
 
-def rank_test(tally: Tally) -> float:
-    """Return the p-value of Mann and Whitney's test from counts, 1 if there is nothing to compare.
+def rank_test(accepted: Array, others: Array) -> float:
+    """Return the p-value of Mann and Whitney's test, 1 if there is nothing to compare.
 
     Examples
     --------
-    >>> round(rank_test({1: (5, 5), 2: (5, 5)}), 2), rank_test({1: (40, 0), 2: (0, 40)}) < 1e-6
-    (1.0, True)
+    >>> few, many = np.repeat([1.0, 2.0], 5), np.arange(40.0)
+    >>> round(rank_test(few, few), 2), rank_test(many, many + 40) < 1e-6, rank_test(few, few[:0])
+    (1.0, True, 1.0)
     """
     from scipy.stats import mannwhitneyu
 
-    counts = np.array([tally[value] for value in sorted(tally)], dtype=np.intp).reshape(-1, 2)
-    if len(counts) < 2 or not counts.sum(axis=0).all():
+    if not (accepted.size and others.size):
         return 1.0
-    accepted, others = (np.repeat(np.arange(float(len(counts))), own) for own in counts.T)
     found = mannwhitneyu(accepted, others, use_continuity=False, method="asymptotic")
-    return float(found.pvalue)
-
-
-def _tallies(counted: CountedTable, column: str) -> dict[str, Tally]:
-    """Return, per group, how many accepted and other denied people have each value."""
-    denied = [
-        (kind.group, kind.random_accept, value, n)
-        for kind, value, n in _by_value(counted, column)
-        if not kind.approved
-    ]
-    if len({value for _, _, value, _ in denied}) > MOST_VALUES:
-        raise BadData(
-            f"column {column!r} has more than {MOST_VALUES:,} different values, too many to test a "
-            "programme against; round it"
-        )
-    sizes = _sizes(column, {value for _, _, value, _ in denied})
-    found: dict[str, dict[Any, Counter[bool]]] = {}
-    for group, accepted, value, n in denied:
-        found.setdefault(group, {}).setdefault(sizes[value], Counter())[accepted] += n
-    return {
-        group: {size: (n[True], n[False]) for size, n in counts.items()}
-        for group, counts in found.items()
-    }
-
-
-def _sizes(column: str, values: Iterable[Any]) -> Mapping[Any, float | datetime]:
-    """Read numbers as numbers and dates as dates: as text 10 would come before 9."""
-    values = sorted(values, key=str)
-    numbers, dates = dict[Any, float](), dict[Any, datetime]()
-    for value in values:
-        with suppress(TypeError, ValueError):
-            numbers[value] = float(value)
-        with suppress(ValueError):
-            when = datetime.fromisoformat(str(value).strip())
-            dates[value] = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    for sizes in (numbers, dates):
-        if len(sizes) == len(values):
-            return sizes
-    odd = [value for value in values if value not in numbers and value not in dates]
-    raise BadData(
-        f"column {column!r} must hold numbers, or dates such as '2024-01-31', for a test programme "
-        f"to be tested against it; found {shown(map(str, odd or values), 2)}; write numbers with a "
-        "point and dates with the year first"
-    )
+    return float(np.nan_to_num(found.pvalue, nan=1.0))  # all values are the same

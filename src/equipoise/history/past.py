@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from equipoise._json import plain
 from equipoise.cells import Cells, Decider
-from equipoise.errors import InvalidInput, require_kind
+from equipoise.errors import require_kind, require_whole
 from equipoise.question import Question
 
 __all__ = [
@@ -96,10 +96,7 @@ class Past:
         (Baseline). A goal for which the past runs dry is left out. The draw is seeded by the
         counts and the question, so that the same data give the same answer wherever they are kept.
         """
-        if tau < 1 or tau != int(tau):
-            raise InvalidInput(f"'tau' must be a whole number >= 1; got {tau!r}")
-        if not set(outcomes) <= {0, 1}:
-            raise InvalidInput(f"'outcomes' must be of 0 and 1; got {tuple(outcomes)!r}")
+        require_whole("tau", tau)
         names = sorted(self.cells)
         kinds = {
             name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)

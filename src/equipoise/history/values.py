@@ -22,6 +22,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import Open, Problem, ReadOptions, listed, short
 
 __all__ = [
+    "AND",
     "MISSING",
     "OTHER",
     "STANDARD",
@@ -33,7 +34,6 @@ __all__ = [
     "is_missing",
     "key_of",
     "labels_of",
-    "name_of",
     "read_groups",
     "read_yes_no",
     "require_plain",
@@ -62,6 +62,7 @@ NAMED_AFTER_BAD = re.compile(
     r"\b(bad|default\w*|delinquen\w*|charged? ?off|write ?off|unpaid|lost|fail\w*)\b"
 )
 T = TypeVar("T")
+AND = " & "  # between the values of several group columns
 OTHER = "other groups"
 MOST_VALUES = 100  # of a decision or an outcome
 
@@ -205,7 +206,7 @@ class Grouping(JsonValue):
             if label is None:
                 raise UnknownName("group", text_of(value), labels.values())
             parts.append(label)
-        within, group = name_of(parts[: self.strata]), name_of(parts[self.strata :])
+        within, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
         name = f"{within}{WITHIN}{group}" if self.strata else group
         return self.other(name) if name in self.folded else name
 
@@ -243,10 +244,6 @@ class Coding(JsonValue):
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
 
-    def group_of(self, values: Iterable[object]) -> str:
-        """Return a person's group from the values of the group columns."""
-        return self.grouping.name(values)
-
     def bit_of(self, role: str, value: object) -> int:
         """Return what a decision or an outcome means."""
         reading: YesNo = getattr(self, role)
@@ -255,17 +252,6 @@ class Coding(JsonValue):
             known = sorted({*reading.ones, *reading.zeros})
             raise UnknownName(f"{role} (column {getattr(self.columns, role)!r})", value, known)
         return bit
-
-
-def name_of(values: Iterable[str]) -> str:
-    """Return a group's name from its values, one per group column.
-
-    Examples
-    --------
-    >>> name_of(["Black", "female"])
-    'Black & female'
-    """
-    return " & ".join(values)
 
 
 class LiveValues:
@@ -286,12 +272,12 @@ class LiveValues:
         A tuple holds the values of several group columns.
         """
         if isinstance(value, tuple) and self.coding is not None:
-            return self.coding.group_of(value)
+            return self.coding.grouping.name(value)
         named = self._groups.get(key_of(value), [])
         if value in named or len(named) == 1:
             return str(value) if value in named else named[0]
         if self.coding is not None and len(self.coding.grouping.labels) == 1:
-            return self.coding.group_of([value])
+            return self.coding.grouping.name([value])
         return str(value)
 
     def bit(self, role: str, value: object) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
-from equipoise.history.values import is_missing, name_of, read_yes_no, require_plain
+from equipoise.history.values import AND, is_missing, read_yes_no, require_plain
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
 __all__ = ["TableWorld", "read_world"]
@@ -85,7 +85,7 @@ class TableWorld(People, ByCells):
         columns = [_column(frame, name) for name in names]
         for name, column in zip(names, columns, strict=True):
             _require_complete(name, column)
-        texts = [name_of(map(str, values)) for values in zip(*columns, strict=True)]
+        texts = [AND.join(map(str, values)) for values in zip(*columns, strict=True)]
         groups, codes = np.unique(np.array(texts, dtype=str), return_inverse=True)
         if len(groups) < 2:
             raise BadData(f"column {names[0]!r} must hold at least two groups to compare")

@@ -173,13 +173,13 @@ def test_the_coding_reads_later_rows() -> None:
     history = eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"])
     assert history.coding is not None
     coding = Coding.from_dict(history.coding.to_dict())
-    assert coding.group_of([" WHITE"]) == "white"
+    assert coding.grouping.name([" WHITE"]) == "white"
     assert coding.bit_of("decision", "Approved") == 1
     assert coding.bit_of("outcome", "LOST ") == 0
     with pytest.raises(UnknownName, match="unknown outcome"):
         coding.bit_of("outcome", "current")
     with pytest.raises(UnknownName, match="unknown group"):
-        coding.group_of(["green"])
+        coding.grouping.name(["green"])
 
 
 def test_predictions_come_as_fairlearn_has_them() -> None:

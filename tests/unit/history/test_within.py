@@ -27,7 +27,6 @@ def test_groups_are_read_within_strata() -> None:
     assert [*past.cells] == [
         *("boat | White", "car | Black", "car | White", "home | Black", "home | White")
     ]
-    assert any("One group only" in note and "'boat'" in note for note in past.notes)
     assert past.coding is not None
     live = LiveValues(past.cells, past.coding)
     assert live.group(("CAR", "white ")) == "car | White"
@@ -48,7 +47,7 @@ def test_small_groups_stay_in_their_stratum() -> None:
     past = eq.History.read(table(rows), within="product", min_group=3, **HOW)
     assert "car | other groups" in past.cells
     assert past.coding is not None
-    assert past.coding.group_of(("car", "Asian")) == "car | other groups"
+    assert past.coding.grouping.name(("car", "Asian")) == "car | other groups"
 
 
 def test_what_cannot_be_read_within_strata_is_refused() -> None:

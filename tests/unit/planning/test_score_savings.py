@@ -73,7 +73,7 @@ def test_what_is_missing_is_named() -> None:
         eq.plan(plain, question, eq.Costs(), assist=eq.Assist())
     with pytest.raises(BadData, match="skore"):
         eq.History.read(rows(), **COLUMNS, score="skore")
-    with pytest.raises(BadData, match="column 'race' must hold numbers to be a score; found"):
+    with pytest.raises(BadData, match=r"column 'race' must hold numbers, or dates .*; found 'A'"):
         eq.History.read(rows(), **COLUMNS, score="race")
 
 
