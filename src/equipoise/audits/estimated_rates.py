@@ -78,16 +78,13 @@ def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, 
             "one group or within strata; ask with compare='difference', or use another audit"
         )
     if not can_answer(question):
+        answered = ", ".join(name for name in METRICS if can_answer(Question(name)))
         raise InvalidInput(
-            f"Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
-            f"'metric' {question.metric!r}; use one of {', '.join(_answered())}, or another audit"
+            "Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
+            f"'metric' {question.metric!r}; use one of {answered}, or another audit"
         )
     names = {rate.name for rate in METRICS[question.metric].rates}
     return tuple(y for y, name in RATE_OF_OUTCOME.items() if name in names)
-
-
-def _answered() -> list[str]:
-    return [name for name in METRICS if can_answer(Question(name))]
 
 
 def paper_tau(question: Question, groups: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
-    by_outcome,
     checked_tau,
     finding_from_rates,
     inconclusive,
@@ -59,12 +58,9 @@ class ExpAudit(Audit):
         of past people whom its fit did not see (:class:`~equipoise.mixture.PastFeatures`) are
         read first and free; only what is missing is bought.
     model
-        The laws per group (:func:`equipoise.mixture.fit_model`); taken from ``history`` if that
-        offers one.
-    rules
-        "threshold" or "half_space": the decision-maker cannot be asked, and follows a rule of this
-        class in every group; the history's model is that of what its past decisions show
-        (:func:`equipoise.mixture.learn_model`).
+        The laws per group (:func:`equipoise.mixture.fit_model`, or
+        :func:`equipoise.mixture.learn_model` if the decision-maker cannot be asked); taken from
+        ``history`` if that offers one.
     weights
         "auto": the cheapest way that tests of separation and of the model support, labels
         included. "map" (MAP counts) and "likelihood": that way where the tests support it, else
@@ -76,8 +72,6 @@ class ExpAudit(Audit):
     tau, coarse_tau, features
         Other thresholds than the proof's: for the past (and a fall-back to RS-Audit), for the
         coarse weights, and a cap on feature vectors per group.
-    seed
-        Seed of the simulations inside the tests.
 
     Examples
     --------
@@ -100,14 +94,12 @@ class ExpAudit(Audit):
         costs: Costs,
         *,
         model: MixtureModel | None = None,
-        rules: str | None = None,
         weights: str = "auto",
         fallback: str = "rs",
         tau: int | None = None,
         coarse_tau: int | None = None,
         features: int | None = None,
         budget: float | None = None,
-        seed: int = 0,
     ) -> None:
         for name, value, known in (
             ("weights", weights, WEIGHTS),
@@ -117,11 +109,15 @@ class ExpAudit(Audit):
                 raise UnknownName(name, value, known)
         self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
-        self.model = model if model is not None else _model_of(history, rules)
+        if model is None and history.model is None:
+            raise InvalidInput(
+                "'model' is needed: this history has no features; fit one with equipoise.mixture."
+                "fit_model, or give the history features (equipoise.mixture.PastFeatures)"
+            )
+        self.model: MixtureModel = history.model if model is None else model
         unseen = history.features if model is None and weights != "published" else None
         self._unseen: PastFeatures | None = unseen
         self.weights = weights
-        self.seed = seed
         level = question.strictest if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         self._own_tau = tau
@@ -172,7 +168,7 @@ class ExpAudit(Audit):
             ``c = (L, beta, kappa, alpha)`` and lambda; see
             :func:`equipoise.mixture.check_assumptions` for what a fit supports.
         options
-            ``model``, ``tau``, ``coarse_tau``, ``features``, ``budget``, ``seed``.
+            ``model``, ``tau``, ``coarse_tau``, ``features``, ``budget``.
         """
         if "model" not in options:
             if constants is None or history.features is None:
@@ -239,7 +235,7 @@ class ExpAudit(Audit):
 
     def _wants(self, group: str, decision: int) -> Want:
         # Whoever is passed over for money would bias the counts, so the dearest must be affordable.
-        if self.budget is not None and self._least_hold() > self.available:
+        if self.is_broke:
             return Want.NOTHING
         if self.label_audit is not None:  # its tickets have our numbers
             return self.label_audit.ask(group, decision, number=self._issued).want
@@ -251,14 +247,8 @@ class ExpAudit(Audit):
         return Want.FEATURES
 
     def _least_hold(self) -> float:
-        prices = [self.costs.of(g) for g in self.cells]
-        if self.stage == "features":
-            return max(p.feature for p in prices)
-        return max(p.worst for p in prices)
-
-    def _give_up_if_broke(self) -> None:
-        if not self._open and self._least_hold() > self.available:
-            self._finding = self._conclude(self._why_broke())
+        want = Want.FEATURES if self.stage == "features" else Want.LABEL
+        return max(self._worst_cost(g, 0, want) for g in self.cells)
 
     def _phase_of(self, ticket: Ticket) -> str:
         return [p for p, (first, _) in self._begins.items() if first <= ticket.number][-1]
@@ -275,7 +265,8 @@ class ExpAudit(Audit):
                 self.label_audit.withdraw(answer.ticket)
             else:
                 self.label_audit.tell(answer.ticket, answer.outcome)
-            return self._labelled(self.label_audit.finding)
+            found = self.label_audit.finding
+            return None if found is None else self._by_labels(found)
         if (why := self._approvals.see(group, answer.ticket.decision)) is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
         if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
@@ -297,8 +288,7 @@ class ExpAudit(Audit):
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
-            found = self.label_audit.so_far("nobody else is to come")
-            return self._booked(replace(found, reason=f"{why}: {found.reason} {self._because}"))
+            return self._by_labels(self.label_audit.so_far("nobody else is to come"), f"{why}: ")
         if self.stage == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
@@ -360,7 +350,6 @@ class ExpAudit(Audit):
                 *(fits, (zero, one), self.constants),
                 weights=self.weights,
                 labelled=Labelled.together(self._people.get(group, [])),
-                seed=self.seed,
             )
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -368,20 +357,21 @@ class ExpAudit(Audit):
             self.counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
-            self._read_past(group)
-        if self.weights == "auto" and self._price_of_labels() < self._price_of_features():
+            if self._unseen is not None:  # past people whom the fit did not see are free
+                rows = self._unseen.unseen(group)[: branch.features]
+                self.counts[group].add(rows)
+                self.free_features[group] = self._asked[group] = len(rows)
+        price = sum(
+            (branch.features - self.free_features[g])
+            * (self.cells[g].shares[2] * self.costs.of(g).feature)
+            for g, branch in self.branches.items()
+        )
+        if self.weights == "auto" and self._price_of_labels(self.fallback_question) < price:
             return self._fall_back(
                 "labels are cheaper than the features that the weights would take"
             )
         self._begin("features")
         return self._weigh() if self._complete() else None
-
-    def _read_past(self, group: str) -> None:
-        """Count past people whom the fit did not see: their features are free."""
-        if self._unseen is not None:
-            rows = self._unseen.unseen(group)[: self.branches[group].features]
-            self.counts[group].add(rows)
-            self.free_features[group] = self._asked[group] = len(rows)
 
     def _complete(self) -> bool:
         return all(self.counts[g].size >= self.branches[g].features for g in self.cells)
@@ -391,17 +381,8 @@ class ExpAudit(Audit):
         zero, one = (min(1.0, self.coarse_tau / lengths[y, group]) for y in (0, 1))
         return zero, one
 
-    def _price_of_features(self) -> float:
-        return sum(
-            max(branch.features - self.free_features[g], 0)
-            * self.cells[g].shares[2]
-            * self.costs.of(g).feature
-            for g, branch in self.branches.items()
-        )
-
-    def _price_of_labels(self, question: Question | None = None) -> float:
+    def _price_of_labels(self, question: Question) -> float:
         """Return what the fall-back would cost if the coarse weights are right."""
-        question = self.fallback_question if question is None else question
         r = {}
         for group, coarse in self._coarse.items():
             p1, _, s = self.cells[group].shares
@@ -449,37 +430,17 @@ class ExpAudit(Audit):
         options: dict[str, Any] = {"tau": self._own_tau} if self._fallback_kind == "rs" else {}
         kind = FALLBACKS[self._fallback_kind]
         self.label_audit = kind(self.history, self.fallback_question, self.costs, **options)
-        return self._labelled(self.label_audit.finding)
+        found = self.label_audit.finding
+        return None if found is None else self._by_labels(found)
 
-    @property
-    def _because(self) -> str:
-        return f"(by labels, because {self.fallback_reason})"
-
-    def _labelled(self, found: Finding | None) -> Finding | None:
-        if found is None:
-            return None
-        return self._booked(replace(found, reason=f"{found.reason} {self._because}"))
+    def _by_labels(self, found: Finding, why: str = "") -> Finding:
+        """Return what the fall-back found as a finding of this audit."""
+        because = f"(by labels, because {self.fallback_reason})"
+        return self._booked(replace(found, reason=f"{why}{found.reason} {because}"))
 
     def _booked(self, finding: Finding) -> Finding:
-        return replace(
-            finding,
-            question=self.question,
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-        )
-
-
-def _model_of(history: Past, rules: str | None) -> MixtureModel:
-    if rules is not None and history.features is not None:
-        return cast(MixtureModel, history.features.learned_model(rules))
-    if rules is None and history.model is not None:
-        return cast(MixtureModel, history.model)
-    raise InvalidInput(
-        "'model' is needed: this history has no features; fit one with equipoise.mixture."
-        f"{'fit_model' if rules is None else 'learn_model'}, or give the history features "
-        "(equipoise.mixture.PastFeatures)"
-    )
+        books = {"cost": self.cost, "labels": self.labels, "features": self.features}
+        return replace(finding, question=self.question, **books)  # type: ignore[arg-type]
 
 
 # -- the verdict from weights ---------------------------------------------------------------------
@@ -492,40 +453,38 @@ def _finding_from_weights(
 
     A rate above 1 is an error of estimation, and is taken for 1 except in Algorithm 2 as printed.
     """
-    goals = [[(y, group) for group in weights] for y in audit.outcomes]
-    q_hat = {
-        (y, group): max(weight.estimate if y else 1.0 - weight.estimate, 1e-12)
-        for y in audit.outcomes
-        for group, weight in weights.items()
-    }
-    p_hat = {goal: audit.tau / n for goal, n in audit.rows.items()}
-    errors = {(y, g): _weight_error(audit, g, weights[g], q) for (y, g), q in q_hat.items()}
-    rate = np.array([[p_hat[goal] / q_hat[goal] for goal in row] for row in goals])
-    online = np.array([[errors[goal] for goal in row] for row in goals])
-    past = audit.question.epsilon / 12.0 * np.sqrt(audit.constants.tau / audit.tau)
-    most = np.inf if audit.weights == "published" else 1.0
+    question, constants, found = audit.question, audit.constants, list(weights.values())
+    p_hat = np.array([[audit.tau / audit.rows[y, g] for g in weights] for y in audit.outcomes])
+    q_hat = np.array(
+        [[w.estimate if y else 1.0 - w.estimate for w in found] for y in audit.outcomes]
+    )
+    q_hat = np.maximum(q_hat, 1e-12)
+    # how far off counts and weights may be, relative to them: the proof's, or what caps leave
+    past = question.epsilon / 12.0 * np.sqrt(constants.tau / audit.tau)
+    chance = constants.z * np.array([max(w.standard_error, 1.0 / w.size) for w in found])
+    bias = np.array([audit.branches[group].error for group in weights])
+    online = np.maximum(question.epsilon / 12.0, (bias + chance) / q_hat)
+    rate, most = p_hat / q_hat, np.inf if audit.weights == "published" else 1.0
     ratios = np.minimum(rate, most)
     low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), most)
     high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-300), most)
-    finding = finding_from_rates(audit.question, audit.cells.groups, ratios, low, high)
+    finding = finding_from_rates(question, audit.cells.groups, ratios, low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
     headline = "if the model holds, " if problem is None else f"although {problem}: "
+
+    def shown(values: Features) -> dict[str, dict[str, float]]:
+        rows = zip(audit.outcomes, values.tolist(), strict=True)
+        return {str(y): dict(zip(weights, row, strict=True)) for y, row in rows}
+
     return replace(
         finding,
         reason=f"{headline}{finding.reason} (weights from features, {ways})",
         guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),
-        p_hat=by_outcome(p_hat),
-        q_hat=by_outcome(q_hat),
+        p_hat=shown(p_hat),
+        q_hat=shown(q_hat),
     )
-
-
-def _weight_error(audit: ExpAudit, group: str, weight: Weight, q: float) -> float:
-    """Return how far off a weight q may be, relative to it: the proof's, or what caps leave."""
-    epsilon = audit.question.epsilon
-    chance = audit.constants.z * max(weight.standard_error, 1.0 / weight.size) / q
-    return max(epsilon / 12.0, audit.branches[group].error / q + chance)
 
 
 def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
@@ -547,8 +506,7 @@ def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
         f"group {group!r}: {branch.way} weights from features: {branch.why}"
         for group, branch in audit.branches.items()
     ]
-    estimated = any(fit.theta_covariance.any() for fit in fits)
-    if estimated or any(b.way == "likelihood" for b in audit.branches.values()):
+    if any(branch.way == "likelihood" for branch in audit.branches.values()):
         lines.append("normal approximation of the error of estimated laws and weights")
     if free := sum(audit.free_features.values()):
         lines.append(f"the features of {free:,} past people whom the fit did not see were free")

@@ -119,7 +119,6 @@ def choose_branch(
     *,
     weights: str = "auto",
     labelled: Labelled | None = None,
-    seed: int = 0,
 ) -> Branch:
     """Choose for one group from the laws and the coarse weights of outcome 0 and 1.
 
@@ -131,7 +130,7 @@ def choose_branch(
         features, error = constants.printed_features(min(coarse)), constants.epsilon * min(coarse)
         why = "as published: separation was not tested"
         return Branch("map", why, features, error=error / 36.0)
-    likelihood = _likelihood_branch(fits, coarse, constants, seed)
+    likelihood = _likelihood_branch(fits, coarse, constants)
     if weights == "likelihood" and likelihood.features:
         return likelihood
     counted = _map_branch(fits, coarse, constants, labelled)
@@ -167,9 +166,7 @@ def _least(coarse: tuple[float, float]) -> float:
     return min(coarse) * (1.0 - COARSE)
 
 
-def _likelihood_branch(
-    fits: Pair, coarse: tuple[float, float], constants: ExpConstants, seed: int
-) -> Branch:
+def _likelihood_branch(fits: Pair, coarse: tuple[float, float], constants: ExpConstants) -> Branch:
     """Return likelihood weights with the features they take, or why they cannot be had.
 
     They need laws whose errors are normal ones, so acceptances that are not vague; MAP counts do
@@ -183,7 +180,7 @@ def _likelihood_branch(
             f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
         )
     target = constants.epsilon * _least(coarse) / (12.0 * constants.z)
-    information, error = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]), seed=seed)
+    information, error = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]))
     most = ROOM * target
     room = information * (target**2 - error**2)  # of one feature vector, in the variance allowed
     if error > most or room * MOST <= 1.0:

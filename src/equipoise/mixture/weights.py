@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import betaincinv, expit, logit, ndtri
+from scipy.special import expit, logit, ndtri
 
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.mixture.families import Array
 from equipoise.mixture.truncated import TruncatedFit
+from equipoise.rates import clopper_pearson
 
 __all__ = [
     "COARSE",
@@ -238,28 +239,25 @@ def map_bias(
     bounds = []
     for outcome in (0, 1):
         wrong = says_one[labelled.outcome == outcome] != bool(outcome)
-        count, size = int(wrong.sum()), len(wrong)
-        low = betaincinv(count, size - count + 1, level / 4.0) if count else 0.0
-        high = betaincinv(count + 1, size - count, 1.0 - level / 4.0) if count < size else 1.0
-        bounds.append((low, high))
+        bounds.append(clopper_pearson(int(wrong.sum()), len(wrong), level / 4.0))
     (low_0, high_0), (low_1, high_1) = bounds
     zero, one = coarse
     least = max((1.0 - COARSE) * one, 1.0 - (1.0 + COARSE) * zero)
     most = min((1.0 + COARSE) * one, 1.0 - (1.0 - COARSE) * zero)
     highest = (1.0 - least) * high_0 - least * low_1
     lowest = (1.0 - most) * low_0 - most * high_1
-    return float(highest + lowest) / 2.0, float(highest - lowest) / 2.0
+    return (highest + lowest) / 2.0, (highest - lowest) / 2.0
 
 
-def foresee_weight(fits: Pair, q: float, *, size: int = 4096, seed: int = 0) -> tuple[float, float]:
+def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
     """Simulate people with the fitted laws at a rough q; see how well they tell it.
 
     Returns the information about q in one feature vector, and the standard error of a likelihood
     weight that remains however many are bought.
     """
-    rng = np.random.default_rng(seed)
-    ones = round(q * size)
-    sizes = (size - ones, ones)
+    rng = np.random.default_rng(0)
+    ones = round(q * SUBSAMPLE)
+    sizes = (SUBSAMPLE - ones, ones)
     people: Array = np.concatenate(
         [fit.family.sample(fit.theta, n, rng) for fit, n in zip(fits, sizes, strict=True)]
     )

@@ -11,7 +11,7 @@ from equipoise.history.past import Past
 from equipoise.mixture import Gaussian, MixtureModel, learn_classifier, learn_model
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
-from equipoise.worlds import CellWorld, MixtureWorld
+from equipoise.worlds import MixtureWorld
 
 PEOPLE = np.random.default_rng(0).normal(size=(4_000, 3))
 OTHERS = np.random.default_rng(1).normal(size=(20_000, 3))
@@ -140,10 +140,8 @@ def test_what_past_decisions_teach_is_free(past: Past, learned: MixtureModel) ->
     costs = Costs(0.5, 3.0)
     audit = ExpAudit(past, QUESTION, costs, model=learned)
     assert (audit.stage, audit.cost) == ("coarse", 0.0)
-    sim = simulate("exp", WORLD, QUESTION, costs, repeats=1, rules="half_space", seed=1)
+    sim = simulate("exp", WORLD, QUESTION, costs, repeats=1, model=learned, seed=1)
     assert not sim.wrong.any()
-    with pytest.raises(InvalidInput, match="learn_model"):
-        ExpAudit(CellWorld(WORLD.cells, WORLD.r).past(), QUESTION, costs, rules="threshold")
 
 
 def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
