@@ -210,7 +210,7 @@ def test_it_lives_and_is_ready(served: Served) -> None:
     assert anybody.get("/readyz").json() == {"status": "ok"}
     assert anybody.get("/openapi.json").json()["info"]["title"] == "Equipoise"
     text = served.as_("regulator").get("/metrics").text
-    assert 'equipoise_requests_total{method="GET",route="/livez",status="200"}' in text
+    assert 'equipoise_request_seconds_count{method="GET",route="/livez",status="200"}' in text
 
 
 def test_the_same_on_postgresql(on_postgres: Served) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from prometheus_client import generate_latest
 
 from equipoise._json import plain
 from equipoise.cells import Cells
@@ -269,7 +270,7 @@ def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
     if caller.audit is not None:
         raise HttpProblem("forbidden")
-    text = request.app.state.metrics.text()
+    text = generate_latest(request.app.state.metrics)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from equipoise._version import __version__
@@ -21,7 +23,7 @@ from equipoise.service.access import PROGRAMS, PUBLIC, Access, Attempts, Session
 from equipoise.service.audits import OpenAudits
 from equipoise.service.demonstration import demonstration
 from equipoise.service.forms import Uploads, page
-from equipoise.service.limits import Metrics, RequestLimits
+from equipoise.service.limits import RequestLimits
 from equipoise.service.problems import as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import TokenStore
@@ -29,12 +31,13 @@ from equipoise.service.tokens import TokenStore
 __all__ = ["create_app"]
 
 THREADS = 64  # requests that are worked on at once
+STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  # scripts and styles
 REFUSED: tuple[Any, ...] = (EquipoiseError, RequestValidationError, HTTPException)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application for an ASGI server."""
-    store, attempts, metrics = TokenStore(settings.token_store), Attempts(), Metrics()
+    store, attempts, metrics = TokenStore(settings.token_store), Attempts(), CollectorRegistry()
     sessions = Sessions(settings, store)
 
     @asynccontextmanager
@@ -42,7 +45,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.audits, app.state.uploads = OpenAudits(settings), Uploads(settings)
         store.end_lost_verifications()
-        with demonstration(settings):
+        with demonstration(settings.ledger) if settings.demo else nullcontext():
             yield
         app.state.audits.close()
         store.close()
@@ -68,6 +71,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.attempts, app.state.sessions = attempts, sessions
     for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
+    app.mount("/static", StaticFiles(packages=[*STATIC]))
     return app
 
 

@@ -32,7 +32,7 @@ from equipoise.service.access import Caller
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Form", "Sent", "Uploads", "fragment", "page", "read_form"]
+__all__ = ["Form", "Sent", "Uploads", "page", "read_form"]
 
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
@@ -51,13 +51,6 @@ class Form:
         """Return a field without outer spaces."""
         return self.values.get(name, [default])[-1].strip()
 
-    def whole(self, name: str) -> int:
-        """Return a whole number."""
-        text = self.word(name).replace(",", "")
-        if not re.fullmatch(r"-?[0-9]{1,19}", text):
-            raise InvalidInput(f"{name!r} must be a whole number; got {text[:40]!r}")
-        return int(text)
-
     def number(self, name: str, default: float) -> float:
         """Return a number."""
         text = self.word(name)
@@ -67,14 +60,10 @@ class Form:
             raise InvalidInput(f"{name!r} must be a number; got {text[:40]!r}") from None
 
 
-def fragment(template: str, **values: Any) -> str:
-    """Return part of a page."""
-    return environment("equipoise.service").get_template(template).render(**values)
-
-
 def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any) -> HTMLResponse:
     """Return a page as its caller sees it."""
-    return HTMLResponse(fragment(template, me=caller, **more), status)
+    text = environment("equipoise.service").get_template(template).render(me=caller, **more)
+    return HTMLResponse(text, status)
 
 
 async def read_form(request: Request, *, table: bool = False) -> Form:

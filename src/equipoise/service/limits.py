@@ -8,14 +8,15 @@ import logging
 import time
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from equipoise.errors import EquipoiseError
 from equipoise.service.problems import HttpProblem, as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["JsonLines", "Metrics", "RequestLimits"]
+__all__ = ["JsonLines", "RequestLimits"]
 
 log = logging.getLogger("equipoise.service")
 
@@ -23,53 +24,33 @@ UPLOADS = ("/check", "/upload")  # how paths end that take a table
 UPLOADS_TAKE = 30  # times as long to arrive as other requests
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
+METHODS = ("GET", "PUT", "POST", "HEAD")  # that are counted by name
 PATH_LIMIT = 4096
-HEADERS = tuple(
-    (name.encode(), value.encode())
-    for name, value in {
-        "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-        "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-        "base-uri 'none'",
-        "x-content-type-options": "nosniff",
-        "x-frame-options": "DENY",
-        "referrer-policy": "same-origin",
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-        "cache-control": "no-store",
-    }.items()
-)
-
-
-class Metrics:
-    """Numbers for Prometheus: what the server does, nothing of what the audits find."""
-
-    def __init__(self) -> None:
-        registry = self._registry = CollectorRegistry()
-        names = ["method", "route", "status"]
-        self._requests = Counter("equipoise_requests", "Requests", names, registry=registry)
-        self._seconds = Histogram(
-            "equipoise_request_seconds", "Time per request", ["route"], registry=registry,
-            buckets=BUCKETS,
-        )  # fmt: skip
-
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        known = method if method in ("GET", "PUT", "POST", "HEAD") else "OTHER"
-        self._requests.labels(known, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def text(self) -> bytes:
-        """Return everything in Prometheus's format."""
-        return generate_latest(self._registry)
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""Of every answer that does not say otherwise."""
 
 
 class RequestLimits:
     """Limit, log and count."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: CollectorRegistry) -> None:
         self._app = app
         self._settings = settings
-        self._metrics = metrics
+        names = ("method", "route", "status")
+        self._seconds = Histogram(
+            "equipoise_request_seconds", "Time per request", names, registry=metrics,
+            buckets=BUCKETS,
+        )  # fmt: skip
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on within limits."""
@@ -84,15 +65,14 @@ class RequestLimits:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = list(message.get("headers", ()))
-                names = {name for name, _ in given}
-                message["headers"] = given + [h for h in HEADERS if h[0] not in names]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
             _read_path(scope)
-            limited = self._limited(scope, receive)
-            await self._app(scope, limited, with_headers)
+            await self._app(scope, self._limited(scope, receive), with_headers)
         except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
             problem = as_problem(error, tell_all=False)
             await to_response(problem)(scope, receive, with_headers)
@@ -108,17 +88,14 @@ class RequestLimits:
         limit, patience = settings.body_limit, settings.body_seconds
         if scope["path"].endswith(UPLOADS):
             limit, patience = settings.upload_limit, UPLOADS_TAKE * settings.body_seconds
-        length = next((v for n, v in scope["headers"] if n == b"content-length"), b"0")
-        if not length.isdigit() or int(length) > limit:
-            raise HttpProblem("too-large", f"at most {limit:,} bytes")
-        seen, deadline, more = 0, time.monotonic() + patience, True
+        seen, more, deadline = 0, True, asyncio.get_running_loop().time() + patience
 
         async def limited() -> Message:
             nonlocal seen, more
             if not more:
                 return await receive()  # the client has gone, or nothing
             try:
-                async with asyncio.timeout(deadline - time.monotonic()):
+                async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
                 raise HttpProblem("too-slow") from None
@@ -132,7 +109,8 @@ class RequestLimits:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         method, route, caller = scope["method"], _route(scope), scope["state"].get("caller")
-        self._metrics.request(method, route, status, seconds)
+        known = method if method in METHODS else "OTHER"
+        self._seconds.labels(known, route, status).observe(seconds)
         fields = {"method": method, "route": route, "status": status}
         fields |= {"ms": round(1000 * seconds, 2), "actor": caller and caller.name}
         log.info("request", extra={"fields": fields})
@@ -170,5 +148,4 @@ def _read_path(scope: Scope) -> None:
 
 
 def _route(scope: Scope) -> str:
-    found = scope.get("route")
-    return getattr(found, "path", "unmatched")
+    return getattr(scope.get("route"), "path", "unmatched")

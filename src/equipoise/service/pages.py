@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from importlib.resources import files
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -26,14 +26,15 @@ from equipoise.service.access import COOKIE, Reader
 from equipoise.service.api import export, page_of, report
 from equipoise.service.audits import (
     AuditContext,
+    Auditing,
     Reading,
     begin_verification,
     hand_out_checkpoint,
     may_do,
 )
-from equipoise.service.forms import Form, Sent, fragment, page, read_form
+from equipoise.service.forms import Form, Sent, page, read_form
 from equipoise.service.problems import HttpProblem, as_problem
-from equipoise.service.tokens import READERS, VERIFICATIONS, Role
+from equipoise.service.tokens import READERS, VERIFICATIONS
 
 __all__ = ["budget_of", "minor_units", "router"]
 
@@ -42,7 +43,6 @@ router = APIRouter(include_in_schema=False)
 PER_PAGE = 50
 WORK = 300  # overrides on one list
 PATIENCE = 2.0  # seconds that a page waits for the evidence
-MEDIA = {"style.css": "text/css", "dashboard.js": "text/javascript"}
 WANTED = {
     "NOTHING": "Nothing is wanted of this person.",
     "SCORE_ONLY": "The score of this person counts; nothing more is wanted.",
@@ -114,7 +114,7 @@ def audits(
     rows = [row for row in every if caller.may_see(row.name, row.uid) and row.id > after]
     shown = [(row, known.open(row.uid).reader.status()) for row in rows[:PER_PAGE]]
     more = rows[PER_PAGE - 1].id if len(rows) > PER_PAGE else None
-    return page(caller, "audits.html", audits=shown, more=more, Role=Role)
+    return page(caller, "audits.html", audits=shown, more=more)
 
 
 @router.get("/audits/{audit}")
@@ -126,7 +126,7 @@ def audit(context: Reading, done: str = "", want: str = "") -> HTMLResponse:
 @router.get("/audits/{audit}/live")
 def live(context: Reading) -> HTMLResponse:
     """Return what moves on the page of an audit; the page asks for it every five seconds."""
-    return HTMLResponse(_live_part(context, patience=0.0))
+    return _audit_page(context, "live.html", patience=0.0)
 
 
 @router.get("/audits/{audit}/people")
@@ -167,56 +167,39 @@ router.get("/audits/{audit}/report")(report)
 router.get("/audits/{audit}/export")(export)
 
 
-@router.get("/static/{name}")
-def static(name: str) -> Response:
-    """Return the style or the script."""
-    if name not in MEDIA:
-        raise HttpProblem("not-found")
-    text = (files("equipoise.service") / "static" / name).read_text("utf-8")
-    if name == "style.css":
-        look = files("equipoise.report") / "templates" / "report.css"
-        text = look.read_text("utf-8") + text
-    headers = {"cache-control": "public, max-age=300"}
-    return Response(text, media_type=f"{MEDIA[name]}; charset=utf-8", headers=headers)
-
-
 # -- doing ----------------------------------------------------------------------------------------
 
 
-NUMBERS = ("decision", "outcome", "proposal")
+@router.post("/audits/{audit}/do/checkpoint")
+def checkpoint(context: Reading, form: Sent) -> Response:
+    """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
+    point, _ = hand_out_checkpoint(context)
+    name = f"{quote(context.audit.name, safe='')}-checkpoint-{point.seq}.jsonl"
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
 
 
-def _command(what: str, form: Form, live: LiveAudit) -> Command:
-    """Return the command that a form stands for: its fields are the command's."""
-    if what == "decide":  # nothing is chosen for those who choose nothing
-        what = form.word("choice")
-        if what not in ("approve", "reject"):
-            raise InvalidInput("choose whether to approve or to reject it")
-    if what not in do.COMMANDS:
-        raise HttpProblem("not-found")
-    if what == "set_budget":
-        return do.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
-    names = [field.name for field in fields(do.COMMANDS[what]) if field.name in form.values]
-    own = {name: form.whole(name) if name in NUMBERS else form.word(name) for name in names}
-    if what == "reject":
-        own["why"] = own.get("why") or "not approved"
-    return do.read_command({**own, "command": what})
+@router.post("/audits/{audit}/do/verify")
+def verify(context: Auditing, form: Sent) -> Response:
+    """Begin a verification, whose result appears on the page."""
+    begin_verification(context)
+    return _back(context, "done=verify")
 
 
 @router.post("/audits/{audit}/do/{what}")
 def act(context: Reading, what: str, form: Sent) -> Response:
     """Carry out a form and show the page again; ask once more about what cannot be undone."""
     what = form.word("what") or what  # where one form offers several
+    proposals = {one.number: one.command for one in context.reader.status().proposals}
     try:
-        if what == "checkpoint":
-            return _checkpoint_file(context)
-        if what == "verify":
-            return _verify(context)
-        command = _command(what, form, context.reader)
-        if not may_do(context.caller.role, command.command):
-            raise HttpProblem("forbidden")
-        final = _what_is_final(context, command)
-        if final and form.word("sure") != "yes":
+        command = _command_of(form, what, context.reader)
+        if isinstance(command, EquipoiseError):
+            raise command
+        final: str = command.command
+        if isinstance(command, do.Approve):
+            final = IRREVERSIBLE.get(proposals.get(command.proposal, ""), "")
+        may = may_do(context.caller.role, command.command)
+        if may and final in FOR_EVER and form.word("sure") != "yes":
             return _page(context, "sure.html", what=what, words=FOR_EVER[final], form=form)
         (reply,) = context.results([command])
         if isinstance(reply, HttpProblem):
@@ -226,6 +209,42 @@ def act(context: Reading, what: str, form: Sent) -> Response:
     says_more = reply.state == "PROPOSED" or what == "resume"
     done = reply.state.lower() if says_more else what
     return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
+
+
+def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInput:
+    """Return the command that a form stands for."""
+    said = {name: form.word(name) for name in form.values}
+    if what == "set_budget":
+        return do.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
+    if what == "decide":  # nothing is chosen for those who choose nothing
+        what = form.word("choice")
+        if what not in ("approve", "reject"):
+            raise InvalidInput("choose whether to approve or to reject it")
+        said["why"] = form.word("why") or "not approved"
+    if what not in do.COMMANDS:
+        raise HttpProblem("not-found")
+    return _understood(what, said, live)
+
+
+def _understood(tag: str, said: Mapping[str, str], live: LiveAudit) -> Command | InvalidInput:
+    """Return a command from the words of a form or of a table's row, or why it is none."""
+    settings = live.settings
+    coding = Coding.from_dict(settings.coding) if settings.coding else None
+    values = LiveValues(settings.groups, coding)
+    read: dict[str, Callable[[str], Any]] = {
+        "group": values.group,
+        "decision": partial(values.bit, "decision"),
+        "outcome": partial(values.bit, "outcome"),
+        "score": float,
+        "price": float,
+        "proposal": int,
+    }
+    names = [field.name for field in fields(do.COMMANDS[tag]) if said.get(field.name)]
+    try:
+        own = {name: read.get(name, str)(said[name]) for name in names}
+        return do.read_command({**own, "command": tag})
+    except ValueError as error:
+        return InvalidInput(str(error))
 
 
 @router.get("/audits/{audit}/work")
@@ -263,30 +282,10 @@ async def upload(context: Reading, request: Request) -> Response:
         needed = ("person", "outcome") if told else ("person", "group", "decision")
         seen = () if told else ("score", "price", "version")
         rows = await uploads.read(form.table, rows=needed, optional=seen)
-    settings = context.reader.settings
-    coding = Coding.from_dict(settings.coding) if settings.coding else None
-    values, make = LiveValues(settings.groups, coding), _tell if told else _ask
-    commands = [make(values, *row) for row in rows]
-    title, people = "Outcomes" if told else "Arrivals", [row[0] for row in rows]
+    tag, title = ("tell", "Outcomes") if told else ("ask", "Arrivals")
+    commands = [_understood(tag, row, context.reader) for row in rows]
+    people = [row["person"] for row in rows]
     return await run_in_threadpool(_batch_page, context, title, people, commands)
-
-
-def _tell(values: LiveValues, person: str, outcome: str) -> Command | InvalidInput:
-    try:
-        return do.Tell(person, values.bit("outcome", outcome))
-    except InvalidInput as error:
-        return error
-
-
-def _ask(
-    values: LiveValues, person: str, group: str, decision: str, *seen: str
-) -> Command | InvalidInput:
-    try:
-        score, price = (float(text) if text else None for text in seen[:2])
-        own = values.group(group), values.bit("decision", decision)
-        return do.Ask(person, *own, score, price, seen[2])  # type: ignore[arg-type]
-    except ValueError as error:
-        return InvalidInput(str(error))
 
 
 def budget_of(form: Form, decimals: int) -> int | None:
@@ -316,30 +315,6 @@ def minor_units(name: str, amount: str, decimals: int) -> int:
     return int(found)
 
 
-def _what_is_final(context: AuditContext, command: Command) -> str | None:
-    """Return which command that cannot be undone this is, or approves."""
-    if isinstance(command, do.Approve):
-        proposals = context.reader.status().proposals
-        kinds = [one.command for one in proposals if one.number == command.proposal]
-        return IRREVERSIBLE.get(kinds[0]) if kinds else None
-    return command.command if command.command in FOR_EVER else None
-
-
-def _checkpoint_file(context: AuditContext) -> Response:
-    """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
-    point, _ = hand_out_checkpoint(context)
-    name = f"{quote(context.audit.name, safe='')}-checkpoint-{point.seq}.jsonl"
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-    return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
-
-
-def _verify(context: AuditContext) -> Response:
-    if context.caller.role is not Role.AUDITOR:
-        raise HttpProblem("forbidden")
-    begin_verification(context)
-    return _back(context, "done=verify")
-
-
 def _back(context: AuditContext, query: str) -> Response:
     return RedirectResponse(f"/audits/{quote(context.audit.name, safe='')}?{query}", 303)
 
@@ -348,30 +323,29 @@ def _back(context: AuditContext, query: str) -> Response:
 
 
 def _page(context: AuditContext, template: str, **more: Any) -> HTMLResponse:
-    given = {"name": context.audit.name, "settings": context.reader.settings, "Role": Role, **more}
-    return page(context.caller, template, **given)
+    name, settings = context.audit.name, context.reader.settings
+    return page(context.caller, template, name=name, settings=settings, **more)
 
 
 def _audit_page(
-    context: AuditContext, *, done: str = "", problem: HttpProblem | None = None
+    context: AuditContext,
+    template: str = "audit.html",
+    *,
+    patience: float = PATIENCE,
+    done: str = "",
+    problem: HttpProblem | None = None,
 ) -> HTMLResponse:
-    status = problem.status_code if problem else 200
-    part = _live_part(context, patience=PATIENCE)
-    return _page(context, "audit.html", status=status, live=part, done=done, problem=problem)
-
-
-def _live_part(context: AuditContext, *, patience: float) -> str:
-    """Return what moves: people and money, and the evidence as far as it is reported."""
+    """Return people and money as of now, and the evidence as far as it is reported."""
     store, audit = context.store, context.audit
-    return fragment(
-        "live.html",
-        name=audit.name,
+    return _page(
+        context,
+        template,
+        status=problem.status_code if problem else 200,
         seen=audit.reports.look(patience),
-        settings=context.reader.settings,
         checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
         proof=next(iter(store.marks(audit.uid, *VERIFICATIONS, limit=1)), None),
-        me=context.caller,
-        Role=Role,
+        done=done,
+        problem=problem,
     )
 
 

@@ -70,15 +70,15 @@ def _counts(job: Mapping[str, Any]) -> Any:
     return {"cells": read.cells.to_dict(), "notes": read.notes}
 
 
-def _rows(job: Mapping[str, Any]) -> list[list[str]]:
-    """Return rows as text, empty where a cell is, or a column that may be left out."""
+def _rows(job: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return rows as text, by column, without columns that nobody asked for."""
     _require_table(job["path"])
-    header, cells = _table(job["path"])
+    header, rows = _table(job["path"])
     for name in job["rows"]:
         if name not in header:
             raise InvalidInput(f"the table has no column {name!r}; it has {', '.join(header)}")
-    places = [header.index(n) if n in header else None for n in (*job["rows"], *job["optional"])]
-    return [["" if at is None else row[at] for at in places] for row in cells]
+    places = {n: header.index(n) for n in (*job["rows"], *job["optional"]) if n in header}
+    return [{name: row[at] for name, at in places.items()} for row in rows]
 
 
 def _table(path: str) -> tuple[list[str], list[list[str]]]:

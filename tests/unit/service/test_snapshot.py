@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from equipoise import Costs, History, LiveAudit, Question
 from equipoise.report import Report, to_html
+from equipoise.service.access import Caller
 from equipoise.service.audits import Snapshot
-from equipoise.service.forms import fragment
+from equipoise.service.forms import page
 from equipoise.service.tokens import Role
 
 CELLS = {"approved_positive": 3000, "approved_negative": 500, "denied": 6500}
-FACTS = {"name": "x", "checkpoint": None, "proof": None, "Role": Role}
+READER = Caller("anna", Role.REGULATOR)
 
 
 def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None:
@@ -28,7 +29,8 @@ def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None
         assert forecast.in_all(paid)[1] == expected
         assert min(forecast.in_all(paid)) >= paid > low
         seen = Snapshot.of(live, now, report)
-        words = fragment("live.html", seen=seen, settings=live.settings, **FACTS | {"me": _Reader})
+        facts = {"name": "x", "checkpoint": None, "proof": None, "settings": live.settings}
+        words = page(READER, "live.html", seen=seen, **facts).body.decode()
         assert f"<b>{status.money(expected)}</b><span>expected in all" in words
         assert "given what was learnt" in words
         assert to_html(replace(report, status=now)).count("Expected in all") == 1
@@ -49,7 +51,3 @@ def test_whose_intervals_do_not_meet_differ() -> None:
     status = live.status()
     assert Snapshot.of(live, status).apart == []
     assert Snapshot.of(live, status, Report.of(live)).apart == [("selection rate", "A", "B")]
-
-
-class _Reader:
-    form_key, role = "", Role.REGULATOR
