@@ -125,8 +125,7 @@ def staircase() -> Figure:
             told += _label_somebody(audit, rng)
         _paint_regions(axis, faint=True)
         assert audit.evidence is not None
-        unfair, fair = audit.evidence.standing()
-        for (low, high, lacks), colour in ((unfair, UNFAIR), *((each, FAIR) for each in fair)):
+        for (low, high, lacks), colour in zip(_standing(audit), (UNFAIR, FAIR), strict=True):
             ends = (end[lacks > 0.0][:, _a_first(audit)] for end in (low, high))
             _paint_cells(axis, *ends, colour)
         axis.plot([WORLD.r["B"]], [WORLD.r["A"]], "o", color=INK, markersize=4)
@@ -149,7 +148,7 @@ def evidence() -> Figure:
             if audit.finding is None:
                 against.append(_least_evidence(audit))
         assert audit.evidence is not None
-        goal = float(np.log(audit.evidence._against_fair.bar))
+        goal = float(np.log(audit.evidence._against_fair[0].bar))
         axis.plot(range(len(against)), against, color=INK, alpha=0.6, linewidth=1)
         axis.plot([len(against)], [goal], "o", color=UNFAIR, markersize=4)
     axis.axhline(goal, color=UNFAIR, linewidth=1)
@@ -225,8 +224,16 @@ def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:
 
 def _least_evidence(audit: eq.AdaptiveAudit) -> float:
     assert audit.evidence is not None
-    _, ((_, _, missing),) = audit.evidence.standing()
-    return float(np.log(audit.evidence._against_fair.bar) - missing.max())
+    _, (_, _, missing) = _standing(audit)
+    return float(np.log(audit.evidence._against_fair[0].bar) - missing.max())
+
+
+def _standing(audit: eq.AdaptiveAudit) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return the boxes that stand, of the UNFAIR and of the FAIR set, and the nats each lacks."""
+    evidence = audit.evidence
+    assert evidence is not None
+    every = (*evidence._against_unfair, *evidence._against_fair)
+    return [evidence._lacking(cover, evidence._now()) for cover in every]
 
 
 def _mean_of_prefix(outcome: np.ndarray, known: np.ndarray) -> float:

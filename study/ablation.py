@@ -46,14 +46,14 @@ def run(options: argparse.Namespace) -> Table:
     for name, changes in STEPS.items():
         with patch.multiple(null_cells, **changes) if changes else patch.dict({}):
             found = [[_multiple(one, options) for one in instances] for instances in chosen]
-        null_cells._fair_covers.cache_clear()
+        null_cells.fair_covers.cache_clear()
         cells = [f"{math.exp(np.log(own).mean()):.2f} ({max(own):.2f})" for own in found]
         out.add_row(name, *cells)
     return out
 
 
 def _multiple(instance: Instance, options: argparse.Namespace) -> float:
-    null_cells._fair_covers.cache_clear()  # covers are kept by question and past
+    null_cells.fair_covers.cache_clear()  # covers are kept by question and past
     runs = eq.simulate(
         *("adaptive", instance.world, instance.question, COSTS),
         repeats=options.runs,

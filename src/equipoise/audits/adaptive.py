@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
-from equipoise.audits.standing import Basis, Standing
+from equipoise.audits.standing import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.finding import Finding
@@ -111,15 +111,10 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            per_group = [costs.of(group) for group in self.groups]
-            self.evidence = Evidence(
-                self._basis.wrong_answers(),
-                np.array([own.feature for own in per_group]),
-                np.array([own.label for own in per_group]),
-                self._basis.reachable,
-                sizer=self._sampler,
-                random_accepts=self._basis.random_accepts(),
-            )
+            prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
+            reachable = self._basis.reachable
+            self.evidence = Evidence(self._basis.wrong_answers(), prices, reachable, self._sampler)
+            self.evidence.set_random_accepts(self._basis.random_accepts())
             self._weigh()
 
     @property
@@ -129,13 +124,6 @@ class AdaptiveAudit(Audit):
         It depends on no name and on no label, so neither does any answer.
         """
         return self._basis.groups
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Planned share of the labels per group."""
-        if self.evidence is None:
-            return dict.fromkeys(self.groups, 0.0)
-        return dict(zip(self.groups, self.evidence.shares.tolist(), strict=True))
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -433,7 +421,7 @@ class AdaptiveAudit(Audit):
             return self._decided(evidence.verdict)
         if evidence.told_in_all >= self._next_recheck:
             self._next_recheck = RECHECK * evidence.told_in_all
-            if self._may_blur and self._standing.undecidable():
+            if self._may_blur and self._basis.undecidable(evidence):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 return self._conclude(f"{why} for any number of labels to decide")
@@ -486,11 +474,8 @@ class AdaptiveAudit(Audit):
         return cost if most is None else self.costs.of(group).feature + most
 
     def _conclude(self, why: str) -> Finding:
-        return self._report(
-            Verdict.INCONCLUSIVE, why, missing=self._standing.what_is_missing(len(self._open))
-        )
-
-    # -- statistics -----------------------------------------------------------------------------
+        missing = self._basis.what_is_missing(self._evidence(), len(self._open))
+        return self._report(Verdict.INCONCLUSIVE, why, missing)
 
     def _evidence(self) -> Evidence:
         assert self.evidence is not None
@@ -508,12 +493,8 @@ class AdaptiveAudit(Audit):
         return self._report(verdict, reason)
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
-        finding = self._standing.finding(verdict, reason, missing)
+        finding = self._basis.finding(self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
-
-    @property
-    def _standing(self) -> Standing:
-        return Standing(self._basis, self.evidence)
 
 
 def _score_records(tickets: Sequence[Ticket]) -> ScoreRecords:

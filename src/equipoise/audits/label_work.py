@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise.audits.standing import Basis
 from equipoise.evidence.allocation import FLOOR, Outlook, information, refute_all
 from equipoise.evidence.evidence import PILOT
-from equipoise.evidence.null_cells import NullCells, evidence
+from equipoise.evidence.null_cells import NullCells, evidence, fair_covers, unfair_covers
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Costs, Question, Verdict
@@ -67,7 +67,7 @@ class LabelWork:
         """Return what a verdict takes, FAIR or UNFAIR."""
         if verdict not in self._covers:
             fair = verdict is Verdict.FAIR
-            covers = self._wrong.unfair_covers() if fair else self._wrong.fair_covers()
+            covers = unfair_covers(self._wrong) if fair else fair_covers(self._wrong)
             self._covers[verdict] = covers
         covers, wrong = self._covers[verdict], self._wrong
         level = wrong.level_fair if verdict is Verdict.FAIR else wrong.level_unfair

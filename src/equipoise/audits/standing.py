@@ -1,4 +1,4 @@
-"""What an adaptive audit knows: before the first label, and what its labels say by now."""
+"""What an adaptive audit knows: what past data and question fix, and what its labels say by now."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.confidence import anytime_interval
-from equipoise.evidence.evidence import Evidence, GroupSample
+from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.finding import Finding, Interval, separation
 from equipoise.free_check import (
@@ -24,9 +23,9 @@ from equipoise.free_check import (
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
-from equipoise.rates import RATES, Bands, Curve
+from equipoise.rates import RATES, Bands
 
-__all__ = ["Basis", "Standing"]
+__all__ = ["Basis"]
 
 Array = NDArray[np.float64]
 
@@ -106,25 +105,34 @@ class Basis:
             counts = {g: own.random_accepts or (0, 0, 0) for g, own in self.history.cells.items()}
         return np.array([counts[g] for g in self.groups], dtype=np.float64)[:, [1, 0, 2]]
 
+    # -- what labels say by now ------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Standing:
-    """What is known by now: the basis, and the evidence so far (None where no label is needed)."""
+    def r(self, evidence: Evidence | None) -> dict[str, Interval]:
+        """Return where each group's r lies: nowhere in particular before its first label."""
+        if evidence is None:
+            return dict.fromkeys(self.groups, Interval(0.0, 1.0))
+        found = evidence.intervals(self.budget.label_interval)
+        return dict(zip(self.groups, found, strict=True))
 
-    basis: Basis
-    evidence: Evidence | None
+    def undecidable(self, evidence: Evidence) -> bool:
+        """Say whether no number of labels decides."""
+        low, high = np.array([(own.lower, own.upper) for own in self.r(evidence).values()]).T
+        return evidence.undecidable(low, high)
 
-    def finding(self, verdict: Verdict, reason: str, missing: tuple[str, ...]) -> Finding:
+    def finding(
+        self, evidence: Evidence | None, verdict: Verdict, reason: str, missing: tuple[str, ...]
+    ) -> Finding:
         """Return the finding, without what it cost."""
-        question, bands, boxes = self.basis.question, self.basis.bands, self.boxes()
-        lower, upper = gap_bounds(bands, boxes, compare=question.comparison, tolerance=1e-4)
+        question, r = self.question, self.r(evidence)
+        boxes = {group: (own.lower, own.upper) for group, own in r.items()}
+        lower, upper = gap_bounds(self.bands, boxes, compare=question.comparison, tolerance=1e-4)
         if verdict is Verdict.FAIR:
             upper = min(upper, question.threshold)
         elif verdict is Verdict.UNFAIR:
             lower = max(lower, question.gamma)
         lower, upper = min(lower, upper), max(lower, upper)
-        rates, estimate = self._with_estimates(rate_intervals(bands, boxes))
-        is_unfair = verdict is Verdict.UNFAIR
+        guesses = {group: own.estimate for group, own in r.items()}
+        rates, estimate = self._with_estimates(rate_intervals(self.bands, boxes), guesses)
         return Finding(
             question=question,
             verdict=verdict,
@@ -133,107 +141,73 @@ class Standing:
             reason=reason,
             estimate=None if estimate is None else min(max(estimate, lower), upper),
             rates=rates,
-            decided_by=separation(rates, question.compare) if is_unfair else None,
+            decided_by=separation(rates, question.compare) if verdict is Verdict.UNFAIR else None,
             missing=missing,
-            assumptions=(*assumptions_of(self.basis.history, question), ASSUMES_STREAM),
-            shares=group_shares(
-                self.basis.history,
-                self.basis.budget.past_table,
-                boxes,
-                {group: own.mean for group, own in self._samples.items()},
-            ),
+            assumptions=(*assumptions_of(self.history, question), ASSUMES_STREAM),
+            shares=group_shares(self.history, self.budget.past_table, boxes, guesses),
         )
 
-    def boxes(self) -> dict[str, tuple[float, float]]:
-        """Return where labels put each group's r: nowhere in particular before its first one."""
-        if self.evidence is None:
-            return dict.fromkeys(self.basis.groups, (0.0, 1.0))
-        level = self.basis.budget.label_interval
-        return {
-            group: anytime_interval(own.ones, own.zeros, own.unknown, level, own.sized)
-            for group, own in self._samples.items()
-        }
-
-    @cached_property
-    def _samples(self) -> dict[str, GroupSample]:
-        settled = [] if self.evidence is None else self.evidence.settled()
-        return dict(zip(self.basis.groups, settled, strict=bool(settled)))
-
     def _with_estimates(
-        self, intervals: Mapping[str, Mapping[str, Interval]]
+        self, intervals: Mapping[str, Mapping[str, Interval]], r: Mapping[str, float | None]
     ) -> tuple[dict[str, dict[str, Interval]], float | None]:
         """Add the plug-in value to each rate that labels or past data support, and to the gap."""
-        cells, out = self.basis.history.cells, dict[str, dict[str, Interval]]()
+        cells, out = self.history.cells, dict[str, dict[str, Interval]]()
         for rate, by_group in intervals.items():
             out[rate] = {}
             for group, interval in by_group.items():
                 curve = RATES[rate].curve(*cells[group].like_known.shares)
-                guess = None if curve is None else self._plug_in(curve, group)
-                if guess is not None:
-                    guess = min(max(guess, interval.lower), interval.upper)
+                mean, guess = r[group], None
+                if curve is not None and (curve.trend == 0 or mean is not None):
+                    value = curve.at(0.0 if curve.trend == 0 else min(max(mean or 0.0, 0.0), 1.0))
+                    guess = min(max(value, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        compare = self.basis.question.compared(cells)
-        guesses = np.array(
-            [[out[rate][group].estimate for group in cells] for rate in out], dtype=float
-        )
+        compare = self.question.compared(cells)
+        guesses = np.array([[own.estimate for own in by.values()] for by in out.values()], float)
         known = not np.isnan(guesses[:, compare.groups]).any()
         return out, float(compare.gap(guesses).max()) if known else None
 
-    def _plug_in(self, curve: Curve, group: str) -> float | None:
-        if curve.trend == 0:
-            return float(curve.value(0.0))
-        mean = self._samples[group].mean if group in self._samples else None
-        return None if mean is None else float(curve.value(min(max(mean, 0.0), 1.0)))
-
-    def undecidable(self) -> bool:
-        """Say whether no number of labels decides."""
-        low, high = np.array(list(self.boxes().values())).T
-        return self.evidence is not None and self.evidence.undecidable(low, high)
-
-    def what_is_missing(self, pending: int) -> tuple[str, ...]:
+    def what_is_missing(self, evidence: Evidence, pending: int) -> tuple[str, ...]:
         """Say what would bring a verdict, so many outcomes being pending."""
-        assert self.evidence is not None
-        history, question = self.basis.history, self.basis.question
-        to_go = self.evidence.labels_to_go()
-        lines = []
-        if (self.evidence.told[self.basis.reachable] < TOO_FEW).any():
-            lines.append(
+        history, to_go = self.history, evidence.labels_to_go()
+        if (evidence.told[self.reachable] < TOO_FEW).any():
+            lacks = (
                 f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
                 "plan forecasts what such audits need"
             )
         elif np.isfinite(to_go).all():
             wanted = [
                 f"about {int(np.ceil(n)):,} of {g}"
-                for g, n in zip(self.basis.groups, to_go, strict=True)
+                for g, n in zip(self.groups, to_go, strict=True)
                 if n >= 0.5
             ]
-            lines.append(f"more labels, at the present estimates: {', '.join(wanted)}")
+            lacks = f"more labels, at the present estimates: {', '.join(wanted)}"
         elif history.cells.unknown:
-            lines.append(
+            lacks = (
                 f"outcomes of {history.cells.unknown:,g} approved people that are not known: at "
                 "the present estimates no number of labels decides without them; or a larger "
                 "epsilon"
             )
         elif not history.exact:
-            lines.append(
+            lacks = (
                 "more past rows: at the present estimates no number of labels decides with these; "
                 f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
             )
         else:
-            lines.append("a larger epsilon: at the present estimates both answers stay possible")
-        r = {g: 0.5 if own.mean is None else own.mean for g, own in self._samples.items()}
-        lines += short_strata(history, question, self.basis.budget, r)
-        if pending:
-            lines.append(f"{pending:,} outcomes that are still pending")
-        return tuple(lines)
+            lacks = "a larger epsilon: at the present estimates both answers stay possible"
+        r = {
+            g: 0.5 if own.estimate is None else own.estimate for g, own in self.r(evidence).items()
+        }
+        strata = short_strata(history, self.question, self.budget, r)
+        waiting = (f"{pending:,} outcomes that are still pending",) if pending else ()
+        return (lacks, *strata, *waiting)
 
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""
-        question, middle = self.basis.question, dict.fromkeys(self.basis.groups, (0.5, 0.5))
+        question, middle = self.question, dict.fromkeys(self.groups, (0.5, 0.5))
         widest = max(
             float(question.gap_scale.gap(interval.lower, interval.upper))
-            for by_group in rate_intervals(self.basis.bands, middle).values()
+            for by_group in rate_intervals(self.bands, middle).values()
             for interval in by_group.values()
         )
         shrink = max(widest / (question.epsilon / 4.0), 2.0)
-        return self.basis.history.cells.total * shrink**2
+        return self.history.cells.total * shrink**2

@@ -28,11 +28,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
-from equipoise.evidence.null_cells import Cells, NullCells, WrongAnswers, evidence
+from equipoise.evidence.confidence import anytime_interval
+from equipoise.evidence.null_cells import (
+    Cells,
+    NullCells,
+    WrongAnswers,
+    evidence,
+    fair_covers,
+    unfair_covers,
+)
 from equipoise.evidence.observation import LABEL, Sized, Sizer, Sizing
+from equipoise.finding import Interval
 from equipoise.question import Verdict
 
-__all__ = ["PENDING", "UNKNOWN", "Evidence", "GroupSample"]
+__all__ = ["PENDING", "UNKNOWN", "Evidence"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -51,20 +60,6 @@ _LOST = 1e-20  # evidence that will hardly recover
 _SHORTEST = 10  # requests of an epoch at least
 _NEVER = 2**60
 _COLUMNS = np.eye(3)  # of an outcome in counts
-
-
-@dataclass(frozen=True)
-class GroupSample:
-    """What is settled of one group: labels by outcome, and observations that bets were sized for.
-
-    ``mean`` is the mean of all that are known, in label equivalents.
-    """
-
-    ones: float
-    zeros: float
-    unknown: float
-    sized: tuple[Sized, ...]
-    mean: float | None
 
 
 @dataclass(frozen=True)
@@ -117,30 +112,23 @@ class Evidence:
     ----------
     wrong
         The wrong answers to refute.
-    feature_costs, label_costs
-        Prices per group.
+    prices
+        What a score and what a label of 0 costs, shape (2, groups).
     reachable
         Which groups have denied people to label.
     sizer
         Says at every plan how bets on observations are sized; None if all of them are labels.
-    random_accepts
-        Labels that a test programme brought before the first request: per group those that are 0,
-        1 and unknown. They are one block, looked at once: no bet rests on any of them.
     """
 
     def __init__(
         self,
         wrong: WrongAnswers,
-        feature_costs: Array,
-        label_costs: Array,
+        prices: Array,
         reachable: NDArray[np.bool_],
-        *,
         sizer: Sizer | None = None,
-        random_accepts: Array | None = None,
     ) -> None:
         k = len(reachable)
-        self._wrong = wrong
-        self._feature_costs, self._label_costs = feature_costs, label_costs
+        self._wrong, self._prices = wrong, prices
         self._reachable, self._sizer = reachable, sizer
         self._groups: list[int] = []  # of all requests, in order
         self._outcomes: list[int] = []
@@ -158,16 +146,14 @@ class Evidence:
         self._pursues_fair: bool | None = None
         self.next_plan = PILOT * max(int(reachable.sum()), 1)
         self._start()
-        if random_accepts is not None:
-            self.set_random_accepts(random_accepts)
 
     def _start(self) -> None:
         """Let all cells stand, whatever was recorded."""
         self._against_unfair, self._against_fair = (
             [Refutation(cells, len(covers) / level, np.arange(len(cells))) for cells in covers]
             for covers, level in (
-                (self._wrong.unfair_covers(), self._wrong.level_fair),
-                (self._wrong.fair_covers(), self._wrong.level_unfair),
+                (unfair_covers(self._wrong), self._wrong.level_fair),
+                (fair_covers(self._wrong), self._wrong.level_unfair),
             )
         )
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
@@ -321,6 +307,7 @@ class Evidence:
     def set_random_accepts(self, counts: Array) -> None:
         """Put a test programme's labels in the place of those of an earlier look at its file.
 
+        Per group those that are 0, 1 and unknown. They are one block: no bet rests on any of them.
         Cells, weights and bets stay those of the first look. Ends of epochs before this file came
         are remembered no longer: its labels were not there yet. What follows is left to
         :meth:`advance`.
@@ -436,8 +423,12 @@ class Evidence:
             np.where(none, 1.0, np.clip(high / weight, 0.0, 1.0)),
         )
 
-    def settled(self) -> list[GroupSample]:
-        """Return per group what is known of the requests before the first that is pending."""
+    def intervals(self, level: float) -> list[Interval]:
+        """Return where each group's r lies by the requests before the first that is pending.
+
+        At most a share ``level`` of such intervals ever miss it. The estimate is the mean of all
+        that is known, in label equivalents.
+        """
         outcomes = np.array([*self._outcomes, PENDING], dtype=np.intp)
         at = int(outcomes.argmin())
         groups = np.array(self._groups[:at], dtype=np.intp)
@@ -446,10 +437,17 @@ class Evidence:
         counts = self.random_accepts.copy()
         np.add.at(counts, (groups[plain], outcomes[:at][plain]), 1.0)
         sized = [own for epoch in range(len(self._starts)) for own in self._sized_of(epoch, at)]
-        return [
-            _sample(own, tuple(people for g, people in sized if g == group))
-            for group, own in enumerate(counts)
-        ]
+        found = []
+        for group, (zeros, ones, unknown) in enumerate(counts.tolist()):
+            people = [own for g, own in sized if g == group]
+            total, weight = ones, ones + zeros
+            for own in people:
+                known, each = own.low == own.high, own.sizing.label_equivalents
+                total += each * own.low[known].sum()
+                weight += each * known.sum()
+            ends = anytime_interval(ones, zeros, unknown, level, people)
+            found.append(Interval(*ends, total / weight if weight else None))
+        return found
 
     def undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
@@ -663,7 +661,7 @@ class Evidence:
         return outlook.doubted(self.told) if doubt else outlook
 
     def _costs(self) -> Array:
-        costs = self._feature_costs + self._label_costs * (1.0 - self.estimates)
+        costs = self._prices[0] + self._prices[1] * (1.0 - self.estimates)
         own = [c if s is None else s.price for c, s in zip(costs, self.sizings, strict=True)]
         return np.maximum(own, 1e-9) if max(own) > 0.0 else np.ones(len(own))
 
@@ -671,13 +669,3 @@ class Evidence:
 def _equivalents(sizing: Sizing | None) -> float:
     """Return how many labels an observation counts as."""
     return 1.0 if sizing is None else sizing.label_equivalents
-
-
-def _sample(counts: Array, sized: tuple[Sized, ...]) -> GroupSample:
-    zeros, ones, unknown = counts.tolist()
-    total, weight = ones, ones + zeros
-    for people in sized:
-        known, each = people.low == people.high, people.sizing.label_equivalents
-        total += each * people.low[known].sum()
-        weight += each * known.sum()
-    return GroupSample(ones, zeros, unknown, sized, total / weight if weight else None)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
-from math import inf, prod
+from math import inf
 from operator import itemgetter
 
 import numpy as np
@@ -39,7 +39,7 @@ from equipoise.evidence.bets import (
 from equipoise.evidence.observation import Sized, Sizing, resized
 from equipoise.rates import Band, Curve
 
-__all__ = ["Cells", "NullCells", "WrongAnswers", "evidence"]
+__all__ = ["Cells", "NullCells", "WrongAnswers", "evidence", "fair_covers", "unfair_covers"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -132,21 +132,14 @@ class NullCells:
         cells
             The cells that are asked about.
         """
-        stake, factors, owners = self.log_stake[cells], self.log_factor[:, :, cells], self.groups
+        factors = self.log_factor[:, :, cells]
         if counts[..., 2].any():
             factors = np.concatenate([factors, factors.min(axis=1, keepdims=True)], axis=1)
-        kinds = factors.shape[1]
-        if owners[0].shape[1] > 1:  # a pair of groups per bet
-            wealth = stake
-            for of_side, group in zip(factors, owners, strict=True):
-                for kind, factor in enumerate(of_side):
-                    wealth = wealth + counts[..., group, kind] * factor
-            return wealth
-        a, b = (group[cells, 0] for group in owners)
-        looks = counts.reshape(prod(counts.shape[:-2]), *counts.shape[-2:])[..., :kinds]
-        n = np.concatenate([looks[:, a], looks[:, b]], axis=-1)  # (looks, cells, sides * kinds)
-        gain = n.swapaxes(0, 1) @ factors.reshape(2 * kinds, *stake.shape).swapaxes(0, 1)
-        return np.asarray(stake + gain.swapaxes(0, 1).reshape(*counts.shape[:-2], *stake.shape))
+        wealth = self.log_stake[cells]
+        for of_side, group in zip(factors, self._groups_of(cells), strict=True):
+            for kind, factor in enumerate(of_side):
+                wealth = wealth + counts[..., group, kind] * factor
+        return wealth
 
     def sized_gain(self, group: int, people: Sized, by: Ints, cells: Cells) -> Array:
         """Return the log gain from observations of a group, shape (looks, cells, bets).
@@ -236,19 +229,6 @@ class WrongAnswers:
         """How far a rate moves over a cell."""
         return max(self.fineness * self.epsilon, _FINEST)
 
-    def unfair_covers(self) -> tuple[NullCells, ...]:
-        """Return the cover of the UNFAIR set: the cells of all pairs of groups."""
-        return _unfair_covers(self)
-
-    def fair_covers(self) -> tuple[NullCells, ...]:
-        """Return covers of the FAIR set: of each block, one for two groups, one per rate for more.
-
-        Who is FAIR is so in every block. The corridor of two groups is cut along one of them. Where
-        the past tells them apart, their order follows from it; where it does not, there is a cover
-        for either order.
-        """
-        return _fair_covers(self)
-
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both; a cell reaches beyond its set by a step."""
         gap, compare, pairs = self.gamma + self.epsilon - self.step, self.compare, self.pairs
@@ -266,7 +246,8 @@ class WrongAnswers:
 
 
 @lru_cache(maxsize=2)  # trial runs of one audit begin alike
-def _unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+    """Return the cover of the UNFAIR set: the cells of all pairs of groups."""
     gap = wrong.gamma + wrong.epsilon
     sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
     parts = [
@@ -289,7 +270,13 @@ def _unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
 
 
 @lru_cache(maxsize=2)
-def _fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+def fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
+    """Return covers of the FAIR set: of each block, one for two groups, one per rate for more.
+
+    Who is FAIR is so in every block. The corridor of two groups is cut along one of them. Where
+    the past tells them apart, their order follows from it; where it does not, there is a cover
+    for either order.
+    """
     rates, epsilon = wrong.against_fair, wrong.epsilon
     sizes = epsilon * np.asarray(unfair_sizes(epsilon))
     covers = []
@@ -478,8 +465,9 @@ def _level_cells(
     box_low[:, inside], box_high[:, inside] = low, high
     shape = (len(low), len(pairs))
     at = np.stack([box_high[:, a], box_low[:, b]])
-    table = _table([band.low for band in bands])
-    aim_a, aim_b = (Curve(*np.broadcast_to(table[:, None, own], (4, *shape))) for own in (a, b))
+    curves = Curve.stack([band.low for band in bands])
+    aim_a = changed(curves, lambda x: np.broadcast_to(x[a], shape))
+    aim_b = changed(curves, lambda x: np.broadcast_to(x[b], shape))
     one = np.ones(shape)
     weight = np.broadcast_to(_pair_weights(wrong, bands, pairs), shape)
     unit = _unit(compare, (aim_a, aim_b), at)
@@ -498,15 +486,13 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
     low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
     counts = np.array([[a == b or (a, b) in block.pairs for b in inside] for a in inside])
     for bands in wrong.against_fair * _ROUNDS:
-        own = [bands[g] for g in inside]
-        most = np.stack([_extreme(b, low[:, g], high[:, g], 1) for g, b in enumerate(own)], axis=-1)
-        least = np.stack(
-            [_extreme(b, low[:, g], high[:, g], 0) for g, b in enumerate(own)], axis=-1
-        )
+        own, falling = Band.stack([bands[g] for g in inside]), _falls([bands[g] for g in inside])
+        most = np.maximum(own.high.value(low), own.high.value(high))
+        least = np.minimum(own.low.value(low), own.low.value(high))
         most = np.where(counts, most[:, None, :], inf).min(axis=-1)
         least = np.where(counts.T, least[:, None, :], -inf).max(axis=-1)
         ranges = compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
-        cut_low, cut_high = Band.stack(own).between(*ranges, falling=_falls(own))
+        cut_low, cut_high = own.between(*ranges, falling=falling)
         low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
         full = _full(low, high).all(axis=1)
         low, high = low[full], high[full]
@@ -516,12 +502,6 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
 def _full(low: Array, high: Array) -> NDArray[np.bool_]:
     """Say which sides of boxes hold an unknown; one that a rounding error empties does."""
     return np.asarray((low <= high + _ROUNDING) & (low <= 1.0 + _ROUNDING) & (high >= -_ROUNDING))
-
-
-def _extreme(band: Band, low: Array, high: Array, top: int) -> Array:
-    """Return the largest (1) or least (0) value of a rate over a side of each box."""
-    curve = band.high if top else band.low
-    return np.asarray((np.maximum if top else np.minimum)(curve.value(low), curve.value(high)))
 
 
 def _pair_weights(
@@ -539,8 +519,7 @@ def _pair_weights(
         mean = np.clip(rng.uniform(0.1, 1.0, (_DRAWS, 1)) * np.array(wrong.precision), 0.01, 0.99)
         odds = np.log(mean / (1.0 - mean)) + JITTER * rng.normal(size=mean.shape)
         r = 1.0 / (1.0 + np.exp(-odds))
-        rate = np.stack([band.low.value(r[:, g]) for g, band in enumerate(bands)], axis=1)
-        rate = -rate if _falls(bands) else rate
+        rate = Band.stack(bands).low.value(r) * (-1.0 if _falls(bands) else 1.0)
         a, b = np.array(pairs).T
         apart = rate[:, a] - rate[:, b]
         np.add.at(often, apart.argmax(axis=1)[apart.max(axis=1) > 0.0], 1.0 / _DRAWS)
@@ -573,13 +552,9 @@ def _falls(bands: Sequence[Band]) -> bool:
 
 def _aim(rates: Rates, a: int, b: int, rate: Ints) -> tuple[Curve, Curve]:
     """Return the curves of a and of b that bets aim by, of the given rate at each place."""
-    tables = [_table([bands[g].low for bands in rates]) for g in (a, b)]
-    aim_a, aim_b = (Curve(*table[:, rate]) for table in tables)
+    curves = (Curve.stack([bands[g].low for bands in rates]) for g in (a, b))
+    aim_a, aim_b = (changed(curve, itemgetter(rate)) for curve in curves)
     return aim_a, aim_b
-
-
-def _table(curves: Sequence[Curve]) -> Array:
-    return np.array([(c.a, c.b, c.c, c.d) for c in curves]).T
 
 
 def _unit(compare: GapScale, aim: Sequence[Curve], at: Array) -> Array:

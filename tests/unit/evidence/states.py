@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
-from equipoise.evidence.null_cells import FINENESS
+from equipoise.evidence.null_cells import FINENESS, fair_covers, unfair_covers
 from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.evidence.observation import LABEL, Ends
 from equipoise.free_check import bands_from_past
@@ -63,8 +63,8 @@ class Setup:
 
     def start(self, level: float = NEVER, *, fineness: float = FINENESS) -> Evidence:
         k = len(self.r)
-        costs = np.full(k, 0.1), np.linspace(1.0, 2.0, k)
-        return Evidence(self.wrong(level, fineness=fineness), *costs, np.ones(k, dtype=bool))
+        prices = np.array([np.full(k, 0.1), np.linspace(1.0, 2.0, k)])
+        return Evidence(self.wrong(level, fineness=fineness), prices, np.ones(k, dtype=bool))
 
     def pairs(self, bands: Bands) -> list[Pair]:
         """Return every ordered pair of groups, as the reference knows it."""
@@ -124,7 +124,7 @@ def _counts(rng: np.random.Generator, scale: int) -> list[int]:
 
 
 def covers(evidence: Evidence) -> list[NullCells]:
-    return [*evidence._wrong.unfair_covers(), *evidence._wrong.fair_covers()]
+    return [*unfair_covers(evidence._wrong), *fair_covers(evidence._wrong)]
 
 
 def weighed(evidence: Evidence) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from equipoise.comparison import GapScale
 from equipoise.evidence import NullCells
-from equipoise.evidence.null_cells import _ROUNDS, _level_grid
+from equipoise.evidence.null_cells import _ROUNDS, _level_grid, fair_covers, unfair_covers
 from equipoise.history.past import Past
 from equipoise.rates import METRICS, RATES
 from tests.profiles import examples, quick
@@ -76,7 +76,7 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
 def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -> None:
     """Also points on the frontier. A FAIR point lies in a cell of every cover of the FAIR set."""
     wrong = setup.wrong()
-    (unfair,), fair = wrong.unfair_covers(), wrong.fair_covers()
+    (unfair,), fair = unfair_covers(wrong), fair_covers(wrong)
     gap, gamma = Fraction(setup.gamma + setup.epsilon), Fraction(setup.gamma)
     for point in points(setup, np.random.default_rng(seed)):
         exact = [Fraction(x) for x in point]
@@ -114,7 +114,7 @@ def test_cells_and_bets_of_two_groups_stand_up_to_exact_arithmetic(setup: Setup,
             a, b = groups_of(cells, cell, 0)
             ours = np.stack([cells.low[cell, [a, b]], cells.high[cell, [a, b]]], axis=1)
             start, end = map(Fraction, ours[1])
-            if cells in wrong.unfair_covers():
+            if cells in unfair_covers(wrong):
                 pair = next(p for p in setup.pairs(setup.against_unfair) if p.a == a)
                 boxes = [unfair_box(pair, start, end, gap)]
             else:
@@ -151,7 +151,7 @@ def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> No
         Fraction(setup.gamma),
     )
     rates = [(RATES[rate].falls, list(by.values())) for rate, by in setup.against_fair.items()]
-    for (falling, bands), cells in zip(rates, wrong.fair_covers(), strict=True):
+    for (falling, bands), cells in zip(rates, fair_covers(wrong), strict=True):
         found = 0
         for start, end in pairwise(_level_grid(bands, wrong.step, setup.compare)):
             top = Fraction(float(setup.compare.above(float(end), setup.gamma)))

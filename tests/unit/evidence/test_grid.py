@@ -45,7 +45,7 @@ def start(world: CellWorld, fineness: float) -> Audit:
     bands = bands_from_past(world.past(), "equalized_odds", None)
     rates = tuple(tuple(by.values()) for by in bands.values())
     wrong = WrongAnswers(rates, rates, GAMMA, EPSILON, LEVEL, LEVEL, fineness=fineness)
-    return Audit(Evidence(wrong, np.zeros(2), np.ones(2), np.ones(2, dtype=bool)), [])
+    return Audit(Evidence(wrong, np.array([[0.0] * 2, [1.0] * 2]), np.ones(2, dtype=bool)), [])
 
 
 def loss(world: CellWorld, seed: int) -> float:
