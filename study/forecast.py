@@ -28,8 +28,15 @@ from tests.support.tables import CACHE, table
 import equipoise as eq
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
-from equipoise.planning.cases import Scenario, scenarios
-from equipoise.planning.forecasts import FITTED, Constants, Forecaster, Parts, median_of
+from equipoise.planning.forecasts import (
+    FITTED,
+    Constants,
+    Forecaster,
+    Parts,
+    Scenario,
+    median_of,
+    scenarios,
+)
 from equipoise.planning.trials import try_cases
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assume import Assume, Box, narrowed
+from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band, narrowed
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import Block, Compare, Compared, GapScale, compared
-from equipoise.deciders import ASSUMES_DECIDERS, base_rate, decider_band
 from equipoise.display import Row
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.finding import Finding, GroupShares, Interval, separation

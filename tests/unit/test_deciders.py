@@ -11,9 +11,9 @@ from scipy.stats import binom
 from typer.testing import CliRunner
 
 import equipoise as eq
+from equipoise.assume import base_rate, decider_band
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.cli.app import app
-from equipoise.deciders import base_rate, decider_band
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history import Past
 from equipoise.levels import ErrorBudget

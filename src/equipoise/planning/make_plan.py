@@ -22,13 +22,19 @@ from equipoise.errors import (
     require_whole,
 )
 from equipoise.free_check import Check, check
-from equipoise.history import History
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
-from equipoise.planning.cases import Scenario, as_often, scenarios, usual_case
-from equipoise.planning.forecasts import LEVELS, Forecast, forecast, rows_wanted
-from equipoise.planning.score_savings import ScoreSavings, require_scores, try_scores
-from equipoise.planning.trials import run_trials
+from equipoise.planning.forecasts import (
+    LEVELS,
+    Forecast,
+    Scenario,
+    as_often,
+    forecast,
+    rows_wanted,
+    scenarios,
+    usual_case,
+)
+from equipoise.planning.trials import ScoreSavings, require_scores, run_trials, try_scores
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
 from equipoise.worlds.world import CellWorld
@@ -260,8 +266,7 @@ def plan(
         wanted = scenarios(history.cells, question, denied_rate)
         cases = forecast(history, question, costs, wanted)
     if cases and trial_runs:
-        past = history if history.exact else History.from_cells(history.cells)
-        audit = AdaptiveAudit(past, question, costs)
+        audit = AdaptiveAudit(Past(history.cells, history.exact), question, costs)
         if audit.finding is None:
             cases = run_trials(
                 audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
@@ -302,34 +307,28 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     medians = [seen.median for seen in cases if seen.median is not None]
     undecided = [seen.rows for seen in cases if not seen.is_decidable]
     if not medians:
-        return (
-            None,
-            f"no number of labels decides with this past; {rows_wanted(undecided)}",
-        )
+        return None, f"no number of labels decides with this past; {rows_wanted(undecided)}"
     words = f"run the adaptive audit; it costs about {min(medians):,.4g} in the cheapest case below"
+    most = max(math.inf if seen.cost["0.9"] is None else seen.cost["0.9"] for seen in cases)
     if undecided:
-        return AdaptiveAudit.name, (
-            f"{words}; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
+        words += (
+            f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
             f"{rows_wanted(undecided)}"
         )
-    highest = [seen.cost["0.9"] for seen in cases]
-    if None in highest:
-        return AdaptiveAudit.name, (
-            f"{words}; in the most expensive more than one audit in ten ends without a verdict"
-        )
-    most = max(cost for cost in highest if cost is not None)
-    return AdaptiveAudit.name, (
-        f"{words}, and at most {most:,.4g} nine times in ten in the most expensive"
-    )
+    elif most == math.inf:
+        words += "; in the most expensive more than one audit in ten ends without a verdict"
+    else:
+        words += f", and at most {most:,.4g} nine times in ten in the most expensive"
+    return AdaptiveAudit.name, words
 
 
 def _others(
     history: Past, question: Question, costs: Costs, usual: Scenario | None
 ) -> tuple[OtherAudit, ...]:
     """Return what the paper's audits cost on average in the usual case."""
-    if history.cells.unknown or METRICS[question.metric].is_free or not can_answer(question):
-        return ()
-    if question.compared(history.cells).left_out:  # their theorems are about all groups
+    left_out = question.compared(history.cells).left_out  # their theorems are about all groups
+    free = METRICS[question.metric].is_free
+    if history.cells.unknown or left_out or free or not can_answer(question):
         return ()
     r = as_often(history.cells) if usual is None else usual.r
     world, groups = CellWorld(history.cells, r), history.cells.groups
@@ -374,7 +373,8 @@ def _share_within(seen: Forecast, budget: float) -> float:
         return 0.0
     at, shares = zip(*known, strict=True)
     wide = 0.5 * (at[-1] - at[0])  # how far the tails reach beyond the quantiles
-    return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], [0, *shares, 1]))
+    shares = (0.0, *shares, 1.0 if seen.decides is None else seen.decides)
+    return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], shares))
 
 
 def _epsilon(

@@ -24,7 +24,7 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
-from equipoise.planning.cases import as_often
+from equipoise.planning.forecasts import as_often
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
 from equipoise.report.selection import SelectionRow, selection_table

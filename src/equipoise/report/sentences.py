@@ -13,7 +13,7 @@ from equipoise.free_check import Check
 from equipoise.ledger import Status
 from equipoise.ledger.settings import Settings
 from equipoise.planning import Forecast
-from equipoise.planning.cases import USUAL
+from equipoise.planning.forecasts import USUAL
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, RATES
 from equipoise.report.content import Report

@@ -24,7 +24,7 @@ from equipoise.history import History
 from equipoise.history.options import UnreadTable
 from equipoise.ledger import inputs
 from equipoise.planning import plan
-from equipoise.planning.cases import USUAL, as_often
+from equipoise.planning.forecasts import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service.access import Auditor, Caller, Reader

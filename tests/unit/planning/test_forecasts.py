@@ -9,7 +9,8 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.planning import Forecast, Scenario, forecast, plan
-from equipoise.planning.cases import scenarios
+from equipoise.planning.forecasts import scenarios
+from equipoise.planning.make_plan import _share_within
 from equipoise.planning.trials import _place, run_trials
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
@@ -120,13 +121,13 @@ def test_the_tried_range_holds_the_next_audit_as_often_as_it_says(n: int) -> Non
     assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
 
 
-def test_a_budget_is_compared_with_what_trial_runs_cost() -> None:
-    question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
-    tried = plan(WORLD.past(), question, COSTS, trial_runs=8).cases
-    middle = next(seen.median for seen in tried if seen.median is not None)
-    made = plan(WORLD.past(), question, COSTS, budget=middle, trial_runs=8)
-    assert made.cases[0].within_budget == pytest.approx(0.5, abs=0.2)
-    assert all(0.0 <= (seen.within_budget or 0.0) <= 1.0 for seen in made.cases)
+def test_a_budget_buys_no_more_verdicts_than_trial_runs_ended_with() -> None:
+    case = Scenario("as you say", {"A": 0.3}, 0.1, "FAIR")
+    cost = {"0.1": 50.0, "0.5": 100.0, "0.9": None}
+    seen = Forecast(case, cost, {"A": 90.0}, 300.0, None, 20, {"FAIR": 0.8, "none": 0.2})
+    assert [_share_within(seen, budget) for budget in (0.0, 50.0, 100.0, 1e9)] == [0, 0.1, 0.5, 0.8]
+    never = Forecast(case, dict.fromkeys(cost), {"A": 0.0}, 0.0)
+    assert _share_within(never, 1e9) == 0.0
 
 
 def test_many_groups_are_forecast_as_well() -> None:

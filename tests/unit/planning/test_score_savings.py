@@ -8,7 +8,7 @@ import pytest
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
 from equipoise.planning import Plan
-from equipoise.planning.score_savings import _rates
+from equipoise.planning.trials import _rates
 
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
 
