@@ -60,12 +60,10 @@ def test_cost_ratio_on_adult_by_sex() -> None:
 
 def test_adult_rates_are_those_of_fairlearn() -> None:
     world = adult_world()
-    counts = np.array([[round(n) for n in row.values()] for row in world.counts.values()])
-    people = [
-        np.repeat(column, counts.ravel()) for column in np.indices(counts.shape).reshape(2, -1)
-    ]
-    names = np.array(world.groups)[people[0]]
-    agree_with_fairlearn(world, names, people[1] < 2, people[1] % 2 == 0)
+    counts = np.array([list(row.values()) for row in world.counts.values()])
+    group, kind = np.indices(counts.shape).reshape(2, -1)
+    names = np.array(world.groups)[group]
+    agree_with_fairlearn(world, names, kind < 2, kind % 2 == 0, counts.ravel())
 
 
 def test_the_shipped_counts_are_what_the_classifier_decides() -> None:

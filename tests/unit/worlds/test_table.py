@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,8 @@ def test_rates_are_those_of_fairlearn(counts: dict[str, tuple[int, int, int, int
     agree_with_fairlearn(world, group, decision, outcome)
 
 
-def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  # type: ignore[no-untyped-def]
+def agree_with_fairlearn(world: TableWorld, group, decision, outcome, people=None) -> None:  # type: ignore[no-untyped-def]
+    """Rows stand for so many ``people``, or for one each."""
     from fairlearn import metrics as fl
     from sklearn.metrics import accuracy_score, precision_score, zero_one_loss
 
@@ -186,14 +188,21 @@ def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  
         "selection_rate": fl.selection_rate,
         "false_negative_rate": fl.false_negative_rate,
         "true_negative_rate": fl.true_negative_rate,
-        "negative_predictive_value": lambda y, f: precision_score(y, f, pos_label=0),
+        "negative_predictive_value": partial(precision_score, pos_label=0),
         "error_rate": zero_one_loss,
         "accuracy": accuracy_score,
         "precision": precision_score,
-        "false_omission_rate": lambda y, f: float(1.0 - precision_score(y, f, pos_label=0)),
+        "false_omission_rate": lambda y, f, sample_weight: float(
+            1.0 - precision_score(y, f, pos_label=0, sample_weight=sample_weight)
+        ),
     }
+    weight = np.ones(len(group)) if people is None else people
     theirs = fl.MetricFrame(
-        metrics=functions, y_true=outcome, y_pred=decision, sensitive_features=group
+        metrics=functions,
+        y_true=outcome,
+        y_pred=decision,
+        sensitive_features=group,
+        sample_params={name: {"sample_weight": weight} for name in functions},
     )
     differences, ratios = theirs.difference(), theirs.ratio()
     for metric in METRICS:
@@ -206,7 +215,9 @@ def agree_with_fairlearn(world: TableWorld, group, decision, outcome) -> None:  
         assert 1.0 - world.gap(metric, "ratio") == pytest.approx(smallest, abs=1e-12)
     for metric in ("equalized_odds", "equal_opportunity", "demographic_parity"):
         difference, ratio = (
-            getattr(fl, f"{metric}_{kind}")(outcome, decision, sensitive_features=group)
+            getattr(fl, f"{metric}_{kind}")(
+                outcome, decision, sensitive_features=group, sample_weight=weight
+            )
             for kind in ("difference", "ratio")
         )
         assert world.gap(metric) == pytest.approx(difference, abs=1e-12)
