@@ -240,7 +240,7 @@ FLAGS = (
     *("--undecided", "leave_out", "--missing-group", "unsaid", "--metric", "equal_opportunity"),
 )
 QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.1)
-PRICED = "if approved people of unknown outcome are like the known"
+PRICED = "approved people of unknown outcome count like the known"
 
 Unknown = Literal["bounds", "like_known"]
 both = pytest.mark.parametrize("unknown", ["bounds", "like_known"])

@@ -107,11 +107,8 @@ class PeopleColumns:
         given: Mapping[str, str],
         header: Sequence[str] = (),
     ) -> None:
-        past: dict[str, tuple[str, ...]] = {}
-        if values.coding is not None and header:
-            own = values.coding.columns
-            past = {"group": own.groups, "decision": (own.decision,), "outcome": (own.outcome,)}
-        past = {name: columns for name, columns in past.items() if set(columns) <= {*header}}
+        kept = values.coding.columns if values.coding is not None and header else {}
+        past = {name: columns for name, columns in kept.items() if set(columns) <= {*header}}
         for name in given:
             if name not in names:
                 raise UnknownName("column in '--column'", name, names)

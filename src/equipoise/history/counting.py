@@ -26,7 +26,6 @@ from equipoise.history.values import (
     OTHER,
     STANDARD,
     Coding,
-    Columns,
     Grouping,
     YesNo,
     is_missing,
@@ -90,7 +89,7 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
     Parameters
     ----------
     everybody
-        Read the outcomes of denied people too, in a table where everybody has one.
+        Whether outcomes of all denied people are known: they count as random accepts.
     """
     source = os.fspath(source) if isinstance(source, os.PathLike) else source
     table = open_table(source, options)
@@ -191,8 +190,8 @@ def _interpret(
     kinds = _kinds(found, options, also)
     _require_words(kinds, options)
     groups = [tuple(kind.values[column] for column in options.groups) for kind in kinds]
-    counts = [kind.count for kind in kinds]
-    grouping, own_notes = read_groups(options, list(zip(groups, counts, strict=True)))
+    counted = [(values, kind.count) for values, kind in zip(groups, kinds, strict=True)]
+    grouping, own_notes = read_groups(options, counted)
     notes = [*notes, *own_notes]
     for kind, values in zip(kinds, groups, strict=True):
         kind.group = grouping.name(values)
@@ -203,15 +202,13 @@ def _interpret(
         notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
     grouping = _fold(kinds, grouping, options.min_group, names, notes)
     decision, outcome = _bits(kinds, options, notes, everybody=everybody)
-    if not everybody:
-        denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
-        _require_right_way_round(kinds, denied, options)
-        _require_outcomes(kinds, options)
-        _require_no_denied_outcomes(kinds, denied, options, notes)
+    denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
+    _require_right_way_round(kinds, denied, options)
+    _require_outcomes(kinds, options)
+    _require_no_denied_outcomes(kinds, denied, options, notes)
     cells = _cells_of(kinds, options)
-    if not everybody:
-        notes += _remarks(cells, outcome, options)
-    columns = Columns(options.groups, options.decision, options.outcome)
+    notes += _remarks(cells, outcome, options)
+    columns = {"group": options.groups} | {role: (getattr(options, role),) for role in ROLES}
     coding = Coding(columns, grouping, decision, outcome, also)
     deciders = _deciders(kinds, options)
     attributes = _by_attribute(kinds, options, grouping)
@@ -256,11 +253,8 @@ def _bits(
     decision = read("decision", decisions, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
-    seen = [
-        kind
-        for kind in kinds
-        if kind.labelled and (kind.approved or kind.random_accept or everybody)
-    ]
+        kind.random_accept |= everybody and not kind.approved
+    seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
     outcome = read("outcome", texts(seen, "outcome"), {})
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
@@ -288,8 +282,8 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     if not none:
         return kinds
     column = options.decision
-    what = f"column {column!r} must hold a decision in every row; there is none in "
-    what += rows(_size(none))
+    size = rows(_size(none))
+    what = f"column {column!r} must hold a decision in every row; there is none in {size}"
     found = [kind for kind in none if kind.labelled]
     if found:
         raise Problem(

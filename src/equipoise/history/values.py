@@ -27,7 +27,6 @@ __all__ = [
     "OTHER",
     "STANDARD",
     "Coding",
-    "Columns",
     "Grouping",
     "LiveValues",
     "YesNo",
@@ -167,15 +166,6 @@ def spelling_notes(column: str, found: Mapping[str, int]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Columns(JsonValue):
-    """The columns of a table by their roles."""
-
-    groups: tuple[str, ...]
-    decision: str
-    outcome: str
-
-
-@dataclass(frozen=True)
 class Grouping(JsonValue):
     """The names of groups.
 
@@ -236,9 +226,9 @@ class YesNo(JsonValue):
 
 @dataclass(frozen=True)
 class Coding(JsonValue):
-    """Columns, and what their values mean."""
+    """What the columns of each role (group, decision, outcome) are, and what their values mean."""
 
-    columns: Columns
+    columns: Mapping[str, tuple[str, ...]]
     grouping: Grouping
     decision: YesNo
     outcome: YesNo
@@ -250,21 +240,19 @@ class Coding(JsonValue):
         bit = reading.bit(value)
         if bit is None or is_missing(value, self.missing_values):
             known = sorted({*reading.ones, *reading.zeros})
-            raise UnknownName(f"{role} (column {getattr(self.columns, role)!r})", value, known)
+            raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, known)
         return bit
 
 
+@dataclass(frozen=True)
 class LiveValues:
     """What is said of people who arrive: groups by name, in any case, and 0/1 or plain words.
 
     Where the past was read from a table its words are understood as well.
     """
 
-    def __init__(self, groups: Iterable[str], coding: Coding | None) -> None:
-        self.coding = coding
-        self._groups: dict[str, list[str]] = {}
-        for name in groups:
-            self._groups.setdefault(key_of(name), []).append(name)
+    groups: Collection[str]
+    coding: Coding | None
 
     def group(self, value: object) -> str:
         """Return the group that a value stands for; one that is unknown is left to the audit.
@@ -273,9 +261,9 @@ class LiveValues:
         """
         if isinstance(value, tuple) and self.coding is not None:
             return self.coding.grouping.name(value)
-        named = self._groups.get(key_of(value), [])
-        if value in named or len(named) == 1:
-            return str(value) if value in named else named[0]
+        named = [name for name in self.groups if key_of(name) == key_of(value)]
+        if len(named) == 1 or value in named:
+            return named[0] if len(named) == 1 else str(value)
         if self.coding is not None and len(self.coding.grouping.labels) == 1:
             return self.coding.grouping.name([value])
         return str(value)
@@ -288,7 +276,7 @@ class LiveValues:
                 one, zero = PLAIN[role]
                 raise InvalidInput(
                     f"{role!r} of {value!r} may mean either: the past's column "
-                    f"{getattr(coding.columns, role)!r} was read the other way round; say {one!r} "
+                    f"{coding.columns[role][0]!r} was read the other way round; say {one!r} "
                     f"or {zero!r}, or give a file with that column"
                 )
             return plain

@@ -161,23 +161,22 @@ def read_world(
     from equipoise.history.counting import count_table
 
     said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
-    meanings = {"positive": positive, "negative": negative}
+    meanings = {"positive": positive, "negative": negative, "unknown": "bounds"}
     source, options = saved_reading(source, {**said, **meanings})
-    counted = count_table(source, options, everybody=True)
-    missing = sum(kind.count for kind in counted.kinds if kind.good is None)
+    cells = count_table(source, options, everybody=True).cells
+    missing = sum(c.approved_unknown + c.unseen for c in cells.values())
     if missing:
         raise BadData(
             f"column {options.outcome!r} lacks the outcome of {missing:,} people; a world "
             "needs everybody's. A past becomes one with guesses of the denied's: --denied-rate "
             "GROUP=R for every group (CellWorld.from_past)"
         )
-    counts: dict[str, dict[str, float]] = {}
-    for kind in sorted(counted.kinds, key=lambda kind: kind.group):
-        came_out = "positive" if kind.good else "negative"
-        cell = f"{'approved' if kind.approved else 'denied'}_{came_out}"
-        own = counts.setdefault(kind.group, dict.fromkeys(COUNT_NAMES, 0.0))
-        own[cell] += kind.count
-    return CellWorld.from_counts(counts)
+    counts = {
+        group: (c.approved_positive, c.approved_negative, *(c.random_accepts[:2] or (0, 0)))
+        for group, c in cells.items()
+    }
+    named = {group: dict(zip(COUNT_NAMES, own, strict=True)) for group, own in counts.items()}
+    return CellWorld.from_counts(named)
 
 
 def _column(frame: object, name: str) -> NDArray[np.generic]:
