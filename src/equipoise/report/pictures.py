@@ -8,7 +8,7 @@ stands below the picture as HTML: what an axis measures, what colours mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
@@ -18,11 +18,8 @@ from equipoise.report import sentences
 from equipoise.report.content import Report
 from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
-__all__ = [
-    *("evidence", "gap", "impact", "linear", "money", "nice_ticks", "rates"),
-]
+__all__ = ["evidence", "gap", "impact", "money", "nice_ticks", "rates"]
 
-Scale = Callable[[float], float]
 Points = Sequence[tuple[float, float]]
 
 # The page's style says what these are, by day and by night; outside of a page, by day.
@@ -45,24 +42,22 @@ def gap(free: Finding | None, found: Finding) -> Markup:
         rows = [("before, for free", known, PALE), ("now", now, BLUE)]
     largest = max(interval.upper for _, interval, _ in rows)
     high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
-    x = linear(0.0, high, 0.0, 100.0)
-    step, top = 56.0, 24.0
-    bottom = top + 8 + step * len(rows)
-    picture = Picture(bottom + 24, "The gap between groups: established range")
+    top, bottom = 24.0, 32.0 + 56.0 * len(rows)
+    picture = Picture("The gap between groups: established range", bottom + 24, high)
     zones = (
         (0.0, question.gamma, FAIR_PALE, "fair"),
         (question.gamma, question.threshold, SAND, "either"),
         (question.threshold, high, UNFAIR_PALE, "unfair"),
     )
     for start, end, fill, word in zones:
-        picture.bar(x(start), x(end), top, bottom - top, fill)
-        if x(end) - x(start) > 11.0:
-            picture.text((x(start) + x(end)) / 2, top - 8, word, anchor="middle", fill=MUTED)
+        picture.bar(start, end, top, bottom - top, fill)
+        if end - start > 0.11 * high:
+            picture.text((start + end) / 2, top - 8, word, anchor="middle", fill=MUTED)
     for row, (label, interval, fill) in enumerate(rows):
-        y = top + 18 + row * step
-        picture.text(0.0, y, label, shift=6, bold=interval is now, size=13, fill=INK)
-        picture.range(x, interval, y + 10, 16, fill)
-    picture.axis(x, nice_ticks(high, 5), bottom, hundredths=True)
+        y = top + 18 + 56.0 * row
+        picture.text(0.0, y, label, shift=6, bold=interval is now, size=13)
+        picture.range(interval, y + 10, 16, fill)
+    picture.axis(bottom, 5, hundredths=True)
     return picture.done(f"gap between groups, {sentences.unit(question)}")
 
 
@@ -70,20 +65,18 @@ def rates(free: Finding | None, found: Finding, rate: str) -> Markup:
     """Draw a rate of every group: a pale bar for what is free, a dark one for what is known now."""
     known, now = ({} if one is None else one.rates.get(rate, {}) for one in (free, found))
     groups = list(now or known)
-    step = 54.0
-    bottom = 8.0 + step * len(groups)
-    picture = Picture(bottom + 24, RATES[rate].phrase)
-    x = linear(0.0, 1.0, 0.0, 100.0)
+    bottom = 8.0 + 54.0 * len(groups)
+    picture = Picture(RATES[rate].phrase, bottom + 24)
     for tick in nice_ticks(1.0, 5):
-        picture.line(x(tick), 0.0, x(tick), bottom, RULE)
+        picture.line(tick, 0.0, tick, bottom, RULE)
     for row, group in enumerate(groups):
-        y = 16.0 + step * row
-        picture.text(0.0, y, group, size=13, fill=INK)
+        y = 16.0 + 54.0 * row
+        picture.text(0.0, y, group, size=13)
         if group in known:
-            picture.bar(x(known[group].lower), x(known[group].upper), y + 7, 10, PALE)
+            picture.bar(known[group].lower, known[group].upper, y + 7, 10, PALE)
         if group in now:
-            picture.range(x, now[group], y + 19, 10, BLUE)
-    picture.axis(x, nice_ticks(1.0, 5), bottom, hundredths=True)
+            picture.range(now[group], y + 19, 10, BLUE)
+    picture.axis(bottom, 5, hundredths=True)
     legend = {} if free is None else {"before, for free": PALE, "after the audit": BLUE}
     return picture.done(f"{RATES[rate].phrase} (%)", legend)
 
@@ -94,46 +87,41 @@ def evidence(report: Report) -> Markup | None:
     if len(points) < 2 or points[-1].answers == 0:
         return None
     high = min(1.0, max(max(p.upper for p in points), question.threshold * 1.5) * 1.02)
-    top, bottom = 16.0, 236.0
-    picture = Picture(bottom + 24, "Evidence over time")
-    x = linear(0.0, float(points[-1].answers), 0.0, 100.0)
-    y = linear(0.0, high, bottom, top)
-    band = [(x(p.answers), y(p.upper)) for p in points]
-    band += [(x(p.answers), y(p.lower)) for p in reversed(points)]
-    guesses = [(x(p.answers), y(p.estimate)) for p in points if p.estimate is not None]
-    picture.curve(band, guesses)
-    for tick in nice_ticks(high):
-        picture.line(0.0, y(tick), 100.0, y(tick), RULE)
-        picture.text(0.0, y(tick) - 4, f"{tick * 100:g}", fill=INK)
+    bottom = 236.0
+
+    def y(share: float) -> float:
+        return bottom - 220.0 * share / high
+
+    picture = Picture("Evidence over time", bottom + 24, float(points[-1].answers))
+    band = [(p.answers, y(p.upper)) for p in points]
+    band += [(p.answers, y(p.lower)) for p in reversed(points)]
+    picture.curve(band, [(p.answers, y(p.estimate)) for p in points if p.estimate is not None])
+    for tick in nice_ticks(high, 6):
+        picture.line(0.0, y(tick), picture.high, y(tick), RULE)
+        picture.text(0.0, y(tick) - 4, f"{tick * 100:g}")
     for value, colour in ((question.gamma, FAIR), (question.threshold, UNFAIR)):
-        picture.line(0.0, y(value), 100.0, y(value), colour, width=1.5, dashes="6 4")
-    picture.axis(x, nice_ticks(float(points[-1].answers), 4), bottom)
-    upright = f"gap, {sentences.unit(question)}"
-    legend = {"fair below this line": FAIR, "unfair above this line": UNFAIR}
-    return picture.done(f"across: requests answered; up: {upright}", legend)
+        picture.line(0.0, y(value), picture.high, y(value), colour, width=1.5, dashes="6 4")
+    picture.axis(bottom, 4)
+    words = f"across: requests answered; up: gap, {sentences.unit(question)}"
+    return picture.done(words, {"fair below this line": FAIR, "unfair above this line": UNFAIR})
 
 
 def impact(rows: Sequence[SelectionRow]) -> Markup:
     """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
-    step, top = 48.0, 18.0
     drawn = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
-    bottom = top + 4 + step * len(drawn)
-    picture = Picture(bottom + 24, "Impact ratios")
-    x = linear(0.0, 1.0, 0.0, 100.0)
-    for at, (group, ratio) in enumerate(drawn):
-        y = top + 16 + step * at
-        picture.text(0.0, y, group.group, size=13, fill=INK)
-        picture.bar(0.0, x(ratio.upper), y + 7, 18, PALE)
-        fill = UNFAIR if group.four_fifths == "below" else BLUE
-        picture.bar(0.0, x(ratio.lower), y + 7, 18, fill)
+    bottom = 22.0 + 48.0 * len(drawn)
+    picture = Picture("Impact ratios", bottom + 24)
+    for at, (row, ratio) in enumerate(drawn):
+        y = 34.0 + 48.0 * at
+        picture.text(0.0, y, row.group, size=13)
+        picture.bar(0.0, ratio.upper, y + 7, 18, PALE)
+        picture.bar(0.0, ratio.lower, y + 7, 18, UNFAIR if row.four_fifths == "below" else BLUE)
         if ratio.estimate is not None and ratio.lower > 0.15:
-            words = f"{ratio.estimate:.2f}"
-            picture.text(
-                x(ratio.lower), y + 20, words, anchor="end", shift=-6, fill=PAPER, bold=True
-            )
-    picture.line(x(FOUR_FIFTHS), 2, x(FOUR_FIFTHS), bottom, INK, width=1.5, dashes="5 4")
-    picture.text(x(FOUR_FIFTHS), 12, "four fifths", anchor="end", shift=-6, fill=MUTED)
-    picture.axis(x, nice_ticks(1.0, 5), bottom)
+            words, own = f"{ratio.estimate:.2f}", ratio.lower
+            picture.text(own, y + 20, words, anchor="end", shift=-6, fill=PAPER, bold=True)
+    picture.line(FOUR_FIFTHS, 2, FOUR_FIFTHS, bottom, INK, width=1.5, dashes="5 4")
+    picture.text(FOUR_FIFTHS, 12, "four fifths", anchor="end", shift=-6, fill=MUTED)
+    picture.axis(bottom, 5)
     return picture.done("approval rate over the largest other group's")
 
 
@@ -144,52 +132,34 @@ def money(report: Report) -> Markup | None:
         return None
     left = status.cap - status.spent - status.reserved
     parts = {"spent": (status.spent, BLUE), "held": (status.reserved, PALE), "free": (left, SAND)}
-    picture, start = Picture(36.0, "The budget"), 0.0
+    picture, start = Picture("The budget", 36.0, status.cap), 0
     for amount, fill in parts.values():
         if amount:
-            end = start + 100.0 * amount / status.cap
-            picture.bar(start, end, 2, 32, fill)
-            start = end
+            picture.bar(start, start + amount, 2, 32, fill)
+            start += amount
     legend = {f"{word} {status.money(amount)}": fill for word, (amount, fill) in parts.items()}
     return picture.done("", legend)
 
 
-# -- scales ----------------------------------------------------------------------------------------
+# -- marks -----------------------------------------------------------------------------------------
 
 
-def linear(low: float, high: float, start: float, end: float) -> Scale:
-    """Return a map from [low, high] to [start, end].
-
-    Examples
-    --------
-    >>> linear(0, 1, 100, 300)(0.5)
-    200.0
-    """
-    span = (high - low) or 1.0
-    return lambda value: start + (value - low) / span * (end - start)
-
-
-def nice_ticks(high: float, most: int = 6) -> list[float]:
+def nice_ticks(high: float, most: int) -> list[float]:
     """Return round numbers from 0 to about ``high``.
 
     Examples
     --------
-    >>> nice_ticks(0.34)
+    >>> nice_ticks(0.34, 6)
     [0.0, 0.1, 0.2, 0.3]
     """
-    if high <= 0:
-        return [0.0]
     raw = high / most
     size = 10.0 ** math.floor(math.log10(raw))
     step = next(m * size for m in (1, 2, 5, 10) if m * size >= raw * (1 - 1e-9))
     return [round(i * step, 12) for i in range(int(high / step + 1e-9) + 1)]
 
 
-# -- marks -----------------------------------------------------------------------------------------
-
-
 class Picture:
-    """A drawing that is built up mark by mark: x in percent of its place, y in pixels.
+    """A drawing that is built up mark by mark: x from 0 to ``high``, y in pixels.
 
     Parameters
     ----------
@@ -197,34 +167,47 @@ class Picture:
         What it shows, for those who cannot see it.
     """
 
-    def __init__(self, height: float, title: str) -> None:
+    def __init__(self, title: str, height: float, high: float = 1.0) -> None:
+        self.high = high
         self._parts = [
             f'<svg class="chart" height="{height:g}" role="img" aria-label="{escape(title)}">'
         ]
 
+    def _at(self, x: float) -> str:
+        return f"{100.0 * x / self.high:.2f}"
+
     def bar(self, start: float, end: float, y: float, height: float, fill: str) -> None:
         """Draw a bar; one too narrow to see is made visible."""
+        width = max(end - start, 0.004 * self.high)
         self._parts.append(
-            f'<rect x="{start:.2f}%" y="{y:.1f}" width="{max(end - start, 0.4):.2f}%" '
+            f'<rect x="{self._at(start)}%" y="{y:.1f}" width="{self._at(width)}%" '
             f'height="{height:g}" fill="{fill}"/>'
         )
 
+    def range(self, own: Interval, y: float, height: float, fill: str) -> None:
+        """Draw an interval as a bar, with a rimmed dot at the best guess."""
+        self.bar(own.lower, own.upper, y, height, fill)
+        if own.estimate is not None:
+            self._parts.append(
+                f'<circle cx="{self._at(own.estimate)}%" cy="{y + height / 2:.1f}" r="6" '
+                f'fill="{INK}" stroke="{PAPER}" stroke-width="1.5"/>'
+            )
+
     def line(
         self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, width: float = 1.0,
-        dashes: str = "",
+        dashes: str = "none",
     ) -> None:  # fmt: skip
         """Draw a straight line."""
-        dash = f' stroke-dasharray="{dashes}"' if dashes else ""
         self._parts.append(
-            f'<line x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}" stroke="{stroke}" '
-            f'stroke-width="{width:g}"{dash}/>'
+            f'<line x1="{self._at(x1)}%" y1="{y1:.1f}" x2="{self._at(x2)}%" y2="{y2:.1f}" '
+            f'stroke="{stroke}" stroke-width="{width:g}" stroke-dasharray="{dashes}"/>'
         )
 
     def curve(self, band: Points, line: Points) -> None:
         """Fill a band and draw a line; both stretch with the page, the line's width does not."""
         low, high = min(y for _, y in band), max(y for _, y in [*band, *line])
         view = f'viewBox="0 {low:.1f} 100 {max(high - low, 1.0):.1f}" preserveAspectRatio="none"'
-        area, path = (" ".join(f"{x:.2f},{y:.1f}" for x, y in some) for some in (band, line))
+        area, path = (" ".join(f"{self._at(x)},{y:.1f}" for x, y in some) for some in (band, line))
         self._parts.append(
             f'<svg y="{low:.1f}" width="100%" height="{max(high - low, 1.0):.1f}" {view}>'
             f'<polygon points="{area}" fill="{PALE}" opacity="0.75"/>'
@@ -232,33 +215,24 @@ class Picture:
             'vector-effect="non-scaling-stroke"/></svg>'
         )
 
-    def range(self, x: Scale, own: Interval, y: float, height: float, fill: str) -> None:
-        """Draw an interval as a bar, with a rimmed dot at the best guess."""
-        self.bar(x(own.lower), x(own.upper), y, height, fill)
-        if own.estimate is not None:
-            self._parts.append(
-                f'<circle cx="{x(own.estimate):.2f}%" cy="{y + height / 2:.1f}" r="6" '
-                f'fill="{INK}" stroke="{PAPER}" stroke-width="1.5"/>'
-            )
-
     def text(
-        self, x: float, y: float, words: str, *, fill: str, shift: float = 0.0, size: float = 12,
-        anchor: str = "start", bold: bool = False,
+        self, x: float, y: float, words: str, *, fill: str = INK, shift: float = 0.0,
+        size: float = 12, anchor: str = "start", bold: bool = False,
     ) -> None:  # fmt: skip
         """Write words, some pixels beside a place."""
-        weight = ' font-weight="600"' if bold else ""
         self._parts.append(
-            f'<text x="{x:.2f}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" fill="{fill}" '
-            f'text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+            f'<text x="{self._at(x)}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" '
+            f'fill="{fill}" text-anchor="{anchor}" font-weight="{600 if bold else 400}">'
+            f"{escape(words)}</text>"
         )
 
-    def axis(self, x: Scale, ticks: Sequence[float], y: float, *, hundredths: bool = False) -> None:
-        """Draw an axis with its numbers, shares in hundredths."""
-        self.line(0.0, y, 100.0, y, MUTED)
-        for tick in ticks:
+    def axis(self, y: float, most: int, *, hundredths: bool = False) -> None:
+        """Draw an axis with at most so many steps, shares in hundredths."""
+        self.line(0.0, y, self.high, y, MUTED)
+        for tick in nice_ticks(self.high, most):
             shown = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
-            self.line(x(tick), y, x(tick), y + 5, MUTED)
-            self.text(x(tick), y + 18, shown, anchor="middle", fill=MUTED)
+            self.line(tick, y, tick, y + 5, MUTED)
+            self.text(tick, y + 18, shown, anchor="middle", fill=MUTED)
 
     def done(self, axis: str, legend: Mapping[str, str] | None = None) -> Markup:
         """Return the drawing with what its axis measures and what its colours mean."""

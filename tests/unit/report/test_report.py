@@ -169,5 +169,5 @@ def test_a_live_audit_is_written_under_its_name(
 
 
 def test_ticks_are_round() -> None:
-    assert nice_ticks(1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert nice_ticks(730.0) == [0.0, 200.0, 400.0, 600.0]
+    assert nice_ticks(1.0, 6) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert nice_ticks(730.0, 6) == [0.0, 200.0, 400.0, 600.0]
