@@ -69,12 +69,12 @@ def new(
         option(
             "A second person must approve it: budget, concluded, corrected, erased, limits, "
             "random_accepts, resumed, upgraded; give it again.",
-            *(None, "KIND"),
+            metavar="KIND",
         ),
     ] = None,
     option: Annotated[
         Texts,
-        option("Option of the audit, as in --audit rs --option tau=500.", None, "NAME=JSON"),
+        option("Option of the audit, as in --audit rs --option tau=500.", metavar="NAME=JSON"),
     ] = None,
     assist: Annotated[
         bool, option("Look at scores before asking: 'ask' takes --score and --price.")
@@ -163,7 +163,7 @@ def conclude(
     live: LiveAudit,
     fail_on: frozenset[Verdict],
     why: Annotated[str, option("Reason.")] = "nobody else is to come",
-    yes: Annotated[bool, option("Do not ask for confirmation.", None, None, "--yes", "-y")] = False,
+    yes: Annotated[bool, option("Do not ask for confirmation.", flags="--yes -y")] = False,
 ) -> Answer:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     if live.finding is None and not yes:
@@ -224,10 +224,10 @@ def random_accepts(
     why: Why,
     of: Annotated[
         list[str],
-        option("Everybody of a group whom the programme accepted since its first day.", None, OF),
+        option("Everybody of a group whom the programme accepted since its first day.", metavar=OF),
     ],
     corrected: Annotated[
-        Texts, option("Outcomes changed since the last file.", None, "GROUP=N")
+        Texts, option("Outcomes changed since the last file.", metavar="GROUP=N")
     ] = None,
 ) -> Answer:
     """Take in a later file of the test programme that the past data told of."""

@@ -48,7 +48,7 @@ WHY_NOTHING = {
 }
 
 Said = Annotated[
-    str | None, typer.Argument(metavar="[PERSON]", help="Pseudonym.", show_default=False)
+    str | None, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)
 ]
 Known = Annotated[str, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)]
 Why = Annotated[str, option("Reason, kept in the ledger.")]
@@ -74,7 +74,9 @@ def one_or_many(
     file: Annotated[
         Path | None,
         option(
-            "CSV, Parquet or JSON lines; repeating a file is safe.", FILES, None, "--file", "-f"
+            "CSV, Parquet or JSON lines; repeating a file is safe.",
+            FILES,
+            flags="--file -f",
         ),
     ] = None,
     column: Annotated[
@@ -155,20 +157,18 @@ def ask(
         str | None,
         option(
             "What a model says, for an audit made with --assist; with --file its column.",
-            None,
-            "NUMBER|COLUMN",
+            metavar="NUMBER|COLUMN",
         ),
     ] = None,
     price: Annotated[
         str | None,
         option(
             "What this label costs if it is 0, in minor units; with --file its column.",
-            None,
-            "AMOUNT|COLUMN",
+            metavar="AMOUNT|COLUMN",
         ),
     ] = None,
     score_version: Annotated[
-        str, option("Which model the scores are of, for the record.", None, "NAME", default=False)
+        str, option("Which model the scores are of, for the record.", metavar="NAME", default=False)
     ] = "",
 ) -> Answer:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""

@@ -111,15 +111,15 @@ def checkpoint(
 @command()
 def verify(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The audit.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="The audit.", show_default=False)
     ] = None,
     file: Annotated[
-        Path | None, option("Check an export instead of the ledger.", None, None, "--file", "-f")
+        Path | None, option("Check an export instead of the ledger.", flags="--file -f")
     ] = None,
     head: Annotated[str | None, option("The export's last hash, as handed out.")] = None,
     checkpoint: Annotated[
         list[str] | None,
-        option("An earlier end of the chain, or a file of them.", None, "SEQ:HASH|FILE"),
+        option("An earlier end of the chain, or a file of them.", metavar="SEQ:HASH|FILE"),
     ] = None,
     people: Annotated[
         Path | None, option("With --file: the key table, so that nobody counts twice.")

@@ -31,14 +31,15 @@ def check(
     questions: tuple[Question, ...],
     fail_on: frozenset[Verdict],
     report: Annotated[
-        Path | None, option("Write a page with pictures: a file ending in .html.", None, "FILE")
+        Path | None, option("Write a page with pictures: a file ending in .html.", metavar="FILE")
     ] = None,
     assume: Annotated[
         list[str] | None,
         option(
             "An assumption; may be repeated: denied-no-better (than the approved of their group), "
             "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
-            *("Question", "WHAT"),
+            "Question",
+            "WHAT",
         ),
     ] = None,
     deciders: Annotated[

@@ -29,13 +29,14 @@ def option(
     what: str,
     panel: str | None = None,
     metavar: str | None = None,
-    *names: str,
+    *,
+    flags: str = "",
     envvar: str | None = None,
     default: bool = True,
 ) -> Any:
     """Return an option with its help, under a heading; ``default`` says to show the default."""
     return typer.Option(
-        *names,
+        *flags.split(),
         help=what,
         rich_help_panel=panel,
         metavar=metavar,
@@ -46,19 +47,19 @@ def option(
 
 QUESTION, PRICES = "Question", "Prices"
 LEDGER = "equipoise-ledger.db"
-Json = Annotated[bool, option("Write JSON for programs.", None, None, "--json")]
+Json = Annotated[bool, option("Write JSON for programs.", flags="--json")]
 IN_JSON = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
 Ledger = Annotated[
     str,
     option(
-        "A file (SQLite) or postgresql://…", None, "FILE|URL", "--ledger", "-l",
+        "A file (SQLite) or postgresql://…", metavar="FILE|URL", flags="--ledger -l",
         envvar="EQUIPOISE_LEDGER",
     ),
 ]  # fmt: skip
 Actor = Annotated[
     str | None,
     option(
-        "Who does this, as the ledger will say; your user name if left out.", None, "WHO",
+        "Who does this, as the ledger will say; your user name if left out.", metavar="WHO",
         envvar="EQUIPOISE_ACTOR",
     ),
 ]  # fmt: skip
@@ -120,7 +121,8 @@ def questions_asked(
         option(
             f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it "
             "again, or all, for several questions.",
-            *(QUESTION, "NAME"),
+            QUESTION,
+            "NAME",
         ),
     ] = ["equalized_odds"],  # noqa: B006 - typer copies it
     gamma: Annotated[float, option("FAIR up to this gap.", QUESTION)] = 0.05,
@@ -188,7 +190,7 @@ def failing(
         str,
         option(
             "End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
-            *(None, "VERDICTS"),
+            metavar="VERDICTS",
             default=False,
         ),
     ] = "",

@@ -28,24 +28,29 @@ Group = Annotated[
     Texts,
     option(
         "Column that names a person's group; give it again for intersections.",
-        *(DATA, "COLUMN", "--group", "-g"),
+        DATA,
+        "COLUMN",
+        flags="--group -g",
     ),
 ]
 Decision = Annotated[
-    Text, option("Column of decisions, 1 for approved.", DATA, "COLUMN", "--decision", "-d")
+    Text, option("Column of decisions, 1 for approved.", DATA, "COLUMN", flags="--decision -d")
 ]
 Outcome = Annotated[
     Text,
     option(
         "Column of outcomes, 1 for good, empty for the denied.",
-        *(DATA, "COLUMN", "--outcome", "-o"),
+        DATA,
+        "COLUMN",
+        flags="--outcome -o",
     ),
 ]
 Positive = Annotated[
     Texts,
     option(
         "Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
-        *(DATA, "VALUE"),
+        DATA,
+        "VALUE",
     ),
 ]
 SOURCE = typer.Argument(
@@ -69,7 +74,7 @@ def past_decisions(
         Literal["error", "ignore"], option("What to do with outcomes of denied people.", DATA)
     ] = "error",
     missing_values: Annotated[
-        Texts, option("Value that means none.", VALUES, "VALUE", "--missing-value")
+        Texts, option("Value that means none.", VALUES, "VALUE", flags="--missing-value")
     ] = None,
     missing_group: Annotated[
         str,
@@ -92,14 +97,16 @@ def past_decisions(
         Text,
         option(
             "Column that marks the denied whom a test programme accepted at random.",
-            *(VALUES, "COLUMN"),
+            VALUES,
+            "COLUMN",
         ),
     ] = None,
     random_accepts_against: Annotated[
         Texts,
         option(
             "Column, such as a score or a date, to test the programme's chance against.",
-            *(VALUES, "COLUMN"),
+            VALUES,
+            "COLUMN",
         ),
     ] = None,
     decider: Annotated[
@@ -122,7 +129,8 @@ def past_decisions(
         Text,
         option(
             "Keep file and options in this .toml file, to be given in place of both.",
-            *(PLACES, "FILE"),
+            PLACES,
+            "FILE",
         ),
     ] = None,
 ) -> Read:

@@ -27,7 +27,7 @@ DeniedRate = Annotated[
     list[str] | None,
     option(
         "What you know: the share of this group's denied who would have succeeded.",
-        *(None, "GROUP=R"),
+        metavar="GROUP=R",
     ),
 ]
 
@@ -55,7 +55,8 @@ def plan(
     score: Annotated[
         str | None,
         option(
-            "Also say whether this score helps an audit that looks before it asks.", None, "COLUMN"
+            "Also say whether this score helps an audit that looks before it asks.",
+            metavar="COLUMN",
         ),
     ] = None,
     people_per_label: Annotated[

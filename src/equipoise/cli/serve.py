@@ -25,7 +25,7 @@ LINK = "login link"  # how the names of tokens begin that a server made for itse
 Tokens = Annotated[
     str,
     option(
-        "Where tokens are kept; beside the ledger if left out.", None, "FILE|URL",
+        "Where tokens are kept; beside the ledger if left out.", metavar="FILE|URL",
         envvar="EQUIPOISE_TOKENS", default=False,
     ),
 ]  # fmt: skip

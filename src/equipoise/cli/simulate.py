@@ -34,7 +34,9 @@ Places = Annotated[
     list[str],
     option(
         f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
-        *("World", "NAME|FILE", "--world", "-w"),
+        "World",
+        "NAME|FILE",
+        flags="--world -w",
     ),
 ]
 
@@ -78,7 +80,7 @@ def simulate(
     costs: Costs,
     audits: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[AUDIT]...", help=f"{', '.join(AUDITS)}; several compare."),
+        typer.Argument(metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare."),
     ] = None,
     world: Places = ["fico"],  # noqa: B006 - typer copies it
     repeats: Annotated[int, option("Independent runs.", RUNS)] = 200,
@@ -92,13 +94,14 @@ def simulate(
     ] = None,
     reuse_labels: Annotated[
         bool | None,
-        option("rs and baseline: one stream for all phases.", RUNS, None, "--reuse-labels"),
+        option("rs and baseline: one stream for all phases.", RUNS, flags="--reuse-labels"),
     ] = None,
     delay: Annotated[
         str | None,
         option(
             "Arrivals until a good and a bad outcome of a request show, as in 200,20.",
-            *(RUNS, "GOOD,BAD"),
+            RUNS,
+            "GOOD,BAD",
         ),
     ] = None,
     budget: Annotated[float | None, option("Never spend more than this.", RUNS)] = None,
