@@ -12,9 +12,10 @@ from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
-from equipoise.report import Report, simulate_live, write_check, write_report
+from equipoise.report import Report, write_check, write_report
 from equipoise.worlds import CellWorld
 from tests.acceptance.browser import opened
+from tests.support.simulated import simulate_live
 
 WORLD = CellWorld.from_shares(
     {"Alpha": (0.45, 0.15, 0.40, 0.5), "<b>Beta</b>": (0.15, 0.15, 0.70, 0.3)},

@@ -12,8 +12,8 @@ import equipoise as eq
 from equipoise.display import Shown
 from equipoise.errors import UnknownName
 from equipoise.finding import Finding
-from equipoise.report import simulate_live
 from equipoise.simulation import Simulation
+from tests.support.simulated import simulate_live
 
 pytest.importorskip("matplotlib").use("Agg")
 

@@ -1,4 +1,4 @@
-"""Everything that a report says, as plain values, and audits of people who do not exist."""
+"""Everything that a report says, as plain values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
@@ -25,16 +23,13 @@ from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
 from equipoise.planning.forecasts import as_often
-from equipoise.question import Costs, Question, Want
+from equipoise.question import Costs
 from equipoise.rates import METRICS
 from equipoise.report.selection import SelectionRow, selection_table
-from equipoise.worlds import CellWorld, World
+from equipoise.worlds import CellWorld
 
-__all__ = [
-    *("Report", "Sensitivity", "before", "forecast_of", "plan_of", "simulate_live"),
-]
+__all__ = ["Report", "Sensitivity", "before", "forecast_of", "plan_of"]
 
-AT_ONCE = 50  # simulated people who arrive together
 F = TypeVar("F", bound=Finding)
 
 
@@ -77,13 +72,13 @@ class Report(JsonValue):
 
     Examples
     --------
-    >>> from equipoise import worlds
-    >>> from equipoise.report import simulate_live
-    >>> world = worlds.CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> live = simulate_live(world, Question(), Costs(label=100), audit="rs", options={"tau": 5})
+    >>> from equipoise import History, Question
+    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> past = History.from_cells({"A": counts, "B": counts})
+    >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
     >>> report = Report.of(live)
-    >>> report.simulated, list(report.status.groups)
-    (True, ['A', 'B'])
+    >>> report.name, report.seed is None, list(report.status.groups)
+    ('loans', True, ['A', 'B'])
     """
 
     name: str
@@ -203,8 +198,8 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     past = sum(c.approved_unknown for c in settings.past.cells.values() if not c.cohorts)
     unknown = sum(own.unknown for own in status.groups.values()) + round(past)
     boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
-    metric, question = settings.question.metric, settings.question
-    bands = bands_from_past(settings.past, metric, None)
+    question = settings.question
+    bands = bands_from_past(settings.past, question.metric, None)
     lower, upper = gap_bounds(bands, boxes, compare=question.comparison)
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
@@ -215,44 +210,3 @@ def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interv
     else:
         sentence = "The outcomes that are outstanding could move the estimated gap either way."
     return Sensitivity(unknown, lower, upper, sentence)
-
-
-def simulate_live(
-    world: World,
-    question: Question,
-    costs: Costs,
-    *,
-    people: int = 20_000,
-    history_size: int | None = 20_000,
-    seed: int = 0,
-    name: str = "simulation",
-    ledger: str = "sqlite://",
-    **settings: Any,
-) -> LiveAudit:
-    """Run an audit on a world until it ends or ``people`` have arrived; return it closed.
-
-    Parameters
-    ----------
-    settings
-        Further arguments of :meth:`LiveAudit.create`, such as ``audit`` and ``budget``.
-    """
-    past = world.past(history_size, seed)
-    live = LiveAudit.create(
-        ledger, name, past, question, costs, simulated=True, seed=f"{seed:064x}", **settings
-    )
-    rng, came = np.random.default_rng(seed + 1), 0
-    while live.finding is None and came < people:
-        drawn = list(world.draw(min(AT_ONCE, people - came), rng))
-        names = [str(came + i) for i in range(len(drawn))]
-        replies = live.ask_many(
-            (name, person.group, person.decision) for name, person in zip(names, drawn, strict=True)
-        )
-        live.tell_many(
-            (reply.person, person.outcome)
-            for reply, person in zip(replies, drawn, strict=True)
-            if reply.want is Want.LABEL or person.decision == 1
-        )
-        came += len(drawn)
-    if live.finding is None:
-        live.conclude("the simulated people are used up")
-    return live

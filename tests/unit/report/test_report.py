@@ -13,9 +13,10 @@ import equipoise as eq
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
-from equipoise.report import Report, simulate_live, to_html, write_report
+from equipoise.report import Report, to_html, write_report
 from equipoise.report.pictures import nice_ticks
 from equipoise.worlds import CellWorld
+from tests.support.simulated import simulate_live
 
 pytestmark = pytest.mark.slow
 
