@@ -20,8 +20,6 @@ from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
 from paper.page import Found, Settings, write_page
 from paper.tables import LAW_SCHOOL, law_school
 
-__all__ = ["EXPERIMENTS", "main"]
-
 EXPERIMENTS = ("blackbox", "synthetic", "embedded", "theorems", "families", "notes")
 """The modules, each with ``run`` and ``tell``, in the order of the page."""
 

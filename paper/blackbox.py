@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Phases", "draw_cost", "draw_estimate", "of", "run", "run_phases", "tell"]
-
 QUICK = ("all_LR", "random", "sense_attr")
 TAUS = (5, 10, 50, 100, 200, 500, 1000)
 COSTS = Costs(feature=0.0, label=1.0)

@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from equipoise.audits.exp import ExpAudit
-from equipoise.errors import MissingExtra
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.mixture.model import MixtureModel, fit_model
 from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
 from paper.mixture_runs import DELTA, REGIMES, cost_of, draw_all, run_adaptive, run_published
 from paper.page import Chapter, Claim, Found, Settings, span, where
-from paper.tables import read_people
-
-__all__ = ["embed_adult", "run", "tell"]
+from paper.tables import read_people, regression
 
 GAMMA_EPSILON = ((0.5, 0.3), (0.4, 0.2), (0.0, 0.1), (0.0, 0.05), (0.0, 0.01))
 QUESTIONS = [Question(gamma=g, epsilon=e, delta=DELTA) for g, e in GAMMA_EPSILON]
@@ -60,12 +57,10 @@ def embed_adult(epochs: int, seed: int) -> Embedded:
     The hidden units are tanh: with rectified ones several of the ten are 0 for everybody, and a
     Gaussian of full covariance does not exist.
     """
-    try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.neural_network import MLPClassifier
-    except ImportError:
-        raise MissingExtra("scikit-learn", extra="ml", purpose="embeddings") from None
+    classifier = regression()  # says what to install
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
     people = read_people("adult")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(people))
@@ -81,7 +76,7 @@ def embed_adult(epochs: int, seed: int) -> Embedded:
         embedding = np.tanh(embedding @ weights + shift)
     few = rng.choice(len(people), CLASSIFIER_ROWS, replace=False)
     seen = np.column_stack([embedding, people.protected])
-    model = LogisticRegression(max_iter=1000).fit(seen[few], people.outcome[few])
+    model = classifier.fit(seen[few], people.outcome[few])
     normal, of_group = model.coef_[0][:-1], float(model.coef_[0][-1])
     groups = ("female", "male")
     accepts = {

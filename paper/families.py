@@ -14,8 +14,6 @@ from scipy.special import gammaln
 
 from paper.page import Chapter, Claim, Found, Settings, where
 
-__all__ = ["run", "tell"]
-
 TOLERANCE = 1e-6
 Function = Callable[[float], float]
 

@@ -12,8 +12,6 @@ from paper.pictures import legend_below, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NEEDS", "draw"]
-
 NEEDS = ("blackbox", "embedded", "synthetic")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DELTA", "REGIMES", "Constants", "cost_of", "draw_all", "run_adaptive", "run_published"]
-
 DELTA = 0.01
 REGIMES = ("as run", "without caps")
 WHOLE_PAST = 10**8  # rows counted of a past whose shares are known

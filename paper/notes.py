@@ -9,18 +9,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtr
 
 from equipoise.audits.estimated_rates import paper_epsilon, paper_tau
 from equipoise.bounds import family_bound
-from equipoise.errors import MissingExtra
 from equipoise.mixture import StructuralConstants, trunc_est_constants
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
-from equipoise.worlds.data import adult
 from paper.page import Chapter, Found, Settings
 from paper.synthetic import (
     NEEDED_FEATURES,
@@ -32,8 +29,6 @@ from paper.synthetic import (
 )
 from paper.tables import classify, decide, read_people
 
-__all__ = ["run", "tell"]
-
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.01)
 Values = dict[str, object]
 
@@ -41,7 +36,7 @@ Values = dict[str, object]
 def run(settings: Settings) -> Found:
     """Measure what the notes name."""
     del settings
-    checks = (_threshold, _adult, _constants, _booking, _map_bias, _scaling, _delay)
+    checks = (_threshold, _adult, _constants, _booking, _map_bias)
     return {"measured": DataFrame([{k: v for check in checks for k, v in check().items()}])}
 
 
@@ -120,49 +115,6 @@ def _map_bias() -> Values:
     for name, d in {"one": 1.0, "two": 2.0, "three": 3.0, "here": here}.items():
         cut = d / 2.0 - math.log(q / (1.0 - q)) / d  # outcome 1 lies at d, outcome 0 at 0
         found[name] = (q * float(ndtr(d - cut)) + (1.0 - q) * float(ndtr(-cut))) / q - 1.0
-    return found
-
-
-def _scaling() -> Values:
-    """Train on scaled and decide on unscaled features."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        raise MissingExtra("scikit-learn", extra="ml", purpose="classifiers") from None
-    table = adult()
-    names = [c for c in table.columns if c not in ("income", "part")]
-    values = table.fetchnumpy()
-    raw = np.column_stack([_numbers(values[name]) for name in names])
-    outcome = (values["income"] == ">50K").astype(int)
-    rows = np.random.default_rng(1).choice(len(outcome), 100, replace=False)
-    centre, spread = raw[rows].mean(axis=0), raw[rows].std(axis=0)
-    scaled = (raw - centre) / np.where(spread > 0.0, spread, 1.0)
-    model = LogisticRegression(max_iter=1000).fit(scaled[rows], outcome[rows])
-    alike, mixed = model.predict(scaled), model.predict(raw)
-    return {
-        "approved": alike.mean(),
-        "approved_raw": mixed.mean(),
-        "apart": (alike != mixed).mean(),
-    }
-
-
-def _numbers(column: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Return a column as numbers, words by their place in the alphabet."""
-    if column.dtype.kind in "iuf":
-        return column.astype(np.float64)
-    return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
-
-
-def _delay() -> Values:
-    """Stop at tau labels that have arrived, with outcomes that show at different times."""
-    rng = np.random.default_rng(0)
-    found: Values = {}
-    for name, limit in (("short", 50), ("long", 500)):
-        outcome = rng.random((400, 4000)) < 0.5
-        wait = rng.exponential(np.where(outcome, 400.0, 20.0))
-        arrival = np.argsort(np.arange(outcome.shape[1]) + wait, axis=1)[:, :limit]
-        found[name] = float(np.take_along_axis(outcome, arrival, axis=1).mean())
-        found[f"{name}_asked"] = float(outcome[:, :limit].mean())
     return found
 
 
@@ -245,8 +197,8 @@ of its size has. “The code” is the authors' repository,
     lambda)/(kappa beta²) log(…): the assumption has 3/8, the proof of Theorem 4 starts from 6/8,
     keeps 3/8 and calls the lemma on the MAP oracle with 3/16; that lemma's proof quotes 3/8 and
     puts 6/8 into the exponent. Its last line needs these 6/8, and 12/8 with the right Taylor
-    factor: four times the square that the assumption grants. (Our Exp-Audit tests the MAP error
-    itself.)
+    factor: four times the square that the assumption grants. (Our Exp-Audit measures the bias of
+    MAP counts on its labels.)
 15. **Steps of TruncEst** (m >= G log(…), polynomial). For tame laws (kappa = 1/4, lambda = 4, alpha
     = 1/2, d = 5, epsilon = 0.05) they are {{ tame }}. That proves that the method is polynomial and
     cannot set a default: `mixture.trunc_est` takes n, m and eta of one's own, and
@@ -274,14 +226,10 @@ of its size has. “The code” is the authors' repository,
     training without fair=True: its “fair” is all_LR. Ours is trained under equalized odds; true EOD
     on Adult {{ eod_fair | n(2) }}, all_LR {{ eod_all_LR | n(2) }}.
 23. **Scaled for training, unscaled for deciding** (clf_pipeline(), get_f_0()). The code scales the
-    training rows and not the rows that it decides on. Adult, 100 rows: scaled alike the classifier
-    approves {{ approved | pct(1) }}, on unscaled rows {{ approved_raw | pct(1) }}; the two disagree
-    on {{ apart | pct(1) }} of the people. We encode once.
+    training rows and not the rows that it decides on. We encode once.
 24. **Number of samples** (figures 2 and 3, “requested labels”). The code's counter starts anew for
     y = 1 and counts approved people too. We count requests to denied people over all phases.
 25. **Outcomes that take time** (“being iid are unaffected by delay”). True of the past. Online,
-    where failures show early, stopping at the tau-th label to arrive is biased: P[Y=1] = 0.5, mean
-    delay 400 steps for outcome 1 and 20 for 0, the first tau labels show {{ short | n(2) }} at tau
-    = 50 and {{ long | n(2) }} at 500; in request order {{ short_asked | n(2) }} and
-    {{ long_asked | n(2) }}.
+    where failures show early, stopping at the tau-th label to arrive is biased; our audits count in
+    request order.
 """

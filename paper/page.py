@@ -23,8 +23,6 @@ from paper.pictures import to_svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Chapter", "Claim", "Found", "Settings", "number", "span", "where", "write_page"]
-
 Found: TypeAlias = dict[str, DataFrame]
 """What an experiment returns: tables by name."""
 

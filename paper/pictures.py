@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AUDITS", "TRUTH", "band", "legend_below", "new_figure", "small_svg", "to_svg"]
-
 TRUTH = "#009E73"
 
 # Okabe and Ito's palette; shape and dash tell the lines apart without colour.

@@ -10,7 +10,6 @@ import numpy as np
 from pandas import DataFrame
 
 from equipoise.bounds import expectation, lower_bound
-from equipoise.errors import MissingExtra
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
@@ -25,18 +24,7 @@ from paper.mixture_runs import (
     run_published,
 )
 from paper.page import Chapter, Claim, Found, Settings, span, where
-
-__all__ = [
-    "NEEDED_FEATURES",
-    "PROOF_FEATURES",
-    "VARIANCE",
-    "Expected",
-    "break_even",
-    "distance",
-    "find_world",
-    "run",
-    "tell",
-]
+from paper.tables import regression
 
 EPSILONS = (0.8, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001)
 COST_PAIRS = ((0.0, 1.0), (0.5, 0.25), (0.5, 0.5), (0.5, 1.0), (0.5, 3.0))
@@ -76,10 +64,6 @@ def find_world() -> tuple[MixtureWorld, int]:
 @cache
 def make_world(seed: int) -> MixtureWorld:
     """Draw means as the paper says and train a logistic regression on (X, A) of 1000 people."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        raise MissingExtra("scikit-learn", extra="ml", purpose="classifiers") from None
     rng = np.random.default_rng(seed)
     means = {}
     for name in SHARES:
@@ -90,7 +74,7 @@ def make_world(seed: int) -> MixtureWorld:
     outcome = (rng.random(TRAINING_ROWS) < np.where(group == 1, Q["1"], Q["0"])).astype(int)
     centres = np.array([means["0"], means["1"]])[group, outcome]
     X = centres + math.sqrt(VARIANCE) * rng.standard_normal(centres.shape)
-    model = LogisticRegression(max_iter=1000).fit(np.column_stack([X, group]), outcome)
+    model = regression().fit(np.column_stack([X, group]), outcome)
     normal, of_group = model.coef_[0][:-1], model.coef_[0][-1]
     family, sigma = Gaussian("full"), VARIANCE * np.eye(DIMENSION)
     mixtures = {}

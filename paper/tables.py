@@ -23,17 +23,6 @@ from equipoise.worlds.data import adult, encode
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-__all__ = [
-    "CLASSIFIERS",
-    "LAW_SCHOOL",
-    "People",
-    "classify",
-    "decide",
-    "describe_columns",
-    "law_school",
-    "read_people",
-]
-
 CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
 DATASETS = ("adult", "law")
 COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
@@ -148,11 +137,12 @@ def classify(people: People, decision: Bits) -> TableWorld:
 
 
 def _logistic(features: Floats, outcome: Bits, rows: NDArray[np.intp]) -> NDArray[np.generic]:
-    model = _regression().fit(features[rows], outcome[rows])
+    model = regression().fit(features[rows], outcome[rows])
     return np.asarray(model.predict(features))
 
 
-def _regression() -> Any:  # scikit-learn has no types
+def regression() -> Any:  # scikit-learn has no types
+    """Return the logistic regression that every experiment trains."""
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
@@ -166,7 +156,7 @@ def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
         from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
     except ImportError:
         raise MissingExtra("fairlearn", extra="ml", purpose="fair classifiers") from None
-    model = ExponentiatedGradient(_regression(), EqualizedOdds())
+    model = ExponentiatedGradient(regression(), EqualizedOdds())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # fairlearn's use of pandas
         model.fit(

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["lower_bound_pair", "run", "run_epsilon", "tell"]
-
 EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 ADAPTIVE = (0.1, 0.05, 0.02)  # label by label: smaller ones need hundreds of thousands
 THEOREMS = {"baseline": 1, "rs": 2, "exp": 4}  # audit -> the theorem that bounds its cost

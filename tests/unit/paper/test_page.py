@@ -103,7 +103,5 @@ def test_notes_state_what_was_measured() -> None:
         "they are n = 10^3.6, m = 10^",
         "each of the four has 10 within reach",
         "gives 80 labels at delta = 0.01, 5.6 at 0.2, 0 at 0.3",
-        "the two disagree on",
-        "in request order 0.5 and 0.5",
     ):
         assert words in page, words
