@@ -120,12 +120,9 @@ class Family(ABC):
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
         try:
-            array = np.asarray(X)
-        except ValueError:
-            raise InvalidInput(f"{name!r} must have rows of equal length") from None
-        if array.dtype.kind not in "fiub":
-            raise InvalidInput(f"{name!r} must hold numbers; got dtype {array.dtype}")
-        array = array.astype(float)
+            array = np.asarray(X, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"{name!r} must hold numbers, in rows of equal length") from None
         if array.ndim == 1:
             array = array[:, None]
         if array.ndim != 2 or array.shape[1] == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.families import Array, Family
-from equipoise.mixture.rules import Accepts, Bits, LearnedRule, Oracle, apart, learn_classifier
+from equipoise.mixture.rules import Accepts, Bits, LearnedRule, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import Pair, same_base
@@ -76,12 +76,13 @@ class MixtureModel:
         return zero.acceptance, one.acceptance
 
     def __str__(self) -> str:
-        lines = []
-        for group, pair in self.fits.items():
-            for outcome, fit in enumerate(pair):
-                lines.append(f"group {group}, outcome {outcome}: {fit}")
-        lines += [f"group {group}: no model, {why}" for group, why in self.problems.items()]
-        return "\n".join(lines)
+        laws = [
+            f"group {group}, outcome {outcome}: {fit}"
+            for group, pair in self.fits.items()
+            for outcome, fit in enumerate(pair)
+        ]
+        none = [f"group {group}: no model, {why}" for group, why in self.problems.items()]
+        return "\n".join(laws + none)
 
 
 def fit_model(
@@ -125,22 +126,26 @@ def fit_model(
     if not np.isin(outcomes, (0, 1)).all():
         raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
 
-    def pair(label: Hashable) -> Pair:
-        classifier = accepts_of(accepts, label)
-        here = [points[(names == label) & (outcomes == y)] for y in (0, 1)]
-        zero, one = (fit_truncated(x, classifier, family, method, seed) for x in here)
-        return zero, one
+    return _model(
+        *(names, outcomes),
+        lambda group, rows: fit_truncated(
+            points[rows], accepts_of(accepts, group), family, method, seed
+        ),
+    )
 
-    return _per_group(names, pair)
 
-
-def _per_group(names: NDArray[np.generic], pair: Callable[[Hashable], Pair]) -> MixtureModel:
+def _model(
+    names: NDArray[np.generic],
+    outcomes: NDArray[np.generic],
+    law: Callable[[Hashable, Bits], TruncatedFit],
+) -> MixtureModel:
     """Return the model of all groups that have one, and why the others have none."""
     fits: dict[str, Pair] = {}
     problems: dict[str, str] = {}
     for label in dict.fromkeys(names.tolist()):
         try:
-            fits[str(label)] = pair(label)
+            zero, one = (law(label, (names == label) & (outcomes == y)) for y in (0, 1))
+            fits[str(label)] = zero, one
         except BadData as error:
             problems[str(label)] = str(error)
     return MixtureModel(fits, problems)
@@ -191,20 +196,24 @@ def learn_model(
             "'outcome' must be 0 or 1 for everybody approved; leave out, as if they had never "
             "applied, people whose outcome is unknown for reasons that have nothing to do with it"
         )
+    fresh = approved.copy()  # approved people who did not teach the rule
     learnt: dict[str, str] = {}
 
-    def pair(label: Hashable) -> Pair:
-        rows = np.flatnonzero(names == label)
-        rule = learn_classifier(points[rows], approved[rows], rules, seed=seed)
+    @cache
+    def learned(group: Hashable) -> LearnedRule:
+        here = names == group
+        rule = learn_classifier(points[here], approved[here], rules, seed=seed)
         if rule.contradictions:
             raise BadData(f"past decisions contradict the class of rules: {rule}")
-        fresh = rows[rule.fresh & approved[rows]]
-        here = [points[fresh[outcomes[fresh] == y]] for y in (0, 1)]
-        zero, one = (_fit_inside(x, rule, family, seed) for x in here)
-        learnt[str(label)] = str(rule)
-        return zero, one
+        fresh[here] &= rule.fresh
+        learnt[str(group)] = str(rule)
+        return rule
 
-    return replace(_per_group(names, pair), rules=learnt)
+    def law(group: Hashable, rows: Bits) -> TruncatedFit:
+        rule = learned(group)
+        return _fit_inside(points[rows & fresh], rule, family, seed)
+
+    return replace(_model(names, outcomes, law), rules=learnt)
 
 
 def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:
@@ -213,7 +222,7 @@ def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> 
     ``P[f=1] = P_theta[sure] / P[sure | f=1]``, which lies between ``P_theta[sure]`` and one minus
     the share that is denied for certain.
     """
-    inside = points[Oracle(rule.approves)(points)] if len(points) else points
+    inside = points[rule.approves(points)]
     fit = fit_truncated(inside, rule.approves, family, seed=seed)
     held = len(inside) / len(points)
     most = 1.0 - acceptance(family, fit.theta, rule.denies, points=2**14, seed=seed)
@@ -230,20 +239,16 @@ def _columns(
     points = family.points(X)
     arrays = []
     for name, column in columns.items():
-        try:
-            array = np.asarray(column)
-        except ValueError:  # lists of different lengths
-            array = np.empty(0, dtype=object)
-        nested = array.dtype == object and any(np.ndim(v) for v in array.ravel()[:1000])
-        if array.ndim > 1 or nested or (array.dtype == object and not array.size):
+        values = np.asarray(column, dtype=object)
+        if values.ndim != 1 or any(map(np.ndim, values[:1000])):
             raise InvalidInput(
                 f"{name!r} must hold one value per person, and holds lists; take one entry of each"
             )
-        if array.shape != (len(points),):
+        if len(values) != len(points):
             raise InvalidInput(
-                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {array.shape}"
+                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {len(values)}"
             )
-        arrays.append(array)
+        arrays.append(np.asarray(column))
     return points, arrays
 
 
@@ -254,22 +259,14 @@ def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
         if found is None:
             raise UnknownName("group in 'accepts'", str(group), [str(g) for g in accepts])
         return found
-    if not callable(accepts):
-        raise InvalidInput(
-            "'accepts' must map groups to classifiers or be a function of (X, group); got "
-            f"{type(accepts).__name__}"
-        )
     try:
         inspect.signature(accepts).bind(None, group)
-    except TypeError:
+    except (TypeError, ValueError):
         raise InvalidInput(
-            "'accepts' must take (X, group); this one is not told the group. If the decision "
-            "really ignores it, pass lambda X, group: accepts(X)"
+            f"'accepts' must map groups to classifiers, or must take (X, group); {accepts!r} is "
+            "not told the group. If the decision ignores it, pass lambda X, group: accepts(X)"
         ) from None
-    except ValueError:  # a builtin without a signature: the call itself will tell
-        pass
-    function = accepts
-    return lambda X: function(X, group)
+    return lambda X: accepts(X, group)
 
 
 # -- a past with features ------------------------------------------------------------------------
@@ -347,21 +344,20 @@ class PastFeatures:
         """
         points, names, outcomes = self.approved
 
-        def law(label: Hashable, y: int) -> TruncatedFit:
-            classifier = accepts_of(self.accepts, label)
+        def law(group: Hashable, rows: Bits) -> TruncatedFit:
+            classifier = accepts_of(self.accepts, group)
             found = trunc_est(
-                points[(names == label) & (outcomes == y)],
-                *(classifier, self.family, epsilon, delta, constants),
+                *(points[rows], classifier, self.family, epsilon, delta, constants),
                 **{"seed": self.seed, **steps},
             )
             if not found.settled:
                 raise BadData(
-                    f"TruncEst has no answer for outcome {y}: no candidate is within 2 epsilon of "
-                    "half of them; take more or smaller steps ('m', 'eta')"
+                    "TruncEst has no answer: no candidate is within 2 epsilon of half of them; "
+                    "take more or smaller steps ('m', 'eta')"
                 )
             return known_law(self.family, found.theta, classifier)
 
-        return _per_group(names, lambda label: (law(label, 0), law(label, 1)))
+        return _model(names, outcomes, law)
 
     @cached_property
     def _rows(self) -> tuple[Array, list[NDArray[np.generic]], Bits]:

@@ -209,8 +209,8 @@ class LearnedRule:
     """
 
     family: str
-    approves: Accepts
-    denies: Accepts
+    approves: Ask
+    denies: Ask
     fresh: Bits
     checked: int
     contradictions: int
@@ -278,20 +278,17 @@ def learn_classifier(
     approved = approved.astype(bool)
     teaches = apart(seed).random(len(points)) < share
     yes, no = points[teaches & approved], points[teaches & ~approved]
-    if not len(yes):
-        raise BadData(f"nobody among the {int(teaches.sum())} people to learn from was approved")
-    yes_region, no_region = RULES[family](yes, no)
-    fresh = points[~teaches]
-    sure, refused = Oracle(yes_region)(fresh), Oracle(no_region)(fresh)
-    decided = approved[~teaches]
-    against = int((sure & ~decided).sum() + (refused & decided).sum())
+    if not (len(yes) and len(no)):
+        missing = "denied" if len(yes) else "approved"
+        raise BadData(f"nobody among the {teaches.sum()} people to learn from was {missing}")
+    approves, denies = RULES[family](yes, no)
+    fresh, decided = points[~teaches], approved[~teaches]
+    sure, refused = approves(fresh), denies(fresh)
     return LearnedRule(
-        family,
-        yes_region,
-        no_region,
+        *(family, approves, denies),
         fresh=~teaches,
         checked=int((sure | refused).sum()),
-        contradictions=against,
+        contradictions=int((sure & ~decided).sum() + (refused & decided).sum()),
         unsure=float((~sure & ~refused).mean()) if len(fresh) else 1.0,
     )
 
@@ -299,38 +296,32 @@ def learn_classifier(
 # -- thresholds ----------------------------------------------------------------------------------
 
 
-def _threshold(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
+def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
     """Try every column in both directions; a region must hold for all that are consistent."""
-    normals = [s * unit for unit in np.eye(yes.shape[1]) for s in (1.0, -1.0)]
-    fits = [n for n in normals if not len(no) or (no @ n).max() < (yes @ n).min()]
-    if not fits or not len(no):
+    directions = np.hstack([np.eye(yes.shape[1]), -np.eye(yes.shape[1])])
+    low, high = (yes @ directions).min(axis=0), (no @ directions).max(axis=0)
+    fits = high < low
+    if not fits.any():
         raise BadData(
             "no threshold on one column explains these decisions; try 'half_space', or add the "
             "score that the rule looks at as a column"
-            if len(no)
-            else "nobody among the people to learn from was denied: a threshold cannot be placed"
         )
-    cuts = [(n, float((yes @ n).min()), float((no @ n).max())) for n in fits]
-    if len(cuts) == 1:
-        normal, low, high = cuts[0]
-        return HalfSpace(normal, low), lambda X: X @ normal <= high
+    directions, low, high = directions[:, fits], low[fits], high[fits]
     return (
-        lambda X: np.all([X @ n >= low for n, low, _ in cuts], axis=0),
-        lambda X: np.all([X @ n <= high for n, _, high in cuts], axis=0),
+        lambda X: np.all(X @ directions >= low, axis=1),
+        lambda X: np.all(X @ directions <= high, axis=1),
     )
 
 
 # -- half-spaces ---------------------------------------------------------------------------------
 
 
-def _half_space(yes: Array, no: Array) -> tuple[Accepts, Accepts]:
+def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
     """Enclose all separating hyperplanes in a box, by linear programmes; its ends decide.
 
     Hyperplanes are ``(u + V z) . x = b`` with u one separating direction and V its complement.
     Over a box of (z, b) the least and the largest ``(u + V z) . x - b`` have a closed form.
     """
-    if not len(no):
-        raise BadData("nobody among the people to learn from was denied: no half-space shows")
     everybody = np.concatenate([yes, no])
     centre, spread = everybody.mean(axis=0), everybody.std(axis=0) + 1e-300
     rows = np.concatenate([yes - centre, centre - no]) / spread  # w.x >= b, and w.x <= b turned
@@ -381,7 +372,7 @@ def _lowest(
     return None if found.x is None else np.asarray(found.x)
 
 
-RULES: dict[str, Callable[[Array, Array], tuple[Accepts, Accepts]]] = {
+RULES: dict[str, Callable[[Array, Array], tuple[Ask, Ask]]] = {
     "threshold": _threshold,
     "half_space": _half_space,
 }

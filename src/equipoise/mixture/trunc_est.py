@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 ORACLE_LIMIT = 16_000_000
+_LOG_10 = math.log(10.0)
 
 
 # -- as printed ----------------------------------------------------------------------------------
@@ -78,30 +79,20 @@ class TruncEstResult:
         Whether there is one. If not, the printed algorithm has no answer.
     candidates
         The end of every repeat, shape (repeats, p).
-    start, radius
-        The ordinary estimate and the radius of the ball around it.
-    n, m, eta
-        Samples for the start, steps of a repeat, step size.
-    oracle_calls
-        People the classifier was asked about.
+    start
+        The ordinary estimate.
 
     Examples
     --------
     >>> ends = np.array([[-0.5], [-0.52]])
-    >>> found = TruncEstResult(ends[0], True, ends, ends[0], 2.0, n=100, m=500, eta=0.01)
-    >>> found.settled, found.m
-    (True, 500)
+    >>> TruncEstResult(ends[0], settled=True, candidates=ends, start=ends[0]).theta
+    array([-0.5])
     """
 
     theta: Array
     settled: bool
     candidates: Array
     start: Array
-    radius: float
-    n: int
-    m: int
-    eta: float
-    oracle_calls: int = 0
 
 
 def trunc_est(
@@ -137,13 +128,13 @@ def trunc_est(
     """
     points = family.points(X)
     p = family.statistics(points[:1]).shape[1]
-    epsilon = epsilon / math.sqrt(3.0)  # line 1
-    theory = trunc_est_constants(constants, epsilon=epsilon, delta=delta, dimension=p)
+    narrow = epsilon / math.sqrt(3.0)  # line 1
+    theory = trunc_est_constants(constants, epsilon=narrow, delta=delta, dimension=p)
     log_n = theory.log_n if n is None else math.log(n)
     log_m = theory.log_m if m is None else math.log(m)
     log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
     if log_rows > math.log(len(points)) + 1e-12:
-        shown = f"{math.exp(log_rows):,.0f}" if log_rows < 30.0 else f"10^{log_rows / 2.302585:.0f}"
+        shown = f"{math.exp(log_rows):,.0f}" if log_rows < 30.0 else f"10^{log_rows / _LOG_10:.0f}"
         raise BadData(
             f"TruncEst reads {shown} truncated samples, one a step in {theory.repeats} repeats, "
             f"and 'X' has {len(points):,}; give more, or smaller 'n' and 'm' of your own"
@@ -155,35 +146,29 @@ def trunc_est(
     oracle.require_all(points)
     statistics = family.statistics(rng.permutation(points))
     start = family.theta_from_mean(statistics[:n].mean(axis=0))
-    distance = epsilon**2 + 2.0 * constants.beta * math.log(1.0 / constants.alpha)
-    radius = distance / constants.kappa
-    ends = []
-    for fresh in np.split(statistics[n : n + m * theory.repeats], theory.repeats):
-        theta = start
+    radius = (narrow**2 - 2.0 * constants.beta * math.log(constants.alpha)) / constants.kappa
+    candidates = np.tile(start, (theory.repeats, 1))
+    for i, fresh in enumerate(np.split(statistics[n : n + m * theory.repeats], theory.repeats)):
         for sample in fresh:
-            gradient = _sample_gradient(sample, theta, family, oracle, rng)
-            theta = _project(theta - eta * gradient, start, radius, family)
-        ends.append(theta)
-    candidates = np.array(ends)
+            theta = candidates[i]
+            accepted = family.statistics(_accepted_draw(theta, family, oracle, rng))[0]
+            candidates[i] = _project(theta - eta * (accepted - sample), start, radius, family)
     gaps = np.linalg.norm(candidates[:, None] - candidates[None, :], axis=2)
-    near = (gaps <= 2.0 * epsilon * math.sqrt(3.0)).sum(axis=1)
+    near = (gaps <= 2.0 * epsilon).sum(axis=1)
     chosen = int(np.argmax(near))
     settled = bool(near[chosen] > len(candidates) / 2.0)
-    theta = candidates[chosen]
-    return TruncEstResult(theta, settled, candidates, start, radius, n, m, eta, oracle.calls)
+    return TruncEstResult(candidates[chosen], settled, candidates, start)
 
 
-def _sample_gradient(
-    sample: Array, theta: Array, family: Family, oracle: Oracle, rng: np.random.Generator
-) -> Array:
-    """Return ``T(Z') - T(Z)`` with Z' the first draw of ``E_theta`` that is let through."""
+def _accepted_draw(theta: Array, family: Family, oracle: Oracle, rng: np.random.Generator) -> Array:
+    """Return the first draw of ``E_theta`` that is let through, as one row."""
     size = 8
     while oracle.calls < ORACLE_LIMIT:
         draws = family.sample(theta, size, rng)
-        size = min(4 * size, 2**16)
-        accepted = np.flatnonzero(oracle(draws))
+        accepted = draws[oracle(draws)]
         if len(accepted):
-            return np.asarray(family.statistics(draws[accepted[:1]])[0] - sample)
+            return accepted[:1]
+        size = min(4 * size, 2**16)
     raise BadData(
         f"TruncEst asked the classifier about {oracle.calls:,} people and stopped: 'accepts' lets "
         "(almost) nothing through near the sample, or 'm' is too large"
@@ -194,15 +179,12 @@ def _project(theta: Array, start: Array, radius: float, family: Family) -> Array
     """Return the nearest point of the ball that lies in Theta (Dykstra's alternating steps)."""
     outer = inner = np.zeros_like(theta)
     for _ in range(100):
-        before = theta
-        step = theta + outer
-        away = step - start
-        length = float(np.linalg.norm(away))
-        ball = start + away * min(1.0, radius / length) if length > 0.0 else step
-        outer, step = step - ball, ball + inner
-        theta = family.project(step)
-        inner = step - theta
-        if np.array_equal(theta, ball) or np.allclose(theta, before, rtol=1e-12, atol=1e-12):
+        away = theta + outer - start
+        ball = start + away * min(1.0, radius / max(float(np.linalg.norm(away)), 1e-300))
+        outer, corrected = theta + outer - ball, ball + inner
+        theta = family.project(corrected)
+        inner = corrected - theta
+        if np.allclose(theta, ball, rtol=1e-12, atol=1e-12):
             break
     return theta
 
@@ -244,11 +226,9 @@ class TruncEstConstants:
     repeats: int
 
     def __str__(self) -> str:
-        rows = [
-            (name, getattr(self, f"log_{name}") / math.log(10.0))
-            for name in ("n", "m", "eta", "kappa_f", "lambda_f", "rho")
-        ]
-        return ", ".join(f"{name} = 10^{value:.1f}" for name, value in rows)
+        logs = {name.removeprefix("log_"): value for name, value in vars(self).items()}
+        del logs["repeats"]
+        return ", ".join(f"{name} = 10^{value / _LOG_10:.1f}" for name, value in logs.items())
 
 
 def trunc_est_constants(

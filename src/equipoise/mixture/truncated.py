@@ -10,7 +10,7 @@ classifier. It is solved by projected Newton steps, in coordinates that standard
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -252,31 +252,7 @@ def fit_truncated(
     on_edge = found.on_edge or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
     slope = share * (mean - inner.mean_statistics(found.theta))
-    doubts = (
-        (
-            found.ess < n,
-            f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
-            f"{n:,} samples: standard errors are larger for it",
-        ),
-        (
-            on_edge,
-            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
-            "than the family allows, or the family is wrong",
-        ),
-        (
-            condition > 1e8,
-            "some directions of the parameter are hardly identified by these samples",
-        ),
-        (
-            abs(misfit) > MISFIT_LIMIT,
-            f"the sample's third moments lie {abs(misfit):.0f} standard errors from those of the "
-            f"fitted law: these data are not {family.name}",
-        ),
-        (
-            share < 0.01,
-            f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation",
-        ),
-    )
+    diagnostics = Diagnostics(found.ess, oracle.calls, condition, misfit, on_edge)
     return TruncatedFit(
         family=family,
         theta=projected,
@@ -285,15 +261,37 @@ def fit_truncated(
         acceptance=share,
         acceptance_gradient=np.asarray(np.linalg.solve(frame.jacobian.T, slope)),
         method="exact" if exact else "importance",
-        diagnostics=Diagnostics(
-            ess=found.ess,
-            oracle_calls=oracle.calls,
-            condition=condition,
-            misfit=misfit,
-            on_edge=on_edge,
-            warnings=tuple(words for doubtful, words in doubts if doubtful),
+        diagnostics=replace(diagnostics, warnings=_warnings(diagnostics, family, n, share)),
+    )
+
+
+def _warnings(found: Diagnostics, family: Family, n: int, share: float) -> tuple[str, ...]:
+    doubts = (
+        (
+            found.ess < n,
+            f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
+            f"{n:,} samples: standard errors are larger for it",
+        ),
+        (
+            found.on_edge,
+            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
+            "than the family allows, or the family is wrong",
+        ),
+        (
+            found.condition > 1e8,
+            "some directions of the parameter are hardly identified by these samples",
+        ),
+        (
+            abs(found.misfit) > MISFIT_LIMIT,
+            f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of the "
+            f"fitted law: these data are not {family.name}",
+        ),
+        (
+            share < 0.01,
+            f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation",
         ),
     )
+    return tuple(words for doubtful, words in doubts if doubtful)
 
 
 def _misfit(sample: Array, law: Array) -> float:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, require_in_open_unit, require_whole
@@ -148,7 +149,8 @@ class MixtureWorld(ByCells):
             across = _unit(across - (across @ direction) * direction)
             normal = np.cos(tilt) * across - np.sin(tilt) * direction
             require_in_open_unit(f"approval of group {group}", rates[group])
-            cut = HalfSpace(normal, _offset(normal, good, variance, rates[group]))
+            edge = normal @ good - np.sqrt(variance) * ndtri(rates[group])
+            cut = HalfSpace(normal, float(edge))
             sigma = variance * np.eye(dimension)
             thetas = family.pack(bad, sigma), family.pack(good, sigma)
             mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
@@ -166,8 +168,9 @@ class MixtureWorld(ByCells):
         mixtures = {}
         for group in shares:
             zero, one = model.of(group)
-            laws = tuple(known_law(f.family, f.theta, accepts[group]) for f in (zero, one))
-            mixtures[group] = GroupMixture(shares[group], q[group], laws, accepts[group])  # type: ignore[arg-type]
+            mixtures[group] = GroupMixture.of(
+                *(shares[group], q[group], zero.family, (zero.theta, one.theta), accepts[group])
+            )
         return cls(mixtures)
 
     @property
@@ -233,12 +236,6 @@ class MixtureWorld(ByCells):
 
 def _unit(vector: Array) -> Array:
     return np.asarray(vector / np.linalg.norm(vector))
-
-
-def _offset(normal: Array, mean: Array, variance: float, rate: float) -> float:
-    from scipy.special import ndtri
-
-    return float(normal @ mean - np.sqrt(variance) * ndtri(rate))
 
 
 def _distance_of_condition(good: Array, variance: float, epsilon: float, q: float) -> float:
