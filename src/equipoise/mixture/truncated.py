@@ -283,8 +283,8 @@ def _warnings(found: Diagnostics, family: Family, n: int, share: float) -> tuple
         ),
         (
             abs(found.misfit) > MISFIT_LIMIT,
-            f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of the "
-            f"fitted law: these data are not {family.name}",
+            f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of "
+            f"the fitted law: these data are not {family.name}",
         ),
         (
             share < 0.01,
