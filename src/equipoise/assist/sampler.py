@@ -139,11 +139,6 @@ class _Group:
     rule: SamplingRule | None = None
     width: Array = field(default_factory=lambda: np.zeros(3))  # sums of 1, d, d^2
 
-    def seen(self) -> tuple[Array, Array]:
-        """Return scores and prices of some of the people, evenly spread over all."""
-        step = -(-len(self.scores) // RECENT) or 1
-        return np.array(self.scores[::-step]), np.array(self.prices[::-step])
-
     def inflation(self) -> float:
         """Return by how much observations are clearly wider than was expected."""
         n, first, second = self.width
@@ -160,18 +155,53 @@ class _Group:
             self.width += len(z), d.sum(), (d * d).sum()
 
     def remake(self, feature: float, assist: Assist) -> None:
-        """Make the rule anew from everything that is known by now."""
-        seen, prices = self.seen()
+        """Make the rule anew from everything that is known by now, a score costing ``feature``."""
+        step = -(-len(self.scores) // RECENT) or 1  # some of the people, evenly spread over all
+        seen, prices = np.array(self.scores[::-step]), np.array(self.prices[::-step])
         scores, outcomes = np.array(list(self.labels.values()), dtype=np.float64).reshape(-1, 2).T
-        strata, was_on = calibrate(seen, scores, outcomes), self.rule is not None
-        self.rule = (
-            None
-            if strata is None
-            else make_rule(
-                strata, seen, prices, feature, assist, was_on=was_on, inflation=self.inflation()
-            )
-        )
+        strata = calibrate(seen, scores, outcomes)
+        people = seen, prices
+        self.rule = None if strata is None else self._rule(strata, *people, feature, assist)
         self.width *= FADE
+
+    def _rule(
+        self, strata: Strata, seen: Array, prices: Array, feature: float, assist: Assist
+    ) -> SamplingRule | None:
+        """Return the rule that costs least by the people seen, None if it is not worth while."""
+        r, inflation = strata.rates[strata.of(seen)], self.inflation()
+        mean, most = float(r.mean()), assist.max_price or float(prices.max())
+        coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
+        if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
+            return None
+        kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
+        chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
+        floors = FLOOR * chances.max(axis=1)
+        chances = np.maximum(chances, floors[:, None])
+        variances = (r * (1.0 - r) / chances).mean(axis=1) + r.var()
+        costs = feature + (chances * prices * (1.0 - r)).mean(axis=1)
+        allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
+        product = np.where(allowed, variances * costs, np.inf)
+        best = int(product.argmin())
+        ratio = product[best] * inflation / max(coin * uniform, 1e-300)
+        if not ratio <= assist.gate + HYSTERESIS * (self.rule is not None):
+            return None
+        kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
+        least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
+        up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
+        third = (
+            chance * (r * up**3 + (1.0 - r) * down**3) + (1.0 - chance) * (r - mean) ** 3
+        ).mean()
+        wide = variance * inflation
+        sizing = Sizing(
+            mean=mean,
+            variance=wide,
+            third=float(third),
+            low=float((strata.rates * (1.0 - 1.0 / least)).min()),
+            high=float((strata.rates + (1.0 - strata.rates) / least).max()),
+            price=float(costs[best]) * wide / coin,
+            asked=float(chance.mean()),
+        )
+        return SamplingRule(strata, kappa, least, sizing, variance)
 
 
 @dataclass(frozen=True)
@@ -193,65 +223,6 @@ class SamplingRule:
         stratum = self.strata.of(scores)
         m = self.strata.rates[stratum]
         return m, np.clip(_chance(self.kappa, m, prices), self.least[stratum], 1.0)
-
-
-def make_rule(
-    strata: Strata,
-    seen: Array,
-    prices: Array,
-    feature: float,
-    assist: Assist,
-    *,
-    was_on: bool,
-    inflation: float,
-) -> SamplingRule | None:
-    """Return the rule for a group, None where it would not be worth while.
-
-    Parameters
-    ----------
-    strata
-        Rates by score.
-    seen, prices
-        Scores and prices of people who came.
-    feature
-        What a score costs.
-    was_on
-        Whether the group is assisted now.
-    inflation
-        By how much observations were wider than expected.
-    """
-    r = strata.rates[strata.of(seen)]
-    mean, most = float(r.mean()), assist.max_price or float(prices.max())
-    coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
-    if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
-        return None
-    kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
-    chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
-    floors = FLOOR * chances.max(axis=1)
-    chances = np.maximum(chances, floors[:, None])
-    variances = (r * (1.0 - r) / chances).mean(axis=1) + r.var()
-    costs = feature + (chances * prices * (1.0 - r)).mean(axis=1)
-    allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
-    product = np.where(allowed, variances * costs, np.inf)
-    best = int(product.argmin())
-    ratio = product[best] * inflation / max(coin * uniform, 1e-300)
-    if not ratio <= assist.gate + HYSTERESIS * was_on:
-        return None
-    kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
-    least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
-    up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
-    third = (chance * (r * up**3 + (1.0 - r) * down**3) + (1.0 - chance) * (r - mean) ** 3).mean()
-    wide = variance * inflation
-    sizing = Sizing(
-        mean=mean,
-        variance=wide,
-        third=float(third),
-        low=float((strata.rates * (1.0 - 1.0 / least)).min()),
-        high=float((strata.rates + (1.0 - strata.rates) / least).max()),
-        price=float(costs[best]) * wide / coin,
-        asked=float(chance.mean()),
-    )
-    return SamplingRule(strata, kappa, least, sizing, variance)
 
 
 def _chance(kappa: float | Array, rates: Array, prices: Array) -> Array:

@@ -78,6 +78,8 @@ class AdaptiveAudit(Audit):
             question, len(history.cells), exact=history.exact, past_share=free_share
         )
         self._basis = Basis(history, question, error_budget)
+        self.groups = self._basis.groups
+        """The groups in the order that the evidence knows them by: that of their past counts."""
         self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         if assist is not None:
@@ -113,17 +115,10 @@ class AdaptiveAudit(Audit):
         else:
             prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
             reachable = self._basis.reachable
-            self.evidence = Evidence(self._basis.wrong_answers(), prices, reachable, self._sampler)
+            sizer = None if self._sampler is None else self._sampler.sizings
+            self.evidence = Evidence(self._basis.wrong_answers(), prices, reachable, sizer)
             self.evidence.set_random_accepts(self._basis.random_accepts())
             self._weigh()
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups in the order that the evidence knows them by: that of their past counts.
-
-        It depends on no name and on no label, so neither does any answer.
-        """
-        return self._basis.groups
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -291,7 +286,7 @@ class AdaptiveAudit(Audit):
             self._sampler.learn(groups, numbers, records, outcomes)
             taken = evidence.record_block(groups, outcomes, records.ends())
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
-        for group, spending in self._spending.items():
+        for group, spending in self.spending.items():
             mine = groups == self._index[group]
             failed = mine & asked & (outcomes == 0)
             spending.labels += int((mine & asked).sum())
@@ -308,7 +303,7 @@ class AdaptiveAudit(Audit):
         if decision == 1 or self.evidence is None:
             return Want.NOTHING
         index = self._index[group]
-        welcome = self.evidence.eligible()[index] and group not in self._closed
+        welcome = self.evidence.eligible()[index] and group not in self.closed
         return Want.LABEL if welcome else Want.NOTHING
 
     def _take(self, step: Step) -> None:
@@ -393,7 +388,7 @@ class AdaptiveAudit(Audit):
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
         numbers, outcomes = self._told([step])
-        spending, number = self._spending[ticket.group], int(numbers[0])
+        spending, number = self.spending[ticket.group], int(numbers[0])
         more = (step.outcome == 0) - (evidence.outcome(number) == 0)
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
@@ -433,7 +428,7 @@ class AdaptiveAudit(Audit):
         welcome = [
             self._worst_cost(group, 0, Want.LABEL)
             for group, eligible in zip(self.groups, self.evidence.eligible(), strict=True)
-            if eligible and group not in self._closed
+            if eligible and group not in self.closed
         ]
         return min(welcome, default=np.inf)
 
@@ -462,16 +457,6 @@ class AdaptiveAudit(Audit):
         given = None if score is None else float(score)
         m, pi = float(records.m[0]), float(records.pi[0])
         return ScoreRecord(given, version, cost, m, pi, low, high, drawn)
-
-    def _worst_cost(
-        self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
-    ) -> float:
-        """Return the most that a request may cost; before anything is read, the largest price."""
-        cost = super()._worst_cost(group, decision, want, record)
-        if record is not None or want is not Want.LABEL or decision == 1:
-            return cost
-        most = None if self.assist is None else self.assist.max_price
-        return cost if most is None else self.costs.of(group).feature + most
 
     def _conclude(self, why: str) -> Finding:
         missing = self._basis.what_is_missing(self._evidence(), len(self._open))

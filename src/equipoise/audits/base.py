@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist.options import Assist, require_seen
-from equipoise.cells import Cells
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,
@@ -152,13 +151,14 @@ class Audit(ABC):
         self.costs = costs
         self.history = history
         self.budget = budget
-        self._spending = {group: Spending() for group in history.cells}
+        self.cells = history.cells
+        self.spending = {group: Spending() for group in history.cells}
         self._issued = 0
         self._open: dict[int, Ticket] = {}  # requests without an answer
         # requests that are not counted yet in their order, with answers that wait for earlier ones
         self._answers: OrderedDict[int, Step | None] = OrderedDict()
         self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
-        self._closed: set[str] = set()  # groups that the budget closed for good
+        self.closed: frozenset[str] = frozenset()  # groups that the budget closed for good
         self._finding: Finding | None = None
         self._concluded: str | None = None  # why nobody else was to come
 
@@ -311,34 +311,24 @@ class Audit(ABC):
         return check(self.history, self.question)
 
     @property
-    def cells(self) -> Cells:
-        """The past data's cells."""
-        return self.history.cells
-
-    @property
-    def spending(self) -> Mapping[str, Spending]:
-        """Requests and failures per group."""
-        return self._spending
-
-    @property
     def cost(self) -> float:
         """Money spent so far; a pending label counts its feature cost only."""
-        return sum(s.cost(self.costs.of(g)) for g, s in self._spending.items())
+        return sum(s.cost(self.costs.of(g)) for g, s in self.spending.items())
 
     @property
     def reserved(self) -> float:
         """Money held for the failures that pending labels may still turn out to be."""
-        return sum(s.reserved(self.costs.of(g)) for g, s in self._spending.items())
+        return sum(s.reserved(self.costs.of(g)) for g, s in self.spending.items())
 
     @property
     def available(self) -> float:
         """Money that may still be committed."""
-        return math.inf if self.budget is None else max(self._left(), 0.0)
+        return max(self._left(), 0.0)
 
     @property
     def overrun(self) -> float:
         """Money beyond the budget: corrections that came after the money was used again."""
-        return 0.0 if self.budget is None else max(-self._left(), 0.0)
+        return max(-self._left(), 0.0)
 
     @property
     def is_broke(self) -> bool:
@@ -346,19 +336,14 @@ class Audit(ABC):
         return self.budget is not None and self._least_hold() > self.available
 
     @property
-    def closed(self) -> frozenset[str]:
-        """Groups that the budget closed for good."""
-        return frozenset(self._closed)
-
-    @property
     def labels(self) -> int:
         """Labels requested of denied people."""
-        return sum(s.labels for s in self._spending.values())
+        return sum(s.labels for s in self.spending.values())
 
     @property
     def features(self) -> int:
         """Denied people whose features or scores alone were wanted."""
-        return sum(s.features for s in self._spending.values())
+        return sum(s.features for s in self.spending.values())
 
     @property
     def pending(self) -> int:
@@ -366,9 +351,11 @@ class Audit(ABC):
         return len(self._open)
 
     def _left(self) -> float:
-        assert self.budget is not None
+        """Return the budget less what is spent and held."""
+        if self.budget is None:
+            return math.inf
         committed = 0.0
-        for group, spending in self._spending.items():  # one pass: this runs on every ask
+        for group, spending in self.spending.items():  # one pass: this runs on every ask
             costs = self.costs.of(group)
             committed += spending.cost(costs) + spending.reserved(costs)
         return self.budget - committed
@@ -413,7 +400,7 @@ class Audit(ABC):
         if hold > 0.0 and hold > self.available:
             want = Want.NOTHING
             if self.closes_for_good:
-                self._closed.add(group)
+                self.closed |= {group}
         if want is Want.NOTHING and self._finding is None:
             self._give_up_if_broke()
         return want
@@ -437,7 +424,7 @@ class Audit(ABC):
     def _book(self, step: Step) -> None:
         """Keep open requests and money: a request, or its first answer."""
         kind, ticket, outcome, _, cost = step
-        spending, extra = self._spending[ticket.group], self._extra(ticket)
+        spending, extra = self.spending[ticket.group], self._extra(ticket)
         is_label, counts = ticket.want is Want.LABEL, ticket.decision == 0
         if kind == "asked":
             self._issued = ticket.number + 1
@@ -483,12 +470,15 @@ class Audit(ABC):
     def _worst_cost(
         self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
     ) -> float:
+        """Return the most that a request may cost; before a price is read, with the largest."""
         if decision == 1 or want is Want.NOTHING:
             return 0.0
         costs = self.costs.of(group)
         if want is not Want.LABEL:
             return costs.feature
-        return costs.worst if record is None else costs.feature + record.price
+        largest = None if self.assist is None else self.assist.max_price
+        price = largest if record is None else record.price
+        return costs.worst if price is None else costs.feature + price
 
     def _score_record(
         self,
@@ -507,7 +497,7 @@ class Audit(ABC):
             self._finding = self._conclude(self._why_broke())
 
     def _why_broke(self) -> str:
-        if self.cost > 0.0 or self._closed:
+        if self.cost > 0.0 or self.closed:
             return "the budget is spent: what is left does not cover one more request at its worst"
         least = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
         return (

@@ -317,7 +317,7 @@ class ExpAudit(Audit):
 
     def book(self, group: str, *, labels: int = 0, failures: int = 0, features: int = 0) -> None:
         """Book requests to denied people that were made elsewhere."""
-        spending = self._spending[group]
+        spending = self.spending[group]
         spending.labels += labels
         spending.failures += failures
         spending.features += features

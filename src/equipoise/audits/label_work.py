@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.standing import Basis
-from equipoise.evidence.allocation import FLOOR, Outlook, information, refute_all
+from equipoise.evidence.allocation import FLOOR, information, refute_all
 from equipoise.evidence.evidence import PILOT
 from equipoise.evidence.null_cells import NullCells, evidence, fair_covers, unfair_covers
 from equipoise.history.past import Past
@@ -94,7 +94,7 @@ class LabelWork:
         missing = bar - np.log(np.maximum(evidence(start), 1e-300))
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
-        budget, _ = refute_all(Outlook(info[cells], np.maximum(missing, 0.0)), prices)
+        budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
         shares, even = budget / prices * self.reachable, FLOOR * self.reachable
         shares = (1.0 - FLOOR) * shares / shares.sum() + even / self.reachable.sum()
         label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Allocation", "Outlook", "allocate", "information"]
+__all__ = [
+    "Allocation",
+    "Outlook",
+    "allocate",
+    "doubted",
+    "drawn_in_turn",
+    "information",
+    "refute_all",
+]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -20,24 +28,12 @@ _STEPS = 40  # of the ascent: within half a percent of the best speed on average
 _SHARPER = 2.0  # … by so much at each
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """What stands between the audit and a refutation: one entry per cell.
+Outlook = tuple[Array, Array]
+"""What stands between the audit and a refutation, one entry per cell.
 
-    ``info`` is the information that a label of each group carries against the cell (nats, at the
-    current estimates), shape (cells, groups), ``missing`` the nats to go.
-    """
-
-    info: Array
-    missing: Array
-
-    def doubted(self, counts: Array) -> Outlook:
-        """Return the same with less hope in what is known from few labels only.
-
-        Information that a group's labels seem to carry counts by how much of it they have gathered.
-        """
-        gathered = counts * self.info
-        return Outlook(self.info * gathered / (gathered + DOUBT), self.missing)
+The information that a label of each group carries against it (nats, at the current estimates),
+shape (cells, groups), and the nats to go.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,8 @@ def allocate(
         The verdict pursued so far, None at first.
     """
     k = len(costs)
-    to_fair, fair_speed = refute_all(unfair, costs)
-    to_unfair, unfair_speed = max((refute_all(cover, costs) for cover in fair), key=lambda x: x[1])
+    to_fair, fair_speed = refute_all(*unfair, costs)
+    to_unfair, unfair_speed = max((refute_all(*cover, costs) for cover in fair), key=lambda x: x[1])
     bias = 1.0 if was_fair is None else (STICKY if was_fair else 1.0 / STICKY)
     pursues_fair = fair_speed * bias >= unfair_speed
     budget = to_fair if pursues_fair else to_unfair
@@ -98,14 +94,23 @@ def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Arra
     return np.where(sized, np.minimum(mean, label), label)
 
 
-def refute_all(cells: Outlook, costs: Array) -> tuple[Array, float]:
+def doubted(info: Array, counts: Array) -> Array:
+    """Return less hope in what is known from few labels only.
+
+    Information that a group's labels seem to carry counts by how much of it they have gathered.
+    """
+    gathered = counts * info
+    return info * gathered / (gathered + DOUBT)
+
+
+def refute_all(info: Array, missing: Array, costs: Array) -> tuple[Array, float]:
     """Maximise the slowest cell's speed over budget shares: concave, by soft-min ascent."""
     k = len(costs)
     budget = np.full(k, 1.0 / k)
-    if cells.missing.size == 0:
+    if missing.size == 0:
         return budget, np.inf
     # per cell, the share of its missing evidence that a unit of cost brings
-    gain = cells.info / costs / np.maximum(cells.missing, 0.1)[:, None]
+    gain = info / costs / np.maximum(missing, 0.1)[:, None]
     if k == 2:
         return _two_way(gain)
     best, best_speed = budget, -1.0
@@ -132,3 +137,39 @@ def _two_way(gain: Array) -> tuple[Array, float]:
         result = np.array([x[best], 1.0 - x[best]]), float(speed[best])
         x = np.linspace(low, high, 11)
     return result
+
+
+def drawn_in_turn(
+    arrivals: Array,
+    pace: Array,
+    requested: Array,
+    weights: Array,
+    count: float,
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """Return the groups of people asked one after another, who count as ``count`` labels together.
+
+    It equals passing over people until one is welcome. A group is, while what was requested of it
+    is at most ``pace`` times all requests; its next person adds its weight to them.
+    """
+    rates, paces, weight = arrivals.tolist(), pace.tolist(), weights.tolist()
+    asked, chosen, groups = requested.tolist(), [], range(len(pace))
+    total = sum(asked)
+    goal = total + count * (1.0 - 1e-9)
+    for draw in rng.random(int(np.ceil(count / min(weight)))).tolist():
+        welcome = [rates[g] if asked[g] <= paces[g] * (total + 1.0) + 1.0 else 0.0 for g in groups]
+        point, group = draw * sum(welcome), -1
+        for g in groups:
+            if welcome[g] > 0.0:
+                group = g
+                point -= welcome[g]
+                if point < 0.0:
+                    break
+        if group < 0:
+            break
+        chosen.append(group)
+        asked[group] += weight[group]
+        total += weight[group]
+        if total >= goal:
+            break
+    return np.array(chosen, dtype=np.intp)

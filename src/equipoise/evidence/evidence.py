@@ -20,14 +20,21 @@ epoch, whenever their outcomes come, and follow from what was told before it beg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.allocation import Allocation, Outlook, allocate, information
+from equipoise.evidence.allocation import (
+    Allocation,
+    Outlook,
+    allocate,
+    doubted,
+    drawn_in_turn,
+    information,
+)
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
     Cells,
@@ -37,7 +44,7 @@ from equipoise.evidence.null_cells import (
     fair_covers,
     unfair_covers,
 )
-from equipoise.evidence.observation import LABEL, Sized, Sizer, Sizing
+from equipoise.evidence.observation import LABEL, Sized, Sizing
 from equipoise.finding import Interval
 from equipoise.question import Verdict
 
@@ -117,7 +124,8 @@ class Evidence:
     reachable
         Which groups have denied people to label.
     sizer
-        Says at every plan how bets on observations are sized; None if all of them are labels.
+        Returns at every plan how bets on observations of each group are sized from now on, None
+        for one whose observations are labels. Left out if all of them are.
     """
 
     def __init__(
@@ -125,7 +133,7 @@ class Evidence:
         wrong: WrongAnswers,
         prices: Array,
         reachable: NDArray[np.bool_],
-        sizer: Sizer | None = None,
+        sizer: Callable[[], list[Sizing | None]] | None = None,
     ) -> None:
         k = len(reachable)
         self._wrong, self._prices = wrong, prices
@@ -338,33 +346,11 @@ class Evidence:
     def choose(self, arrivals: Array, count: float, rng: np.random.Generator) -> Ints:
         """Return who is observed next, people of the groups arriving at these rates.
 
-        They count as ``count`` labels together. It equals passing over people until one is welcome.
-        Fewer come back, or none, when nobody who is welcome arrives. The shares must stand for all
-        of them, and no label be pending.
+        They count as ``count`` labels together; fewer come back, or none, when nobody who is
+        welcome arrives. The shares must stand for all of them, and no label be pending.
         """
-        rates, pace = (arrivals * self._reachable).tolist(), (SLACK * self.shares).tolist()
-        requested, weight = self.requested.tolist(), self.label_equivalents.tolist()
-        total, groups, chosen = sum(requested), range(len(rates)), []
-        goal = total + count * (1.0 - 1e-9)
-        for draw in rng.random(int(np.ceil(count / min(weight)))).tolist():
-            welcome = [
-                rates[g] if requested[g] <= pace[g] * (total + 1.0) + 1.0 else 0.0 for g in groups
-            ]
-            point, group = draw * sum(welcome), -1
-            for g in groups:
-                if welcome[g] > 0.0:
-                    group = g
-                    point -= welcome[g]
-                    if point < 0.0:
-                        break
-            if group < 0:
-                break
-            chosen.append(group)
-            requested[group] += weight[group]
-            total += weight[group]
-            if total >= goal:
-                break
-        return np.array(chosen, dtype=np.intp)
+        rates, pace = arrivals * self._reachable, SLACK * self.shares
+        return drawn_in_turn(rates, pace, self.requested, self.label_equivalents, count, rng)
 
     # -- where it stands ------------------------------------------------------------------------
 
@@ -624,13 +610,11 @@ class Evidence:
     # -- planning -------------------------------------------------------------------------------
 
     def _replan_if_due(self) -> None:
-        if self.verdict is None and self.told_in_all >= self.next_plan:
-            self.replan()
-
-    def replan(self) -> None:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
+        if self.verdict is not None or self.told_in_all < self.next_plan:
+            return
         self.next_plan = int(np.ceil(REPLAN * self.told_in_all))
-        self._begin_epoch(self.sizings if self._sizer is None else self._sizer.sizings())
+        self._begin_epoch(self.sizings if self._sizer is None else self._sizer())
         plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
@@ -656,9 +640,8 @@ class Evidence:
         return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
 
     def _outlook(self, low: Array, high: Array, missing: Array, *, doubt: bool) -> Outlook:
-        sized = self._plain == 0.0
-        outlook = Outlook(information(low, high, self.estimates, sized), missing)
-        return outlook.doubted(self.told) if doubt else outlook
+        info = information(low, high, self.estimates, self._plain == 0.0)
+        return (doubted(info, self.told) if doubt else info), missing
 
     def _costs(self) -> Array:
         costs = self._prices[0] + self._prices[1] * (1.0 - self.estimates)

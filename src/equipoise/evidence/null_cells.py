@@ -118,9 +118,6 @@ class NullCells:
     def __len__(self) -> int:
         return len(self.low)
 
-    def __deepcopy__(self, memo: object) -> NullCells:
-        return self
-
     def log_wealth(self, counts: Array, cells: Cells) -> Array:
         """Return the log of what bets have become, shape (…, cells, bets).
 

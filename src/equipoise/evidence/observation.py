@@ -15,12 +15,11 @@ must be fixed before the person's score and price are read; m and pi may come af
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LABEL", "Ends", "Sized", "Sizer", "Sizing", "resized"]
+__all__ = ["LABEL", "Ends", "Sized", "Sizing", "resized"]
 
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -61,10 +60,6 @@ class Sizing:
         """How many labels one observation counts as: ``r (1-r) / Var(Z)``."""
         return self.mean * (1.0 - self.mean) / self.variance
 
-    def covers(self, ends: Ends) -> bool:
-        """Say whether an observation stays in the declared range."""
-        return self.low - 1e-9 <= min(ends) and max(ends) <= self.high + 1e-9
-
 
 @dataclass(frozen=True)
 class Sized:
@@ -73,14 +68,6 @@ class Sized:
     sizing: Sizing
     low: Array
     high: Array
-
-
-class Sizer(Protocol):
-    """Whoever knows what the observations of each group will be like."""
-
-    def sizings(self) -> list[Sizing | None]:
-        """Return how bets on each group are sized from now on; None: observations are labels."""
-        ...
 
 
 def resized(zero: Array, one: Array, corner: Array, sizing: Sizing) -> tuple[Array, Array]:

@@ -47,7 +47,7 @@ class RandomSizer:
 def started(setup: Setup, level: float) -> tuple[Evidence, RandomSizer]:
     evidence, k = setup.start(level), len(setup.r)
     sizer = RandomSizer(k, setup.seed, [None] * k)
-    evidence._sizer = sizer
+    evidence._sizer = sizer.sizings
     evidence.next_plan = 4
     return evidence, sizer
 
