@@ -61,7 +61,6 @@ __all__ = [
     "Verbs",
     "Withdraw",
     "WriteOff",
-    "checked",
     "person_of",
     "printable",
     "read_command",
@@ -318,30 +317,24 @@ CHECKS: Mapping[str, Callable[[str, object], object]] = {
 MAY_BE_NONE = ("score", "price", "budget")
 
 
-def checked(command: Command) -> Command:
-    """Return the command with everything in it in stored form, or refuse it.
+def _checked(command: Command | EquipoiseError) -> Command | EquipoiseError:
+    """Return the command with everything in it in stored form, or why not.
 
-    Raises
-    ------
-    InvalidInput
-        Here, in the caller's own thread: nobody who shares the transaction hears of it.
+    That shows here, in the caller's own thread: nobody who shares the transaction hears of it.
     """
+    if isinstance(command, EquipoiseError):
+        return command
     if not isinstance(command, Command):
-        raise InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
+        return InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
     found: dict[str, Any] = {}
     for name in (f.name for f in fields(command) if f.name in CHECKS):
         value = getattr(command, name)
         absent = value == "" if name == "key" else value is None and name in MAY_BE_NONE
-        found[name] = value if absent else CHECKS[name](name, value)
+        try:
+            found[name] = value if absent else CHECKS[name](name, value)
+        except EquipoiseError as error:
+            return error
     return replace(command, **found)
-
-
-def _checked_or_refused(command: Command | EquipoiseError) -> Command | EquipoiseError:
-    """Return the command in stored form, or why not: in a batch nobody waits for the others."""
-    try:
-        return command if isinstance(command, EquipoiseError) else checked(command)
-    except EquipoiseError as error:
-        return error
 
 
 @dataclass(frozen=True)
@@ -403,7 +396,7 @@ class Verbs(ABC):
         """Carry out commands of any kind and number; return a result, or why not, for each."""
         found: list[Reply | EquipoiseError] = []
         for start in range(0, len(commands), AT_ONCE):
-            part = [_checked_or_refused(c) for c in commands[start : start + AT_ONCE]]
+            part = [_checked(c) for c in commands[start : start + AT_ONCE]]
             good = [c for c in part if not isinstance(c, EquipoiseError)]
             done = iter(self.results(good) if good else ())
             found += [c if isinstance(c, EquipoiseError) else next(done) for c in part]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -214,11 +215,7 @@ class LiveAudit(Verbs):
         require_non_negative("days", limit)
         before = stamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
         open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
-        late = [
-            do.MarkOverdue(row.person)
-            for row in open_requests
-            if row.person is not None and row.asked < before
-        ]
+        late = [do.MarkOverdue(str(row.person)) for row in open_requests if row.asked < before]
         return self.run(late)
 
     def scrub(self) -> Reply:
@@ -356,13 +353,9 @@ def _so_far(state: AuditState) -> Finding:
 
 
 def _checked_seed(seed: str) -> str:
-    try:
-        raw = bytes.fromhex(seed)
-    except (TypeError, ValueError):
-        raw = b""
-    if len(raw) != 32:
+    if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
-    return raw.hex()
+    return seed.lower()
 
 
 # -- carrying out commands ----------------------------------------------------------------------

@@ -90,7 +90,7 @@ class AuditState:
         elif kind == "asked" and person is not None:
             self._asked(person, data, ticket, requests)
         elif kind in ("budget", "upgraded"):
-            self.forget()
+            self._audit = None
         elif kind == "random_accepts":
             accepts = data["random_accepts"], data["corrected"]
             self.random_accepts.append((len(self.steps), *accepts))
@@ -144,11 +144,9 @@ class AuditState:
     def _enter(self, step: Step, *, done: bool = False) -> None:
         """Enter what happened to a request; ``done`` if the audit object knows it already."""
         self.steps.append(step)
-        if self._audit is None or done:
-            return
-        if step.kind == "corrected" and not self._audit.correctable:
-            self.forget()
-        else:
+        if step.kind == "corrected":
+            self._audit = None
+        elif self._audit is not None and not done:
             self._audit.restore([step])
 
     # -- statistics -------------------------------------------------------------------------------
@@ -158,7 +156,7 @@ class AuditState:
         """The audit as of the last step.
 
         It is rebuilt from the log, which takes as long as that is, when the program has just
-        started, after a new cap, and after a corrected answer that it cannot take in place.
+        started, after a new cap, and once after answers were revised.
         """
         self.require_edition()
         if self._audit is None:
@@ -174,10 +172,6 @@ class AuditState:
                 raise LedgerError(f"the requests cannot be followed: {error}") from error
             self._audit = audit
         return self._audit
-
-    def forget(self) -> None:
-        """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
-        self._audit = None
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments.
@@ -254,26 +248,20 @@ class AuditState:
 
         Its cost is the ledger's: what was spent when this verdict was reached.
         """
-        books, recorded = self.books, self._recorded()
+        books = self.books
         if self.foreign:
-            return recorded
+            try:
+                return None if books.recorded is None else Finding.from_dict(books.recorded)
+            except (EquipoiseError, LookupError, TypeError, ValueError):
+                return None  # another edition's findings may say other things
         finding = self.audit.finding
         if finding is None and books.concluded is not None:
             finding = self.audit.so_far(books.concluded)
         if finding is None:
             return None
-        if recorded is not None and recorded.verdict is finding.verdict and not books.unsettled:
-            return replace(finding, cost=recorded.cost)
+        if books.recorded is not None and books.verdict == finding.verdict and not books.unsettled:
+            return replace(finding, cost=books.recorded["cost"])
         return replace(finding, cost=float(books.head.spent + books.head.overrun))
-
-    def _recorded(self) -> Finding | None:
-        try:
-            recorded = self.books.recorded
-            return None if recorded is None else Finding.from_dict(recorded)
-        except (EquipoiseError, LookupError, TypeError, ValueError):
-            if self.foreign:  # another edition's findings may say other things
-                return None
-            raise
 
     def drift_tests(self) -> tuple[DriftTest, ...]:
         """Return whether the present is like the past."""

@@ -110,36 +110,34 @@ class Status(JsonValue, Shown):
             each = looked / max(looked - unasked, 1)
             everybody = f"{looked:,} people looked at"
             lines.append(f"  looks       {everybody}, {each:.1f} per label")
-        for group, g in self.groups.items():
-            lines.append(
-                f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "
-                f"{_count(g.positive + g.negative, 'outcome')} of denied people, "
-                f"{g.positive:,} good; "
-                f"{g.in_flight:,} in flight"
-            )
-        if self.overrun:
-            over = self.money(self.overrun)
-            lines.append(f"  overrun     {over} beyond the cap through corrections")
-        if self.conflicts:
-            lines.append(f"  conflicts   {self.conflicts:,} contradicted outcomes, none merged")
-        if self.late:
-            lines.append(f"  late        {self.late:,} outcomes after a write-off or the verdict")
-        if self.erased:
-            left = f", {self.unscrubbed:,} of them still in the files: run audit scrub"
-            left = left if self.unscrubbed else ""
-            lines.append(f"  erased      {_count(self.erased, 'person')}{left}")
-        if self.edition != EDITION:
-            lines.append(
-                f"  EDITION     {self.edition} of the statistics; this program has {EDITION}: to "
-                "be read and verified, not continued (equipoise audit upgrade)"
-            )
-        if self.paused is not None:
-            lines.append(f"  PAUSED      {self.paused}")
         lines += [
-            f"  PROPOSED    {p.number}: {p.command} by {p.actor}, to be approved by somebody else"
-            for p in self.proposals
+            f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "
+            f"{_count(g.positive + g.negative, 'outcome')} of denied people, {g.positive:,} good; "
+            f"{g.in_flight:,} in flight"
+            for group, g in self.groups.items()
         ]
-        lines += [f"  WARNING     {test}" for test in self.drift if test.alarm]
+        left = f", {self.unscrubbed:,} of them still in the files: run audit scrub"
+        other = (
+            f"{self.edition} of the statistics; this program has {EDITION}: to be read and "
+            "verified, not continued (equipoise audit upgrade)"
+        )
+        notes: list[tuple[str, object, object]] = [  # what, whether there is any, words
+            (
+                "overrun",
+                self.overrun,
+                f"{self.money(self.overrun)} beyond the cap through corrections",
+            ),
+            ("conflicts", self.conflicts, f"{self.conflicts:,} contradicted outcomes, none merged"),
+            ("late", self.late, f"{self.late:,} outcomes after a write-off or the verdict"),
+            ("erased", self.erased, _count(self.erased, "person") + left * bool(self.unscrubbed)),
+            ("EDITION", self.edition != EDITION, other),
+            ("PAUSED", self.paused is not None, self.paused),
+        ]
+        by_others = "to be approved by somebody else"
+        proposals = (f"{p.number}: {p.command} by {p.actor}, {by_others}" for p in self.proposals)
+        notes += [("PROPOSED", True, words) for words in proposals]
+        notes += [("WARNING", test.alarm, test) for test in self.drift]
+        lines += [f"  {what:<12}{words}" for what, any_, words in notes if any_]
         if self.finding is None:
             return "\n".join([*lines, "  verdict     none yet"])
         cost = self.money(self.finding.cost)

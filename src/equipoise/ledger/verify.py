@@ -87,6 +87,11 @@ MOVES = {  # kind of event -> the states that it may find a person in, and the o
     "overdue": ((_S.RESERVED, _S.EXECUTED), _S.OVERDUE),
     "written_off": ((_S.OVERDUE,), _S.WRITTEN_OFF),
 }
+SWITCHES = {  # kind of event -> what of the books it turns on or off; a reason says why it is on
+    "concluded": ("concluded", True),
+    "paused": ("paused", True),
+    "resumed": ("paused", False),
+}
 FIRST_STATES = {"NOTHING": _S.SKIPPED, "SCORE_ONLY": _S.SCORE_ONLY, "LABEL": _S.RESERVED}
 
 _ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
@@ -395,10 +400,8 @@ class Books:
         head, kind, data = self.head, event["type"], event["data"]
         if not _ENVELOPE <= set(event) <= _ENVELOPE | {"key"}:
             raise ValueError(f"an event has the fields {sorted(_ENVELOPE)}")
-        if event["seq"] != head.seq + 1:
-            raise ValueError(f"event {event['seq']} where {head.seq + 1} should be")
-        if event["prev"] != head.hash:
-            raise ValueError(f"the event before has hash {head.hash}, not {event['prev']}")
+        _require("the event's number", event["seq"], head.seq + 1)
+        _require("the hash of the event before", event["prev"], head.hash)
         for name in ("actor", "key") if "key" in event else ("actor",):
             if not isinstance(event[name], str) or not event[name]:
                 raise ValueError("nobody is named who did it" if name == "actor" else "no key")
@@ -406,8 +409,7 @@ class Books:
         if event["seq"] == 1:
             self._created(event)
         else:
-            if event["audit"] != self.uid:
-                raise ValueError(f"an event of another audit, {event['audit']}")
+            _require("audit", event["audit"], self.uid)
             if kind not in RULES:
                 raise ValueError(f"unknown type of event {kind!r}")
             rule, needed, allowed = RULES[kind]
@@ -506,10 +508,8 @@ class Books:
 
     def _created(self, event: Event) -> None:
         data = event["data"]
-        if event["type"] != "created":
-            raise ValueError("the first event, and no other, creates the audit")
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']} is not this program's ({FORMAT})")
+        _require("the first event's type", event["type"], "created")
+        _require("the format, by this program,", data["format"], FORMAT)
         self.settings, self.uid, self.edition = data, event["audit"], data["edition"]
         self.head.cap = data["budget"]
         self.groups = {group: GroupTally() for group in data["groups"]}
@@ -656,17 +656,10 @@ class Books:
             raise ValueError(f"{data['erased']!r} people are said to be out of the files")
         self.scrubbed = data["erased"]
 
-    def _concluded(self, data: Data, _: Event) -> None:
-        _require("concluded before", self.concluded is not None, False)
-        self.concluded = data["why"]
-
-    def _paused(self, data: Data, _: Event) -> None:
-        _require("paused before", self.paused is not None, False)
-        self.paused = data["why"]
-
-    def _resumed(self, data: Data, _: Event) -> None:
-        _require("paused before", self.paused is not None, True)
-        self.paused = None
+    def _switched(self, data: Data, event: Event) -> None:
+        name, on = SWITCHES[event["type"]]
+        _require(f"{name} before", getattr(self, name) is not None, not on)
+        setattr(self, name, data["why"] if on else None)
 
     def _budget(self, data: Data, _: Event) -> None:
         _require("before", data["before"], self.head.cap)
@@ -830,9 +823,9 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "conflict": (Books._conflict, f"{_FACTS} told"),
     "erased": (Books._erased, f"{_FACTS} proposal?"),
     "scrubbed": (Books._scrubbed, "erased"),
-    "concluded": (Books._concluded, "why proposal?"),
-    "paused": (Books._paused, "why"),
-    "resumed": (Books._resumed, "why proposal?"),
+    "concluded": (Books._switched, "why proposal?"),
+    "paused": (Books._switched, "why"),
+    "resumed": (Books._switched, "why proposal?"),
     "budget": (Books._budget, "budget before why proposal?"),
     "limits": (Books._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
     "random_accepts": (Books._change_random_accepts, "random_accepts corrected why proposal?"),

@@ -34,6 +34,7 @@ from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
     MOVES,
+    SWITCHES,
     UNASKED,
     Event,
     PersonRecord,
@@ -53,9 +54,6 @@ STILL_THERE = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
     "rewrite them runs: equipoise audit scrub {}"
 )
-
-
-IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
 
 
 class TransactionWriter:
@@ -89,7 +87,6 @@ class TransactionWriter:
         self._people = {row.person: row for row in people if row.person is not None}
         self._actor = self._now = self._key = ""
         self._proposal: int | None = None  # the one that is being carried out
-        self._corrections = 0  # of this transaction
         self.books.people = {row.number: row for row in people}
 
     def run(self, command: Command | do.Scrubbed, actor: str, now: str) -> Reply | EquipoiseError:
@@ -324,9 +321,6 @@ class TransactionWriter:
         own = {"person": row.number, "outcome": outcome, "why": command.why}
         if (waiting := self._propose("corrected", own)) is not None:
             return waiting
-        self._corrections += 1
-        if self._corrections > IN_PLACE:  # others wait for the turn: rebuild once, when it is over
-            self.state.forget()
         cost = self.books.price(row, outcome) if row.state in COUNTED else None
         return self._happens("corrected", row, cost, outcome=outcome, why=command.why)
 
@@ -387,11 +381,11 @@ class TransactionWriter:
 
     def _switch(self, command: do.Conclude | do.Pause | do.Resume) -> Reply:
         """Bring the audit into a state, unless it is in it already."""
-        (kind,), books = HANDLERS[type(command)][1], self.books
-        since = {"concluded": books.concluded, "paused": books.paused}
-        since["resumed"] = "" if books.paused is None else None
-        if (reason := since[kind]) is not None:
-            return self._done(kind, why=reason, repeated=True)
+        (kind,) = HANDLERS[type(command)][1]
+        name, on = SWITCHES[kind]
+        reason = getattr(self.books, name)
+        if (reason is not None) == on:
+            return self._done(kind, why=reason or "", repeated=True)
         return self._change(kind, {"why": command.why})
 
     def _set_budget(self, command: do.SetBudget) -> Reply:
@@ -449,9 +443,9 @@ class TransactionWriter:
         return Reply("", state="PROPOSED", number=self.books.head.seq)
 
     def _approve(self, command: do.Approve) -> Reply:
-        if (before := self._decided(command.proposal, "approved")) is not None:
-            return before
-        proposal = self._open_proposal(command.proposal)
+        proposal = self._proposal_of(command.proposal, "approved")
+        if isinstance(proposal, Reply):
+            return proposal
         if proposal["actor"] == self._actor:
             raise ProtocolError(
                 f"proposal {command.proposal} is {self._actor!r}'s own; another person must approve"
@@ -465,28 +459,24 @@ class TransactionWriter:
         return reply
 
     def _reject(self, command: do.Reject) -> Reply:
-        if (before := self._decided(command.proposal, "rejected")) is not None:
-            return before
-        self._open_proposal(command.proposal)
+        proposal = self._proposal_of(command.proposal, "rejected")
+        if isinstance(proposal, Reply):
+            return proposal
         self._append("rejected", {"proposal": command.proposal, "why": command.why})
         return self._done("rejected", command.proposal)
 
-    def _decided(self, proposal: int, how: str) -> Reply | None:
-        """Answer what was decided before as it was answered then; it cannot be decided anew."""
-        if proposal not in self.books.decided:
-            return None
-        kind, person, why = self.books.decided[proposal]
+    def _proposal_of(self, number: int, how: str) -> Mapping[str, Any] | Reply:
+        """Return an open proposal; of one that was decided so before, what was answered then."""
+        if number in self.books.proposals:
+            return self.books.proposals[number]
+        if number not in self.books.decided:
+            raise UnknownName("proposal", number, self.books.proposals)
+        kind, person, why = self.books.decided[number]
         was = "rejected" if kind == "rejected" else "approved"
         if how != was:
-            raise ProtocolError(f"proposal {proposal} was {was} before")
-        if kind == "rejected":
-            return self._done(kind, proposal, repeated=True)
-        return self._done(kind, person, why, repeated=True)
-
-    def _open_proposal(self, number: int) -> Mapping[str, Any]:
-        if number not in self.books.proposals:
-            raise UnknownName("proposal", number, self.books.proposals)
-        return self.books.proposals[number]
+            raise ProtocolError(f"proposal {number} was {was} before")
+        about = (number, "") if was == "rejected" else (person, why)
+        return self._done(kind, *about, repeated=True)
 
     def _as_command(self, proposal: Mapping[str, Any]) -> Command:
         """Return the command that a proposal stands for; its arguments are the command's fields."""
