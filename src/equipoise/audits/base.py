@@ -85,7 +85,7 @@ def as_corrected(log: Sequence[Step]) -> list[Step]:
     """Return the log as it would be if every outcome had been told as it is known now."""
     now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
     return [
-        step._replace(kind="told", outcome=now[step.ticket.number])
+        step._replace(kind="told", outcome=now[step.ticket.number], cost=None)
         if step.kind in ("told", "withdrawn") and step.ticket.number in now
         else step
         for step in log

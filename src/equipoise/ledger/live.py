@@ -35,6 +35,7 @@ from equipoise.question import Costs, Question, require_asked
 
 __all__ = ["LiveAudit", "list_audits"]
 
+IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Result = Reply | EquipoiseError
@@ -408,7 +409,10 @@ class Driver:
             self.read(AuditState.check_books)
             with self._store.write(self._row.id) as turn:
                 state, now = self._current(turn.head), stamp(turn.now)
-                writer = self._writer(state, turn, [c for job in jobs for c in job.commands])
+                todo = [command for job in jobs for command in job.commands]
+                if sum(isinstance(command, do.Correct) for command in todo) > IN_PLACE:
+                    state.forget()  # and weigh all of them once
+                writer = self._writer(state, turn, todo)
                 results = [
                     [writer.run(command, job.actor, now) for command in job.commands]
                     for job in jobs

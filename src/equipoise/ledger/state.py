@@ -90,7 +90,7 @@ class AuditState:
         elif kind == "asked" and person is not None:
             self._asked(person, data, ticket, requests)
         elif kind in ("budget", "upgraded"):
-            self._audit = None
+            self.forget()
         elif kind == "random_accepts":
             accepts = data["random_accepts"], data["corrected"]
             self.random_accepts.append((len(self.steps), *accepts))
@@ -144,9 +144,11 @@ class AuditState:
     def _enter(self, step: Step, *, done: bool = False) -> None:
         """Enter what happened to a request; ``done`` if the audit object knows it already."""
         self.steps.append(step)
-        if step.kind == "corrected":
-            self._audit = None
-        elif self._audit is not None and not done:
+        if self._audit is None or done:
+            return
+        if step.kind == "corrected" and not self._audit.correctable:
+            self.forget()
+        else:
             self._audit.restore([step])
 
     # -- statistics -------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ class AuditState:
         """The audit as of the last step.
 
         It is rebuilt from the log, which takes as long as that is, when the program has just
-        started, after a new cap, and once after answers were revised.
+        started, after a new cap, and after a corrected answer that it cannot take in place.
         """
         self.require_edition()
         if self._audit is None:
@@ -172,6 +174,10 @@ class AuditState:
                 raise LedgerError(f"the requests cannot be followed: {error}") from error
             self._audit = audit
         return self._audit
+
+    def forget(self) -> None:
+        """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
+        self._audit = None
 
     def trace(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments.

@@ -343,13 +343,9 @@ def facts_of(person: PersonRecord) -> dict[str, Any]:
         "request": person.request,
         "hold": person.hold,
     }
-    if person.place is not None:
-        facts["place"] = person.place
-    if person.paid or person.overrun:
-        facts["before"] = [person.paid, person.overrun]
-    if person.outcome is not None:
-        facts["known"] = person.outcome
-    return facts
+    before = [person.paid, person.overrun] if person.paid or person.overrun else None
+    others = {"place": person.place, "before": before, "known": person.outcome}
+    return facts | {name: value for name, value in others.items() if value is not None}
 
 
 class Books:
@@ -509,7 +505,8 @@ class Books:
     def _created(self, event: Event) -> None:
         data = event["data"]
         _require("the first event's type", event["type"], "created")
-        _require("the format, by this program,", data["format"], FORMAT)
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']} is not this program's ({FORMAT})")
         self.settings, self.uid, self.edition = data, event["audit"], data["edition"]
         self.head.cap = data["budget"]
         self.groups = {group: GroupTally() for group in data["groups"]}
@@ -770,9 +767,8 @@ class Books:
         """Count an outcome that was asked for, in place of the one known before."""
         tally = self.groups[person.group_name]
         if person.decision == 0:
-            for value, step in ((person.outcome, -1), (outcome, 1)):
-                tally.positive += step if value == 1 else 0
-                tally.negative += step if value == 0 else 0
+            tally.positive += (outcome == 1) - (person.outcome == 1)
+            tally.negative += (outcome == 0) - (person.outcome == 0)
         person.outcome = outcome
 
     def _worst(self, group: str, decision: int, want: str, record: Data | None) -> int:

@@ -174,7 +174,10 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
         lambda e: e.insert(3, {**e[0], "time": e[2]["time"]}),
         "unknown type of event 'created'",
     ),
-    "another audit's event": (lambda e: e[3].update(audit="x"), "another audit"),
+    "another audit's event": (
+        lambda e: e[3].update(audit="x"),
+        "audit is .x.; by the events before",
+    ),
     "an unknown group": (lambda e: requested(e).update(group="Z"), "unknown group 'Z'"),
     "an outcome of 2": (lambda e: first(e, "revealed").update(outcome=2), "not 0 or 1"),
     "a newer format": (lambda e: e[0]["data"].update(format=99), "not this program's"),
