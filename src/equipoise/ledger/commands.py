@@ -317,7 +317,7 @@ CHECKS: Mapping[str, Callable[[str, object], object]] = {
 MAY_BE_NONE = ("score", "price", "budget")
 
 
-def _checked(command: Command | EquipoiseError) -> Command | EquipoiseError:
+def _checked(command: object) -> Command | EquipoiseError:
     """Return the command with everything in it in stored form, or why not.
 
     That shows here, in the caller's own thread: nobody who shares the transaction hears of it.
