@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from equipoise.cells import Cells, Decider, GroupCells
-from equipoise.errors import BadData
+from equipoise.errors import BadData, few_of
 from equipoise.history.dates import cut
 from equipoise.history.opening import open_table
 from equipoise.history.options import (
@@ -348,10 +348,9 @@ def _require_outcomes(kinds: Sequence[Kind], options: ReadOptions) -> None:
         return
     all_of, none_of = texts(approved, "group"), texts(unknown, "group")
     parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
-    many = f" and {len(parts) - 8} more groups" if len(parts) > 8 else ""
     raise Problem(
         f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
-        f"{rows(_size(unknown))} ({', '.join(parts[:8])}{many}). To leave these rows out would "
+        f"{rows(_size(unknown))} ({few_of(parts)}). To leave these rows out would "
         "bias the answer. Choose one: unknown='like_known' (--unknown like_known) takes them to be "
         "like the known ones of their group; date= and until= (--date, --until) keep only people "
         "old enough for their outcome to be known, by a rule that does not look at outcomes; or "

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from equipoise.errors import BadData, EquipoiseError, InvalidInput, MissingExtra, UnknownName
+from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import ReadOptions
 from equipoise.history.tables import SqlTable, relation, require_once, translated
 from equipoise.history.values import require_plain
@@ -96,7 +96,9 @@ def connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDB
 def scan_columns(columns: Mapping[Any, Any]) -> duckdb.DuckDBPyRelation:
     """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
     arrays = {
-        str(name): column if isinstance(column, np.ndarray) else np.array(column, dtype=object)
+        str(name): column
+        if isinstance(column, np.ndarray) and column.dtype.kind != "U"
+        else np.array(column, dtype=object)
         for name, column in columns.items()
     }
     shapes = {name: array.shape[:1] for name, array in arrays.items()}
@@ -108,9 +110,6 @@ def scan_columns(columns: Mapping[Any, Any]) -> duckdb.DuckDBPyRelation:
         )
     for name, array in arrays.items():
         require_plain(name, array)
-        if array.dtype.kind in "OU":
-            texts = [None if value is None else str(value) for value in array]
-            arrays[name] = np.array(texts, dtype=object)
     connection = connect()
     connection.register("columns", arrays)
     return connection.table("columns")
@@ -217,15 +216,9 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
         import openpyxl
     except ModuleNotFoundError:
         raise MissingExtra("openpyxl", extra="excel", purpose="Excel files") from None
-    try:
-        with open(path, "rb") as file:  # a damaged book would leave it open
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            columns = _sheet(book, path, options)
-    except EquipoiseError:
-        raise
-    except Exception as error:  # whatever a broken file does to the library that reads it
-        raise BadData(f"cannot read {path!r}: {type(error).__name__}: {error}") from None
-    return relation(repr(path), scan_columns(columns))
+    with translated(repr(path)), open(path, "rb") as file:  # a damaged book would leave it open
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        return relation(repr(path), scan_columns(_sheet(book, path, options)))
 
 
 def _sheet(book: Any, path: str, options: ReadOptions) -> dict[str, list[Any]]:

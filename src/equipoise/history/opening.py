@@ -11,9 +11,9 @@ from urllib.parse import quote
 import narwhals as nw
 import sqlalchemy as sql
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError
 
-from equipoise.errors import InvalidInput, MissingExtra
+from equipoise.errors import InvalidInput
 from equipoise.history.files import connect, open_files, require_no_lake, scan_columns
 from equipoise.history.options import ReadOptions
 from equipoise.history.tables import (
@@ -31,7 +31,6 @@ from equipoise.history.values import require_plain
 __all__ = ["open_table"]
 
 LAZY = ("ibis", "pyspark", "dask", "dask_expr", "sqlframe")
-ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "dask": "Dask", "sqlframe": "SQLFrame"}
 REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 
 
@@ -107,8 +106,7 @@ def _open_lazy(source: Any, package: str) -> LazyTable:
         if engine == "polars":
             source = source.get_backend().compile(source)
         rows: nw.LazyFrame[Any] = nw.from_native(source).lazy()
-    backend = str(rows.implementation.value)
-    engine = engine or ENGINES.get(backend, backend)
+    engine = engine or str(rows.implementation.value)
     return LazyTable("the ibis table" if package == "ibis" else f"the {engine} frame", engine, rows)
 
 
@@ -142,12 +140,11 @@ def _engine_of(url: str) -> sql.Engine:
             parsed = parsed.set(drivername="postgresql+psycopg")
         return sql.create_engine(parsed, poolclass=sql.NullPool)
     except ModuleNotFoundError as error:
-        if error.name == "psycopg":
-            raise MissingExtra("psycopg", extra="postgres", purpose="PostgreSQL tables") from None
         raise InvalidInput(
-            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}"
+            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}; that of "
+            "PostgreSQL comes with pip install 'equipoise[postgres]'"
         ) from None
-    except (ArgumentError, NoSuchModuleError):
+    except ArgumentError:
         raise InvalidInput(
             "'source' is no address of files, and of no database with a SQLAlchemy dialect that "
             "is installed"

@@ -339,9 +339,7 @@ def _kept_reading(source: object) -> tuple[object, dict[str, Any]]:
     for name in saved:
         if name not in known:
             raise UnknownName(f"entry in {str(path)!r}", name, known)
-    found = _places(listed(saved.pop("source", ())))
-    if not found:
-        raise BadData(f"{str(path)!r} must name its table, as in source = 'loans.csv'")
+    found = listed(saved.pop("source", ()))
     return [place if "://" in place else str(path.parent / place) for place in found], saved
 
 
@@ -355,10 +353,6 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
         raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
     source, said = saved_reading(source, options)
     places = _places(source)
-    if not places:
-        raise InvalidInput(
-            f"a reading is kept of files and databases; got a {type(source).__name__}"
-        )
     if any(map(PASSWORD.search, places)):
         raise InvalidInput(
             "an address with a password cannot be kept in a file; leave the password out and give "
@@ -414,7 +408,7 @@ def short(values: Sequence[Any]) -> Any:
 
 
 def _argument(name: str, value: Any) -> str:
-    return f"{name}={str(value) if isinstance(value, datetime.date) else value!r}"
+    return f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}"
 
 
 def _flags(name: str, value: Any) -> Iterator[str]:

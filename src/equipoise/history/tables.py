@@ -222,9 +222,7 @@ def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
     none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
     with translated(name), engine.connect() as connection:
         columns = list(connection.execute(none).keys())
-    kind = str(engine.dialect.name)
-    shown = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(kind, kind)
-    return SqlTable(name, shown, rows, columns, run)
+    return SqlTable(name, str(engine.dialect.name), rows, columns, run)
 
 
 def _column(name: str) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import Open, Problem, ReadOptions, listed, short
+from equipoise.history.options import MEANINGS, Open, Problem, ReadOptions, listed, short
 
 __all__ = [
     "AND",
@@ -437,19 +437,23 @@ def _unsaid(
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    good, bad = _clear(role, column, rest, labels)
+    said, clear = (
+        dict(zip(MEANINGS, (ones, zeros), strict=True)),
+        _clear(role, column, rest, labels),
+    )
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
     often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
     if often and len(often) < len(shares) and not (ones or zeros):
-        good, bad = often, bad - often
-    left = sorted(set(rest) - good - bad, key=lambda key: (-sizes[key], key))
-    if len(left) == 1 and bool(good or ones) != bool(bad or zeros):
-        (bad if good or ones else good).add(left.pop())
-    fix: dict[str, Any] = {}
-    for argument, own in (("positive", good), ("negative", bad)):
-        if own:
-            fix[argument] = {role: short(sorted(rest[key] for key in own))}
-    lacking = [a for a, own in (("positive", good or ones), ("negative", bad or zeros)) if not own]
+        clear = {"positive": often, "negative": clear["negative"] - often}
+    left = sorted(set(rest).difference(*clear.values()), key=lambda key: (-sizes[key], key))
+    lacking = [argument for argument in MEANINGS if not (said[argument] or clear[argument])]
+    if len(left) == len(lacking) == 1:
+        clear[lacking.pop()].add(left.pop())
+    fix: dict[str, Any] = {
+        argument: {role: short(sorted(rest[key] for key in own))}
+        for argument, own in clear.items()
+        if own
+    }
     free = [rest[key] for key in left]
     if lacking:
         bits = [rest[key] for key in left if key in STANDARD]
@@ -474,18 +478,20 @@ def _unsaid(
 
 def _clear(
     role: str, column: str, rest: Collection[str], every: Collection[str]
-) -> tuple[set[str], set[str]]:
+) -> dict[str, set[str]]:
     """Return the keys that surely mean 1 and 0; what 'yes' means, an outcome's name must say."""
     if any(key.replace(".", "").isdigit() and key not in STANDARD for key in every):
-        return set(), set()
+        return {argument: set() for argument in MEANINGS}
     yes, no = YES, NO
     words = re.sub(r"[\W_]+", " ", column.casefold()).split()
     if role == "outcome" and _named_after_bad(column):
         yes, no = no, yes
     elif role == "outcome" and not any(GOOD.fullmatch(word) for word in words):
         yes, no = frozenset(), frozenset()
-    good = {key for key in rest if GOOD.fullmatch(key) or key in yes}
-    return good, {key for key in rest if BAD.fullmatch(key) or key in no}
+    return {
+        "positive": {key for key in rest if GOOD.fullmatch(key) or key in yes},
+        "negative": {key for key in rest if BAD.fullmatch(key) or key in no},
+    }
 
 
 def _is_fraction(key: str) -> bool:
