@@ -8,7 +8,7 @@ them where there are any. The multivariate Gaussian is in :mod:`equipoise.mixtur
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,6 @@ __all__ = [
     "Exponential",
     "Family",
     "Frame",
-    "LineFamily",
     "Nodes",
     "Poisson",
     "Weibull",
@@ -94,6 +93,10 @@ class Family(ABC):
     A parameter is a flat array ``theta`` of length p, a sample an array of shape (n, d). The
     parameter set is convex and bounded; :meth:`project` is the Euclidean projection onto it.
 
+    Unless a family says otherwise it lives on the line, with T(x) = x, h = 1 and a scalar parameter
+    in the interval ``bounds``, and is integrated numerically. At least it says how far its mass
+    reaches; ``ends`` and ``support`` are where it lives, in numbers and words.
+
     Examples
     --------
     >>> from equipoise.mixture import Exponential
@@ -104,8 +107,21 @@ class Family(ABC):
     name: ClassVar[str]
     support: ClassVar[str]
     """The support in words."""
+    ends: ClassVar[tuple[float, float]]
+    bounds: tuple[float, float]
     discrete: ClassVar[bool] = False
     """Whether the support are whole numbers; integrals are sums then."""
+    _highest: ClassVar[float] = np.inf  # parameters above it are of no law
+
+    def __post_init__(self) -> None:
+        self._require_bounds(*self.bounds)
+
+    def _require_bounds(self, low: float, high: float) -> None:
+        if not low < high <= self._highest:
+            raise InvalidInput(
+                f"'bounds' of the {self.name} family must satisfy low < high <= "
+                f"{self._highest:g}; got {(low, high)!r}"
+            )
 
     @property
     def degree(self) -> int:
@@ -115,7 +131,7 @@ class Family(ABC):
     @property
     def columns(self) -> int | None:
         """Length of a point, None where it may have any."""
-        return None
+        return 1
 
     def points(self, X: ArrayLike, *, name: str = "X") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
@@ -144,8 +160,10 @@ class Family(ABC):
         return array
 
     def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Say for every row whether the family can produce it; any by default."""
-        return np.ones(len(X), dtype=bool)
+        """Say for every row whether it lies between the ends, and is whole where it must be."""
+        x = X[:, 0]
+        between = (x >= self.ends[0]) & (x <= self.ends[1])
+        return np.asarray(between & (x == np.round(x)) if self.discrete else between)
 
     def log_density(self, theta: ArrayLike, X: ArrayLike) -> Array:
         """Return ``log E_theta(x)`` of every row."""
@@ -195,104 +213,33 @@ class Family(ABC):
     # -- what a family provides ------------------------------------------------------------------
 
     @abstractmethod
-    def dimension(self, theta: Array) -> int:
-        """Return d, the length of one point."""
-
-    @abstractmethod
-    def log_base(self, X: Array) -> Array:
-        """Return ``log h(x)`` of every row."""
-
-    @abstractmethod
-    def statistics(self, X: Array) -> Array:
-        """Return ``T(x)`` of every row, shape (n, p)."""
-
-    @abstractmethod
-    def log_partition(self, theta: Array) -> Array:
-        """Return ``W(theta)``; the last axis of ``theta`` is the parameter, others broadcast."""
-
-    @abstractmethod
-    def mean_statistics(self, theta: Array) -> Array:
-        """Return ``E_theta[T] = grad W(theta)``."""
-
-    @abstractmethod
-    def theta_from_mean(self, mean: Array) -> Array:
-        """Return the theta whose ``E_theta[T]`` is ``mean``: the inverse of the mean map."""
-
-    @abstractmethod
-    def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
-        """Turn uniform numbers of shape (n, d) into draws from ``E_theta``."""
-
-    @abstractmethod
-    def project(self, theta: Array) -> Array:
-        """Return the nearest parameter in the parameter set."""
-
-    @abstractmethod
-    def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
-        """Return ``kappa``, ``lambda`` and ``L`` on a set with balls around these thetas (rows).
-
-        There ``kappa I <= Hess W <= lambda I``, and W is L-Lipschitz.
-        """
-
-    @abstractmethod
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the interval outside which less than about 1e-16 of the mass lies, on the line."""
 
-
-# -- on the line ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LineFamily(Family):
-    """A family on the line with a scalar parameter in the interval ``bounds``; T(x) = x, h = 1.
-
-    A subclass says where it lives (``ends``, ``support`` in words), which parameters exist at all
-    (``_widest``) and how far its mass reaches, and replaces what has a closed form.
-    """
-
-    columns: ClassVar[int] = 1
-    ends: ClassVar[tuple[float, float]]
-    _widest: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
-    bounds: tuple[float, float]
-
-    def __post_init__(self) -> None:
-        low, high = self.bounds
-        widest_low, widest_high = self._widest
-        if not widest_low <= low < high <= widest_high:
-            raise InvalidInput(
-                f"'bounds' of the {self.name} family must satisfy "
-                f"{widest_low:g} <= low < high <= {widest_high:g}; got {self.bounds!r}"
-            )
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Say for every row whether it lies between the ends, and is whole where it must be."""
-        x = X[:, 0]
-        between = (x >= self.ends[0]) & (x <= self.ends[1])
-        return np.asarray(between & (x == np.round(x)) if self.discrete else between)
-
     def dimension(self, theta: Array) -> int:
-        """Return 1."""
+        """Return d, the length of one point."""
         return 1
 
     def log_base(self, X: Array) -> Array:
-        """Return 0."""
+        """Return ``log h(x)`` of every row."""
         return np.zeros(len(X))
 
     def statistics(self, X: Array) -> Array:
-        """Return x."""
+        """Return ``T(x)`` of every row, shape (n, p)."""
         return X
 
     def log_partition(self, theta: Array) -> Array:
-        """Integrate, or sum, numerically."""
+        """Return ``W(theta)``; the last axis of ``theta`` is the parameter, others broadcast."""
         flat = np.reshape(theta, (-1, 1))
         values = [self.nodes([self.reach(t)]).log_total(t) for t in flat]
         return np.reshape(values, np.shape(theta)[:-1])
 
     def mean_statistics(self, theta: Array) -> Array:
-        """Return ``W'``."""
+        """Return ``E_theta[T] = grad W(theta)``."""
         return np.array([self._moments(float(theta[0]))[0]])
 
     def theta_from_mean(self, mean: Array) -> Array:
-        """Solve ``W'(theta) = mean``."""
+        """Return the theta whose ``E_theta[T]`` is ``mean``: the inverse of the mean map."""
         if not self.ends[0] < mean[0] < self.ends[1]:
             raise BadData(
                 f"the mean of T must lie inside the support of the {self.name} family, "
@@ -301,26 +248,27 @@ class LineFamily(Family):
         return self.project(np.array([self._theta_of(float(mean[0]))]))
 
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
-        """Invert the distribution function: a sum, or Simpson's rule on a fine table."""
+        """Turn uniform numbers of shape (n, d) into draws from ``E_theta``."""
         low, high = self.reach(theta)
         x = np.arange(low, high + 1.0) if self.discrete else np.linspace(low, high, 2**15 + 1)
         density = softmax(self.log_base(x[:, None]) + self.statistics(x[:, None]) @ theta)
         if self.discrete:
-            return np.asarray(x[np.searchsorted(np.cumsum(density), uniforms)])
+            return np.asarray(x[np.searchsorted(np.cumsum(density)[:-1], uniforms)])
         below = cumulative_simpson(density, initial=0.0)
         return np.asarray(np.interp(uniforms, below / below[-1], x))
 
     def project(self, theta: Array) -> Array:
-        """Clip to the bounds."""
+        """Return the nearest parameter in the parameter set."""
         return np.clip(theta, *self.bounds)
 
     def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
-        """Return the extremes of ``W''`` and ``|W'|``, taken on a fine grid.
+        """Return ``kappa``, ``lambda`` and ``L`` on a set with balls around these thetas (rows).
 
-        ``W''`` of all these families is monotone, or largest at 0, or both.
+        There ``kappa I <= Hess W <= lambda I``, and W is L-Lipschitz.
         """
-        ends = float(np.min(thetas)) - radius, float(np.max(thetas)) + radius
-        bounds = replace(self, bounds=ends).bounds  # refused where they leave the family
+        bounds = float(np.min(thetas)) - radius, float(np.max(thetas)) + radius
+        self._require_bounds(*bounds)  # such balls may leave the family
+        # W'' of all these families is monotone, or largest at 0, or both
         grid = np.union1d(np.linspace(*bounds, 257), np.clip(0.0, *bounds))
         mean, variance = np.array([self._moments(float(t)) for t in grid]).T
         return float(variance.min()), float(variance.max()), float(abs(mean).max())
@@ -340,44 +288,11 @@ class LineFamily(Family):
         return float(mean[0]), float(variance[0, 0])
 
 
-@dataclass(frozen=True)
-class Exponential(LineFamily):
-    """``exp(theta x + log(-theta))`` on x >= 0, theta < 0; T(x) = x.
-
-    Examples
-    --------
-    >>> Exponential().mean_statistics(np.array([-0.5]))
-    array([2.])
-    """
-
-    name: ClassVar[str] = "exponential"
-    support: ClassVar[str] = "x >= 0"
-    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    _widest: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
-    bounds: tuple[float, float] = (-1e60, -1e-60)
-
-    def log_partition(self, theta: Array) -> Array:
-        """Return ``-log(-theta)``."""
-        rate = -theta[..., 0]
-        return np.asarray(np.where(rate > 0.0, -np.log(np.where(rate > 0.0, rate, 1.0)), np.inf))
-
-    def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
-        """Invert the distribution function."""
-        return np.asarray(np.log1p(-uniforms) / theta[0])
-
-    def reach(self, theta: Array) -> tuple[float, float]:
-        """Return 0 to where T is 40 means."""
-        return 0.0, -40.0 / float(theta[0])
-
-    def _theta_of(self, mean: float) -> float:
-        return -1.0 / mean
-
-    def _moments(self, theta: float) -> tuple[float, float]:
-        return -1.0 / theta, 1.0 / theta**2
+# -- on the line ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Weibull(Exponential):
+class Weibull(Family):
     """``k x^(k-1) exp(theta x^k + log(-theta))`` on x > 0, theta < 0, k known; T(x) = x^k.
 
     Log-concave only for k >= 1, which the theorems need.
@@ -391,6 +306,8 @@ class Weibull(Exponential):
     name: ClassVar[str] = "Weibull"
     support: ClassVar[str] = "x > 0"
     ends: ClassVar[tuple[float, float]] = (5e-324, np.inf)  # from the smallest positive number
+    _highest: ClassVar[float] = 0.0
+    bounds: tuple[float, float] = (-1e60, -1e-60)
     k: float = 1.0
 
     def __post_init__(self) -> None:
@@ -398,30 +315,57 @@ class Weibull(Exponential):
         if not 1.0 <= self.k < np.inf:
             raise InvalidInput(f"'k' must be at least 1 (the density is log-concave); got {self.k}")
 
-    def log_base(self, X: Array) -> Array:
-        """Return ``log k + (k-1) log x``."""
-        return np.asarray(np.log(self.k) + xlogy(self.k - 1.0, X[:, 0]))
-
     @property
     def degree(self) -> int:
         """K, if it is a whole number: else T is no polynomial, and this is the next one."""
         return int(np.ceil(self.k))
 
+    def log_base(self, X: Array) -> Array:
+        """Return ``log k + (k-1) log x``."""
+        return np.asarray(np.log(self.k) + xlogy(self.k - 1.0, X[:, 0]))
+
     def statistics(self, X: Array) -> Array:
         """Return ``x^k``."""
         return np.asarray(X**self.k)
 
+    def log_partition(self, theta: Array) -> Array:
+        """Return ``-log(-theta)``; +inf where theta is not negative."""
+        rate = -theta[..., 0]
+        return np.asarray(np.where(rate > 0.0, -np.log(np.where(rate > 0.0, rate, 1.0)), np.inf))
+
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function."""
-        return np.asarray(super().from_uniforms(theta, uniforms) ** (1.0 / self.k))
+        return np.asarray((np.log1p(-uniforms) / theta[0]) ** (1.0 / self.k))
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return 0 to where T is 40 means."""
         return 0.0, float((-40.0 / theta[0]) ** (1.0 / self.k))
 
+    def _theta_of(self, mean: float) -> float:
+        return -1.0 / mean
+
+    def _moments(self, theta: float) -> tuple[float, float]:
+        return -1.0 / theta, 1.0 / theta**2
+
 
 @dataclass(frozen=True)
-class ContinuousBernoulli(LineFamily):
+class Exponential(Weibull):
+    """``exp(theta x + log(-theta))`` on x >= 0, theta < 0; T(x) = x: Weibull with k = 1.
+
+    Examples
+    --------
+    >>> Exponential().mean_statistics(np.array([-0.5]))
+    array([2.])
+    """
+
+    name: ClassVar[str] = "exponential"
+    support: ClassVar[str] = "x >= 0"
+    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    k: float = field(default=1.0, init=False)
+
+
+@dataclass(frozen=True)
+class ContinuousBernoulli(Family):
     """``exp(theta x - log((e^theta - 1)/theta))`` on [0, 1]; T(x) = x.
 
     Examples
@@ -441,7 +385,7 @@ class ContinuousBernoulli(LineFamily):
 
 
 @dataclass(frozen=True)
-class ContinuousPoisson(LineFamily):
+class ContinuousPoisson(Family):
     """``exp(theta x - W(theta)) / Gamma(x + 1)`` on x >= 0; T(x) = x, W by quadrature.
 
     W is *not* ``e^theta`` as in the discrete law: at ``e^theta = 1`` W is 0.818, the mean 1.239
@@ -501,7 +445,7 @@ class Poisson(ContinuousPoisson):
 
 
 @dataclass(frozen=True)
-class Binomial(LineFamily):
+class Binomial(Family):
     """``C(n, x) exp(theta x - n log(1 + e^theta))`` on 0, ..., n, n known; T(x) = x.
 
     Fits are exact maximum likelihood. The theorem on TruncEst is not proved for it: it needs a

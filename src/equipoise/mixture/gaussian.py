@@ -50,6 +50,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "Gaussian"
     support: ClassVar[str] = "finite numbers"
+    ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     covariance: str | ArrayLike = "full"
     variances: tuple[float, float] = (1e-60, 1e60)  # any unit of measurement
     longest: float = 1e60

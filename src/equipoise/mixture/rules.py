@@ -45,6 +45,7 @@ Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[Array], Bits]
 
+TAUGHT = 0.3  # share of past rows that teach what a rule does
 POINTS = 2**13  # around the sample, on all of which the half-space must agree
 LINES = 3  # crossings per dimension: d settle a hyperplane, the others test it
 TOLERANCE = 1e-6  # in standard deviations of the sample
@@ -237,7 +238,6 @@ def learn_classifier(
     decisions: ArrayLike,
     family: str = "threshold",
     *,
-    share: float = 0.3,
     seed: int = 0,
 ) -> LearnedRule:
     """Learn from past decisions what every consistent rule of a class does.
@@ -249,8 +249,8 @@ def learn_classifier(
     family
         "threshold": approve from some value of one column on (or up to it).
         "half_space": approve on one side of a hyperplane.
-    share
-        Share of the rows that teach the regions; the others check them.
+    seed
+        Seed of the draw of the 30% of rows that teach the regions; the others check them.
 
     Examples
     --------
@@ -264,7 +264,6 @@ def learn_classifier(
     """
     if family not in RULES:
         raise UnknownName("classifier family", family, RULES)
-    require_in_open_unit("share", share)
     points = np.asarray(X, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
     approved = np.asarray(decisions)
@@ -276,7 +275,7 @@ def learn_classifier(
     if not np.isfinite(points).all() or not np.isin(approved, (0, 1)).all():
         raise BadData("'X' must be finite and 'decisions' 0 or 1; drop rows with missing values")
     approved = approved.astype(bool)
-    teaches = apart(seed).random(len(points)) < share
+    teaches = apart(seed).random(len(points)) < TAUGHT
     yes, no = points[teaches & approved], points[teaches & ~approved]
     if not (len(yes) and len(no)):
         missing = "denied" if len(yes) else "approved"

@@ -187,7 +187,7 @@ def reference(family: Family, x: Array, cut: float) -> float:
         return float(peak + np.log(np.trapezoid(np.exp(value - peak), grid[:, 0])) - theta * mean_t)
 
     start = float(family.fit(x)[0])
-    bounds = (start - 6.0, min(start + 6.0, -1e-3 if isinstance(family, Exponential) else 20.0))
+    bounds = (start - 6.0, min(start + 6.0, -1e-3 if isinstance(family, Weibull) else 20.0))
     return float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-9}).x)
 
 
