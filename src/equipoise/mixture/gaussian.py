@@ -256,12 +256,9 @@ def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 def _known(covariance: ArrayLike) -> Array:
     matrix = np.array(covariance, dtype=float)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInput(f"a known 'covariance' must be a square matrix; got {matrix.shape}")
-    if not np.allclose(matrix, matrix.T):
-        raise InvalidInput("a known 'covariance' must be symmetric")
+    if matrix.ndim != 2 or len(matrix) != len(matrix.T) or not np.allclose(matrix, matrix.T):
+        raise InvalidInput(f"a known 'covariance' must be a symmetric matrix; got {covariance!r}")
     _require_regular(matrix)
-    matrix.setflags(write=False)
     return matrix
 
 

@@ -188,8 +188,6 @@ def learn_model(
     points, (names, outcomes, decided) = _columns(
         family, X, group=group, outcome=outcome, decisions=decisions
     )
-    if not np.isin(decided, (0, 1)).all():
-        raise InvalidInput("'decisions' must be 0 or 1; leave out people who were not decided on")
     approved = decided == 1
     if not np.isin(outcomes[approved], (0, 1)).all():
         raise InvalidInput(
@@ -249,6 +247,8 @@ def _columns(
                 f"{name!r} must have one entry per row of 'X' ({len(points)}); got {len(values)}"
             )
         arrays.append(np.asarray(column))
+        if name.startswith("decision") and not np.isin(arrays[-1], (0, 1)).all():
+            raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
     return points, arrays
 
 
@@ -370,8 +370,6 @@ class PastFeatures:
             decision=self.decision,
             outcome=self.outcome,
         )
-        if not np.isin(columns[1], (0, 1)).all():
-            raise InvalidInput("'decision' must be 0 or 1; leave out people not decided on")
         taught = apart(self.seed).random(len(points)) >= self.held_out
         return points, columns, taught
 

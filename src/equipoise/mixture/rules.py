@@ -82,7 +82,6 @@ class HalfSpace:
         normal = np.array(self.normal, dtype=float)
         if normal.ndim != 1 or not np.isfinite(normal).all() or not normal.any():
             raise InvalidInput(f"'normal' must be a finite non-zero vector; got {self.normal!r}")
-        normal.setflags(write=False)
         object.__setattr__(self, "normal", normal)
 
     def __call__(self, X: ArrayLike) -> NDArray[np.bool_]:
@@ -327,12 +326,12 @@ def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
     sign = np.concatenate([np.ones(len(yes)), -np.ones(len(no))])
     d = rows.shape[1]
     # variables (w, b, margin): the widest margin with |w| <= 1 in every column
-    best = _lowest(
+    best = linprog(
         np.append(np.zeros(d + 1), -1.0),
-        np.column_stack([-rows, sign, np.ones(len(rows))]),
-        np.zeros(len(rows)),
-        [(-1.0, 1.0)] * d + [(None, None), (None, 1.0)],
-    )
+        A_ub=np.column_stack([-rows, sign, np.ones(len(rows))]),
+        b_ub=np.zeros(len(rows)),
+        bounds=[(-1.0, 1.0)] * d + [(None, None), (None, 1.0)],
+    ).x
     if best is None or best[-1] <= 0.0:
         raise BadData(
             "no half-space explains these decisions; fit with the classifier itself (fit_model)"
@@ -343,15 +342,16 @@ def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
     origin = (sign[near, None] * rows[near]).mean(axis=0)  # where z and b are told apart best
     shifted = rows - sign[:, None] * origin
     turned = np.column_stack([-shifted @ complement, sign])
-    low, high = np.empty(d), np.empty(d)
-    for i, unit in enumerate(np.eye(d)):
-        ends = [_lowest(s * unit, turned, shifted @ u, [(None, None)] * d) for s in (1.0, -1.0)]
-        if ends[0] is None or ends[1] is None:
-            raise BadData(
-                f"{len(yes)} approved and {len(no)} denied people leave the half-space's direction "
-                "open; learn from more"
-            )
-        low[i], high[i] = ends[0][i], ends[1][i]
+    ends = [
+        linprog(unit, A_ub=turned, b_ub=shifted @ u, bounds=(None, None)).fun
+        for unit in np.vstack([np.eye(d), -np.eye(d)])
+    ]
+    if None in ends:
+        raise BadData(
+            f"{len(yes)} approved and {len(no)} denied people leave the half-space's direction "
+            "open; learn from more"
+        )
+    low, high = np.array(ends[:d]), -np.array(ends[d:])
     middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 + 1e-9) + 1e-12
     normal = u + complement @ middle[:-1]
 
@@ -361,14 +361,6 @@ def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
         return np.asarray(x @ normal - middle[-1] - side * doubt)
 
     return lambda X: value(X, 1.0) >= 0.0, lambda X: value(X, -1.0) < 0.0
-
-
-def _lowest(
-    objective: Array, matrix: Array, limits: Array, bounds: list[tuple[float | None, float | None]]
-) -> Array | None:
-    """Return where the objective is least over ``matrix @ v <= limits``, None if nowhere."""
-    found = linprog(objective, A_ub=matrix, b_ub=limits, bounds=bounds)
-    return None if found.x is None else np.asarray(found.x)
 
 
 RULES: dict[str, Callable[[Array, Array], tuple[Ask, Ask]]] = {

@@ -94,11 +94,11 @@ def _of_mixture(mixture: GroupMixture) -> _Crowd:
 
     @cache
     def points() -> list[tuple[float, Points]]:
-        found = []
-        for weight, law in ((q, one), (1.0 - q, zero)):
-            uniforms = sobol(law.family.dimension(law.theta), seed=0).random(_POINTS)
-            found.append((weight, law.family.from_uniforms(law.theta, uniforms)))
-        return found
+        uniforms = sobol(zero.family.dimension(zero.theta), seed=0).random(_POINTS)
+        return [
+            (weight, law.family.from_uniforms(law.theta, uniforms))
+            for weight, law in ((q, one), (1.0 - q, zero))
+        ]
 
     return _Crowd(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
 
