@@ -73,8 +73,6 @@ def _build(hint: Any, value: Any) -> Any:
         return {k: _build(arguments[1], v) for k, v in value.items()}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
-    if is_dataclass(hint) and isinstance(hint, type) and issubclass(hint, JsonValue):
-        return hint.from_dict(value)
     if is_dataclass(hint) and isinstance(hint, type):
-        return hint(**value)
+        return hint.from_dict(value) if issubclass(hint, JsonValue) else hint(**value)
     return value

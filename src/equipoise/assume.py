@@ -153,13 +153,18 @@ class Assume(JsonValue):
             for group in getattr(self, name):
                 if group not in cells:
                     raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
-        limits = {}
-        for group, counts in cells.items():
-            most = self.r_at_most.get(group, 1.0)
-            if self.denied_no_better:
-                most = min(most, band_from_counts(RATES["precision"], counts, alpha).high.at(0.0))
-            limits[group] = (self.r_at_least.get(group, 0.0), most)
-        return limits
+        no_better = {
+            group: band_from_counts(RATES["precision"], counts, alpha).high.at(0.0)
+            for group, counts in cells.items()
+            if self.denied_no_better
+        }
+        return {
+            group: (
+                self.r_at_least.get(group, 0.0),
+                min(self.r_at_most.get(group, 1.0), no_better.get(group, 1.0)),
+            )
+            for group in cells
+        }
 
 
 def narrowed(boxes: Box, limits: Box | None) -> tuple[Box, str | None]:

@@ -193,22 +193,11 @@ class Block:
         The level is the lowest rate, or the reference's. The last axis of both results is the group
         of the block; ends are infinite where the rate may be anything.
         """
-        low, high = (
-            np.asarray(low, dtype=float)[..., None],
-            np.asarray(high, dtype=float)[..., None],
-        )
-        shape = (*np.broadcast(low, high).shape[:-1], len(self.groups))
-        least, most = np.full(shape, -np.inf), np.full(shape, np.inf)
-        if self.reference is None:
-            least[...], most[...] = low, scale.above(high, gap)
-            return least, most
-        if self.direction != "above":
-            least[...] = scale.below(low, gap)
-        if self.direction != "below":
-            most[...] = scale.above(high, gap)
-        at = self.groups.index(self.reference)
-        least[..., at], most[..., at] = low[..., 0], high[..., 0]
-        return least, most
+        low, high = (np.array(end)[..., None] for end in np.broadcast_arrays(low, high))
+        at = np.array([group == self.reference for group in self.groups])
+        least = -np.inf if self.direction == "above" else scale.below(low, gap)
+        most = np.inf if self.direction == "below" else scale.above(high, gap)
+        return np.where(at | (self.reference is None), low, least), np.where(at, high, most)
 
     def least(self, scale: GapScale, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges; the last axis is the group.
@@ -221,14 +210,10 @@ class Block:
         at = self.groups.index(self.reference)
         lowest = np.delete(high, at, axis=-1).min(axis=-1)
         highest = np.delete(low, at, axis=-1).max(axis=-1)
-        gaps = []
-        if self.direction != "above":
-            gaps.append(scale.gap(lowest, low[..., at]))
-        if self.direction != "below":
-            gaps.append(scale.gap(high[..., at], highest))
-        if self.direction == "both":
-            gaps.append(scale.halved(scale.gap(lowest, highest)))
-        return np.asarray(np.max(gaps, axis=0))
+        below, above = scale.gap(lowest, low[..., at]), scale.gap(high[..., at], highest)
+        if self.direction != "both":
+            return below if self.direction == "below" else above
+        return np.maximum(np.maximum(below, above), scale.halved(scale.gap(lowest, highest)))
 
 
 @dataclass(frozen=True)

@@ -371,20 +371,22 @@ class Finding(JsonValue, Shown):
         if self.score_only:
             more = f" and {self.score_only:,} more people looked at"
         guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
-        lines = [
-            f"{self.verdict}: {self.reason}",
-            f"  question    {self.question}",
-            f"  gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"  spent       {cost} for {self.labels:,} labels{more}",
+        rates = [
+            line
+            for rate, by_group in self.rates.items()
+            for line in (rate.replace("_", " "), *(f"  {g}: {one}" for g, one in by_group.items()))
         ]
-        for rate, groups in self.rates.items():
-            lines += [f"  {rate.replace('_', ' ')}"]
-            lines += [f"    {group}: {interval}" for group, interval in groups.items()]
-        lines += [f"  who         {self.who}"] if self.who else []
-        lines += [f"  missing     {line}" for line in self.missing]
-        lines += [f"  assumes     {line}" for line in self.assumptions]
-        lines += [f"  WARNING     {line}" for line in self.warnings]
-        return "\n".join(lines)
+        lines = [
+            f"question    {self.question}",
+            f"gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
+            f"spent       {cost} for {self.labels:,} labels{more}",
+            *rates,
+            *([f"who         {self.who}"] if self.who else []),
+            *(f"missing     {line}" for line in self.missing),
+            *(f"assumes     {line}" for line in self.assumptions),
+            *(f"WARNING     {line}" for line in self.warnings),
+        ]
+        return "\n  ".join([f"{self.verdict}: {self.reason}", *lines])
 
 
 def _size(scale: GapScale, gap: float | Array) -> str:

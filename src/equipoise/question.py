@@ -238,12 +238,12 @@ class Costs(JsonValue):
         require_non_negative("feature", self.feature)
         require_non_negative("label", self.label)
         if not isinstance(self.groups, Mapping) or not all(
-            isinstance(costs, Costs) for costs in self.groups.values()
+            isinstance(own, Costs) and not own.groups for own in self.groups.values()
         ):
-            raise InvalidInput(f"'groups' of Costs must map groups to Costs; got {self.groups!r}")
-        for group, costs in self.groups.items():
-            if costs.groups:
-                raise InvalidInput(f"'groups' of Costs cannot nest; got groups inside {group!r}")
+            raise InvalidInput(
+                "'groups' of Costs must map groups to Costs that have no groups of their own; "
+                f"got {self.groups!r}"
+            )
 
     def __hash__(self) -> int:
         return hash((self.feature, self.label, tuple(sorted(self.groups.items()))))
