@@ -5,27 +5,33 @@ Pseudonyms travel in bodies, never in addresses, so that no log on the way holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from dataclasses import MISSING, fields
+from functools import reduce
+from inspect import signature
+from operator import or_
+from typing import Annotated, Any, Literal, get_type_hints
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
 from equipoise._json import plain
-from equipoise.cells import Cells
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
+from equipoise.finding import Finding
 from equipoise.history import History
-from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger import LiveAudit, Reply, Status
 from equipoise.ledger.commands import COMMANDS, person_of, printable
+from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
+from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
-from equipoise.service import models
 from equipoise.service.access import Auditor, Caller, Reader, decoded
 from equipoise.service.audits import (
     AuditContext,
@@ -40,10 +46,134 @@ from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
 from equipoise.service.tokens import VERIFICATIONS, Mark
 
-__all__ = ["create_audit", "export", "page_of", "probes", "report", "router"]
+__all__ = ["as_file", "cells_from", "create_audit", "export", "page_of", "probes", "report",
+           "router"]  # fmt: skip
+
+# -- what is taken and given ----------------------------------------------------------------------
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+BATCH = 1000
+SETTINGS = ("audit", "options", "budget", "max_in_flight", "max_in_flight_groups", "lottery",
+            "overdue_after", "stream", "currency", "decimals", "approvals")  # fmt: skip
+"""What may be said of a new audit over HTTP; the rest of ``LiveAudit.create`` is the server's."""
+SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
+
+
+class Model(BaseModel):
+    """What is not named here is refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Shape(Model):
+    """What is of another type is refused, not converted."""
+
+    model_config = ConfigDict(strict=True)
+
+
+def _by(make: Callable[[Any], Any]) -> BeforeValidator:
+    """Return what builds a value from JSON by its own rules, and refuses what it cannot."""
+
+    def built(given: Any) -> Any:
+        try:
+            return make(given)
+        except (TypeError, AttributeError, ArithmeticError):
+            raise InvalidInput(f"cannot be read: {given!a}"[:200]) from None
+
+    return BeforeValidator(built)
+
+
+def cells_from(given: Any) -> Cells:
+    """Return the counts of 2 to 200 groups, as JSON holds them."""
+    cells = Cells.from_dict(given)
+    if not 2 <= len(cells) <= 200:
+        raise InvalidInput(f"there must be 2 to 200 groups; got {len(cells)}")
+    if cells.total > LIMIT:
+        raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
+    return cells
+
+
+def _model_of(kind: type, base: type, without: Sequence[str] = (), **own: Any) -> Any:
+    """Return the shape of a record; what its values may be is the ledger's rule."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        made = field.default_factory
+        default = field.default if made is MISSING else made()
+        if field.name not in (*own, *without):
+            own[field.name] = (hints[field.name], ... if default is MISSING else default)
+    return create_model(kind.__name__, __base__=base, __doc__=kind.__doc__, **own)
+
+
+_SHAPES = [_model_of(kind, Shape, command=(Literal[tag], ...)) for tag, kind in COMMANDS.items()]
+AnyCommand: Any = Annotated[reduce(or_, _SHAPES), Field(discriminator="command")]
+Commands: Any = Annotated[
+    list[AnyCommand], Body(embed=True, min_length=1, max_length=BATCH, description="In this order.")
+]
+Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=BATCH)]
+
+
+class ProblemModel(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str | None = None
+
+
+class Refusal(Model):
+    """A command that was not carried out."""
+
+    person: str
+    problem: ProblemModel
+
+
+class Results(Model):
+    """A result for each command, in their order; writers learn what is wanted and no more."""
+
+    results: list[Reply | Refusal]
+
+
+def shown(row: Any) -> dict[str, Any]:
+    """Return a stored row without what is secret."""
+    return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in SECRET}
+
+
+PersonModel: Any = _model_of(PersonRecord, Model, SECRET)
+AuditModel: Any = _model_of(AuditRow, Model, SECRET)
+
+
+class PeoplePage(Model):
+    """People in order of arrival; ``next`` is what to pass as ``after``, null at the end."""
+
+    people: list[PersonModel]
+    next: int | None = None
+
+
+class EventsPage(Model):
+    """Events in order; ``next`` is what to pass as ``after``, ``head`` the number of the last."""
+
+    events: list[dict[str, Any]]
+    next: int
+    head: int
+
+
+def _new_audit_model() -> type[Model]:
+    """Return the shape of an audit that begins: what ``LiveAudit.create`` takes, as it takes it."""
+    taken, hints = signature(LiveAudit.create).parameters, get_type_hints(LiveAudit.create)
+    own: dict[str, Any] = {name: (hints[name], taken[name].default) for name in SETTINGS}
+    own["past"] = (Annotated[Mapping[str, GroupCells], _by(cells_from)], ...)
+    own["question"] = (Annotated[Question, _by(Question.from_dict)], Question())
+    own["costs"] = (Annotated[Costs, _by(Costs.from_dict)], Costs())
+    words = "An audit that begins; see ``LiveAudit.create``."
+    return create_model("NewAudit", __base__=Shape, __doc__=words, **own)
+
+
+NewAudit: Any = _new_audit_model()
+
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"description": title, "model": models.ProblemModel, "content": {PROBLEM: {}}}
+    code: {"description": title, "model": ProblemModel, "content": {PROBLEM: {}}}
     for code, title in [*TYPES.values()][::-1]  # of several titles the first
     if code not in (405, 500)
 }
@@ -64,8 +194,8 @@ Days = Annotated[
 # -- commands and people --------------------------------------------------------------------------
 
 
-@router.post("/{audit}/commands", response_model=models.Results)
-def commands(context: Commanding, commands: models.Commands) -> JSONResponse:
+@router.post("/{audit}/commands", response_model=Results)
+def commands(context: Commanding, commands: Commands) -> JSONResponse:
     """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
 
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
@@ -79,13 +209,13 @@ def commands(context: Commanding, commands: models.Commands) -> JSONResponse:
     ]})  # fmt: skip
 
 
-@router.post("/{audit}/overdue", response_model=models.Results)
+@router.post("/{audit}/overdue", response_model=Results)
 def mark_overdue(context: Auditing, days: Days = None) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
     return JSONResponse({"results": [vars(one) for one in context.writer.overdue(days=days)]})
 
 
-@router.get("/{audit}/people", response_model=models.PeoplePage)
+@router.get("/{audit}/people", response_model=PeoplePage)
 def people(
     context: Reading,
     state: Annotated[
@@ -97,17 +227,17 @@ def people(
 ) -> JSONResponse:
     """Return people in order of arrival, a page at a time."""
     rows, more = page_of(context.reader, state or (), conflicted, after, limit)
-    return JSONResponse({"people": [models.shown(row) for row in rows], "next": more})
+    return JSONResponse({"people": [shown(row) for row in rows], "next": more})
 
 
-@router.post("/{audit}/people", response_model=models.PeoplePage)
-def find_people(context: Reading, people: models.Pseudonyms) -> JSONResponse:
+@router.post("/{audit}/people", response_model=PeoplePage)
+def find_people(context: Reading, people: Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
     found = [context.reader.person(person) for person in people]
-    return JSONResponse({"people": [models.shown(row) for row in found if row], "next": None})
+    return JSONResponse({"people": [shown(row) for row in found if row], "next": None})
 
 
-@router.get("/{audit}/events", response_model=models.EventsPage)
+@router.get("/{audit}/events", response_model=EventsPage)
 def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
     """Return what happened, a page at a time."""
     head = context.reader.checkpoint().seq
@@ -118,32 +248,32 @@ def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONRespo
 # -- audits ---------------------------------------------------------------------------------------
 
 
-@router.get("", response_model=models.AuditsPage)
+@router.get("", response_model=dict[str, list[AuditModel]])
 def audits(caller: Reader, request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
     rows = request.app.state.audits.ledger.audits()
-    seen = [models.shown(row) for row in rows if caller.may_see(row.name, row.uid)]
+    seen = [shown(row) for row in rows if caller.may_see(row.name, row.uid)]
     return JSONResponse({"audits": seen})
 
 
-@router.put("/{audit}", response_model=models.AuditModel)
+@router.put("/{audit}", response_model=AuditModel)
 def create(
     caller: Auditor,
     request: Request,
     audit: Annotated[str, Path(min_length=1, description="The new name.")],
-    body: models.NewAudit,
+    body: NewAudit,
 ) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
     given = dict(body)
     given["history"] = History.from_cells(Cells(given.pop("past")))
     made = create_audit(request.app.state.audits, decoded(audit), given, caller)
-    return JSONResponse(models.shown(made))
+    return JSONResponse(shown(made))
 
 
-@router.get("/{audit}", response_model=models.AuditModel)
+@router.get("/{audit}", response_model=AuditModel)
 def audit(context: Reading) -> JSONResponse:
     """Return one audit as the list shows it."""
-    return JSONResponse(models.shown(context.audits.ledger.audit(context.audit.uid)))
+    return JSONResponse(shown(context.audits.ledger.audit(context.audit.uid)))
 
 
 @router.get("/{audit}/status", response_model=Status)
@@ -152,7 +282,7 @@ def status(context: Reading) -> JSONResponse:
     return JSONResponse(context.reader.status().to_dict())
 
 
-@router.get("/{audit}/finding", response_model=models.FindingModel)
+@router.get("/{audit}/finding", response_model=dict[str, Finding | None])
 def finding(context: Reading) -> JSONResponse:
     """Return the verdict, and what is established by now."""
     final, so_far = context.reader.finding, context.reader.so_far()
@@ -182,7 +312,10 @@ def plan(
 )
 def report(context: Reading, form: Literal["html", "json"] = "html") -> Response:
     """Return the report: HTML for people, JSON for programs."""
-    return download(context, form)
+    made = Report.of(context.reader)
+    text = made.to_json(indent=2) if form == "json" else to_html(made)
+    headers = as_file(context, f"report.{form}")
+    return Response(text, media_type=f"{FORMS[form]}; charset=utf-8", headers=headers)
 
 
 @router.get(
@@ -192,10 +325,13 @@ def report(context: Reading, form: Literal["html", "json"] = "html") -> Response
 )
 def export(context: Reading) -> Response:
     """Return every event as a file that anybody can check."""
-    return download(context, "jsonl")
+    # a few events at a time: nobody waits for a slow reader
+    lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
+    headers = as_file(context, "export.jsonl")
+    return StreamingResponse(lines, media_type=FORMS["jsonl"], headers=headers)
 
 
-@router.get("/{audit}/checkpoints", response_model=models.MarksPage)
+@router.get("/{audit}/checkpoints", response_model=dict[str, list[Mark]])
 def checkpoints(context: Reading) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
     return JSONResponse({"marks": plain(context.store.marks(context.audit.uid, "checkpoint"))})
@@ -225,21 +361,12 @@ def verification(context: Reading, number: str) -> JSONResponse:
     raise HttpProblem("not-found")
 
 
-def download(context: AuditContext, form: str) -> Response:
-    """Return a report, or the export, as a file."""
-    name = (
-        f"{quote(context.audit.name, safe='')}-{'export' if form == 'jsonl' else 'report'}.{form}"
-    )
-    headers = {
-        "content-disposition": f"attachment; filename*=UTF-8''{name}",
+def as_file(context: AuditContext, name: str) -> dict[str, str]:
+    """Return the headers of a file to keep, which is named after its audit."""
+    return {
+        "content-disposition": f"attachment; filename*=UTF-8''{context.audit.part}-{name}",
         "content-security-policy": REPORT_POLICY,
     }
-    if form == "jsonl":  # a few events at a time: nobody waits for a slow reader
-        lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
-        return StreamingResponse(lines, media_type=FORMS[form], headers=headers)
-    made = Report.of(context.reader)
-    text = made.to_json(indent=2) if form == "json" else to_html(made)
-    return Response(text, media_type=f"{FORMS[form]}; charset=utf-8", headers=headers)
 
 
 # -- whether the server lives ---------------------------------------------------------------------

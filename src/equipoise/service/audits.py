@@ -18,6 +18,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from math import inf
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 
@@ -52,6 +53,7 @@ log = logging.getLogger("equipoise.service")
 HELD = 64  # audits that a server keeps open
 LISTED = 10  # people in a list of what is to be done
 TRACING = 0.1  # share of the time in which the evidence over time may be traced anew
+REPORTS = ThreadPoolExecutor(4, "report")  # made in the background, of all audits
 WRITES = ("ask", "tell", "execute", "withdraw")
 AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"), (inf, "longer"))  # fmt: skip
@@ -150,7 +152,6 @@ class ReportCache:
     def __init__(self, live: LiveAudit) -> None:
         self._live = live
         self._lock = threading.Lock()
-        self._worker = ThreadPoolExecutor(1, "report")
         self._work: Future[None] | None = None
         self._latest: Snapshot | None = None
         self._traced, self._trace_at = "", 0.0
@@ -165,15 +166,11 @@ class ReportCache:
                     seen = self._latest = Snapshot.of(self._live, status, report)
                 is_new = report is None or report.status.head != status.head
                 if is_new or (self._traced != status.head and time.monotonic() > self._trace_at):
-                    self._work = self._worker.submit(self._bring_up_to_date, report)
+                    self._work = REPORTS.submit(self._bring_up_to_date, report)
             work = self._work
         if work is not None:
             wait([work], timeout=patience)
         return self._latest or seen
-
-    def close(self) -> None:
-        """Begin nothing more."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _bring_up_to_date(self, last: Report | None) -> None:
         start = time.monotonic()
@@ -189,17 +186,19 @@ class ReportCache:
 
 
 class OpenAudit:
-    """One audit: a handle for commands, a handle to read by, and its report."""
+    """One audit: a handle for commands, a handle to read by, and its report.
+
+    ``part`` is its name as part of an address.
+    """
 
     def __init__(self, settings: ServiceSettings, row: AuditRow) -> None:
-        self.name, self.uid = row.name, row.uid
+        self.name, self.uid, self.part = row.name, row.uid, quote(row.name, safe="")
         self.writer = LiveAudit.open(settings.ledger, row.uid, timeout=settings.wait_seconds)
         self.reader = LiveAudit.open(settings.ledger, row.uid)
         self.reports = ReportCache(self.reader)
 
     def close(self) -> None:
         """Let go of the database."""
-        self.reports.close()
         self.writer.close_ledger()
         self.reader.close_ledger()
 

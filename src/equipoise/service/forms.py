@@ -14,6 +14,7 @@ import hmac
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -37,7 +38,7 @@ __all__ = ["Form", "Sent", "Uploads", "page", "read_form"]
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
 SUFFIXES = (".csv", ".parquet", ".xlsx")
-ANSWER = 64 << 20  # bytes that the reading process may answer
+READER = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
 
 
 @dataclass(frozen=True)
@@ -131,40 +132,22 @@ class Uploads:
         async with self._turn:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
-                await asyncio.to_thread(_copy, table, path)
+                with path.open("wb") as file:
+                    await asyncio.to_thread(shutil.copyfileobj, table.file, file, 1 << 20)
                 found = await self._in_a_process({**job, "path": str(path), "folder": folder})
         if "error" in found:  # in the reader's words, not with the server's folders
             words = found["error"].replace(str(path), table.filename)
             raise UnreadTable(words, words.splitlines(), found.get("proposal"))
         return found["found"]
 
-    async def _in_a_process(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        settings = self._settings
-        limits = {"memory": settings.read_memory, "seconds": settings.read_seconds}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, limit=ANSWER,
-        )  # fmt: skip
+    async def _in_a_process(self, job: Mapping[str, Any]) -> Any:
+        memory, seconds = self._settings.read_memory, self._settings.read_seconds
+        said = json.dumps({**job, "memory": memory, "seconds": seconds}).encode()
         try:
-            async with asyncio.timeout(2 * settings.read_seconds):
-                answer, _ = await process.communicate(json.dumps({**job, **limits}).encode())
-        except TimeoutError:
-            answer = b""
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        try:
-            found: dict[str, Any] = json.loads(answer)
-        except ValueError:
-            memory, seconds = settings.read_memory >> 20, settings.read_seconds
-            words = f"reading this table takes more than {memory:,} MB or {seconds} s"
+            done = await asyncio.to_thread(
+                subprocess.run, READER, input=said, capture_output=True, timeout=2 * seconds
+            )
+            return json.loads(done.stdout)
+        except (subprocess.TimeoutExpired, ValueError):
+            words = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{words}; send fewer rows or columns, or count it by Python"}
-        return found
-
-
-def _copy(table: UploadFile, path: Path) -> None:
-    table.file.seek(0)
-    with path.open("wb") as file:
-        shutil.copyfileobj(table.file, file, 1 << 20)

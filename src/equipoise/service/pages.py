@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -23,7 +22,7 @@ from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.report.sentences import log_rows
 from equipoise.service.access import COOKIE, Reader
-from equipoise.service.api import export, page_of, report
+from equipoise.service.api import as_file, export, page_of, report
 from equipoise.service.audits import (
     AuditContext,
     Auditing,
@@ -174,8 +173,7 @@ router.get("/audits/{audit}/export")(export)
 def checkpoint(context: Reading, form: Sent) -> Response:
     """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
     point, _ = hand_out_checkpoint(context)
-    name = f"{quote(context.audit.name, safe='')}-checkpoint-{point.seq}.jsonl"
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+    headers = as_file(context, f"checkpoint-{point.seq}.jsonl")
     return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
 
 
@@ -316,7 +314,7 @@ def minor_units(name: str, amount: str, decimals: int) -> int:
 
 
 def _back(context: AuditContext, query: str) -> Response:
-    return RedirectResponse(f"/audits/{quote(context.audit.name, safe='')}?{query}", 303)
+    return RedirectResponse(f"/audits/{context.audit.part}?{query}", 303)
 
 
 # -- pages ----------------------------------------------------------------------------------------

@@ -28,10 +28,9 @@ from equipoise.planning.forecasts import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service.access import Auditor, Caller, Reader
-from equipoise.service.api import create_audit
+from equipoise.service.api import cells_from, create_audit
 from equipoise.service.audits import OpenAudits
 from equipoise.service.forms import Form, Sent, Uploads, page
-from equipoise.service.models import cells_from
 from equipoise.service.pages import budget_of, minor_units
 from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role

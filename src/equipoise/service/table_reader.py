@@ -88,25 +88,18 @@ def _table(path: str) -> tuple[list[str], list[list[str]]]:
         from openpyxl import load_workbook
 
         sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
-        every = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
-        header, cells = (every[0], every[1:]) if every else ([], [])
+        header, *rows = [list(row) for row in sheet.iter_rows(values_only=True)] or [[]]
     else:
         engine: Any = duckdb.connect()
         if path.endswith(".csv"):
             table = engine.read_csv(path, header=True, all_varchar=True)
         else:
             table = engine.read_parquet(path)
-        header = list(table.columns)
-        cells = [[_text(cell) for cell in row] for row in table.limit(ROWS + 1).fetchall()]
-    if len(cells) > ROWS:
+        header, rows = table.columns, table.limit(ROWS + 1).fetchall()
+    if len(rows) > ROWS:
         raise InvalidInput(f"a table may hold at most {ROWS:,} people; send it in parts")
-    return header, cells
-
-
-def _text(cell: object) -> str:
-    if isinstance(cell, bool | float) and cell == int(cell):
-        cell = int(cell)
-    return "" if cell is None else str(cell).strip()
+    cells = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
+    return [str(name) for name in header], cells
 
 
 def _require_table(path: str) -> None:
