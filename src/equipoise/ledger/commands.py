@@ -528,8 +528,7 @@ class Verbs(ABC):
         and ``corrected`` says how many outcomes of a group were changed since. Null cells and bets
         stay those of the past data.
         """
-        command = SetRandomAccepts(random_accepts, corrected or {}, why, key=key)
-        return self.do(command)
+        return self.do(SetRandomAccepts(random_accepts, corrected or {}, why, key=key))
 
     def upgrade(self, why: str, *, key: str = "") -> Reply:
         """Go on under this program's edition of the statistics; what is recorded stands."""

@@ -184,10 +184,8 @@ def kind_and_path(url: str) -> tuple[str, Path | None]:
     if url in ("sqlite://", "sqlite:///:memory:", ":memory:"):
         return "sqlite", None
     scheme, mark, rest = url.partition("://")
-    if not mark:
-        return "sqlite", Path(url)
-    if scheme == "sqlite":
-        return "sqlite", Path(rest.removeprefix("/"))
+    if not mark or scheme == "sqlite":
+        return "sqlite", Path(rest.removeprefix("/") if mark else url)
     if scheme in ("postgres", "postgresql"):
         if importlib.util.find_spec("psycopg") is None:
             raise MissingExtra("psycopg", extra="postgres", purpose="ledgers in PostgreSQL")

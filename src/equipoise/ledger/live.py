@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ from equipoise.ledger.settings import Settings, rehearse
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store, WriteTransaction
-from equipoise.ledger.verify import GENESIS, Event, Head, PersonRecord, Proof, canonical, digest
+from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
 
@@ -438,9 +438,10 @@ class Driver:
         """Return a writer who has at hand whom the commands are about."""
         keyed, proposals = turn.events_of([c.key for c in todo if c.key]), state.books.proposals
         approved = [c.proposal for c in todo if isinstance(c, do.Approve)]
-        proposed = ({"data": proposals[p]["arguments"]} for p in approved if p in proposals)
+        about = [proposals[number]["arguments"] for number in approved if number in proposals]
+        about += [event["data"].get("arguments", event["data"]) for event in keyed.values()]
         names = [name for command in todo if (name := do.person_of(command))]
-        people = turn.people(names, [*_people_of(proposed), *_people_of(keyed.values())])
+        people = turn.people(names, [own["person"] for own in about if "person" in own])
         seed = bytes.fromhex(self._row.seed)
         return TransactionWriter(state, seed=seed, people=people, keyed_events=keyed)
 
@@ -474,8 +475,3 @@ class Driver:
                 "stored. Bring back the database that has them; if it is lost for good, write "
                 "down what is missing and open the audit anew (LiveAudit.open, or restart)"
             )
-
-
-def _people_of(events: Iterable[Event]) -> list[int]:
-    about = (event["data"].get("arguments", event["data"]) for event in events)
-    return [own["person"] for own in about if "person" in own]

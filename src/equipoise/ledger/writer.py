@@ -386,45 +386,41 @@ class TransactionWriter:
         reason = getattr(self.books, name)
         if (reason is not None) == on:
             return self._done(kind, why=reason or "", repeated=True)
-        return self._change(kind, {"why": command.why})
+        return self._change(kind, {"why": command.why}, False)
 
     def _set_budget(self, command: do.SetBudget) -> Reply:
         head, budget, money = self.books.head, command.budget, self.state.settings.money
-        if budget == head.cap:
-            return self._done("budget", repeated=True)
         bound = head.spent + head.reserved
         if budget is not None and budget < bound:
             raise ProtocolError(
                 f"'budget' must be at least what is spent or held, {money(bound)}; "
                 f"got {money(budget)}"
             )
-        return self._change("budget", {"budget": budget, "why": command.why}, before=head.cap)
+        own = {"budget": budget, "why": command.why}
+        return self._change("budget", own, budget == head.cap, before=head.cap)
 
     def _set_limits(self, command: do.SetLimits) -> Reply:
         settings, books = self.state.settings, self.books
         groups = self._by_group(command.max_in_flight_groups)
         require_limits(command.max_in_flight, groups, settings.groups)
         own = {"max_in_flight": command.max_in_flight, "max_in_flight_groups": groups}
-        if tuple(own.values()) == (books.max_in_flight, books.max_in_flight_groups):
-            return self._done("limits", repeated=True)
-        return self._change("limits", {**own, "why": command.why})
+        so_already = tuple(own.values()) == (books.max_in_flight, books.max_in_flight_groups)
+        return self._change("limits", {**own, "why": command.why}, so_already)
 
     def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
         given, corrected = self._by_group(command.random_accepts), self._by_group(command.corrected)
         now = self.state.audit.set_random_accepts(given, corrected, dry_run=True)
-        if now == self.books.random_accepts:
-            return self._done("random_accepts", repeated=True)
-        return self._change(
-            "random_accepts", {"random_accepts": now, "corrected": corrected, "why": command.why}
-        )
+        own = {"random_accepts": now, "corrected": corrected, "why": command.why}
+        return self._change("random_accepts", own, now == self.books.random_accepts)
 
     def _upgrade(self, command: do.Upgrade) -> Reply:
-        if not self.state.foreign:
-            return self._done("upgraded", repeated=True)
         made = {"edition": EDITION, "software": __version__, "before": self.books.edition}
-        return self._change("upgraded", {"why": command.why}, **made)
+        return self._change("upgraded", {"why": command.why}, not self.state.foreign, **made)
 
-    def _change(self, kind: str, own: dict[str, Any], **more: Any) -> Reply:
+    def _change(self, kind: str, own: dict[str, Any], so_already: bool, **more: Any) -> Reply:
+        """Change the audit, or propose to, unless it is so already."""
+        if so_already:
+            return self._done(kind, repeated=True)
         if (waiting := self._propose(kind, own)) is not None:
             return waiting
         self._append(kind, {**own, **more})
