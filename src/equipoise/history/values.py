@@ -321,15 +321,11 @@ def read_groups(
     behind: dict[str, tuple[str, ...]] = {}
     for values_of, _ in found:
         keys = tuple("" if is_missing(value) else key_of(value) for value in values_of)
-        if behind.setdefault(name := grouping.name(values_of), keys) != keys:
+        alone = behind.setdefault(name := grouping.name(values_of), keys) == keys
+        if not alone or (grouping.strata and name.count(WITHIN) > 1):
             raise Problem(
-                f"columns {shown(options.groups)}: two groups would both be called {name!r}; "
-                "rename a value that contains ' & '"
-            )
-        if grouping.strata and name.count(WITHIN) > 1:
-            raise Problem(
-                f"columns {shown(options.groups)}: rename the value in {name!r} that holds "
-                f"{WITHIN!r}: it stands between stratum and group"
+                f"columns {shown(options.groups)}: two groups may be called {name!r}; rename the "
+                f"value that contains {AND!r} or {WITHIN!r}"
             )
     return grouping, notes
 
@@ -437,10 +433,7 @@ def _unsaid(
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    said, clear = (
-        dict(zip(MEANINGS, (ones, zeros), strict=True)),
-        _clear(role, column, rest, labels),
-    )
+    said, clear = {"positive": ones, "negative": zeros}, _clear(role, column, rest, labels)
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
     often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
     if often and len(often) < len(shares) and not (ones or zeros):

@@ -219,7 +219,7 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
         changed(race=["a & b", "a"] * 4, id=["c", "b & c"] * 4),
         {"group": ["race", "id"]},
         BadData,
-        "two groups would both be called 'a & b & c'",
+        "two groups may be called 'a & b & c'; rename the value that contains ' & '",
     ),
 }
 

@@ -52,7 +52,7 @@ def test_small_groups_stay_in_their_stratum() -> None:
 
 def test_what_cannot_be_read_within_strata_is_refused() -> None:
     rows = [(race, "a | b" if p == "car" else p, *rest) for race, p, *rest in ROWS]
-    with pytest.raises(BadData, match=r"rename the value in 'a \| b \| Black'"):
+    with pytest.raises(BadData, match=r"may be called 'a \| b \| Black'; rename the value"):
         eq.History.read(table(rows), within="product", **HOW)
     with pytest.raises(InvalidInput, match="different columns; 'race' is named twice"):
         eq.History.read(table(), within="race", **HOW)
