@@ -82,13 +82,10 @@ class AdaptiveAudit(Audit):
         """The groups in the order that the evidence knows them by: that of their past counts."""
         self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
-        if assist is not None:
-            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
         self.assist = assist
-        # With prices of people: going on when money comes back would prefer the cheap.
-        self.closes_for_good = assist is not None and assist.max_price is not None
         self._sampler: ScoreSampler | None = None
         if assist is not None:
+            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
             assist.require_label_cost(max(costs.of(group).label for group in self.groups))
             self._sampler = ScoreSampler(assist, [costs.of(group).feature for group in self.groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
@@ -98,8 +95,7 @@ class AdaptiveAudit(Audit):
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # Exact past data never blur it all, unless outcomes of the approved are not known.
-        self._may_blur = not history.exact or self.cells.unknown > 0
-        self._next_recheck = 20.0 if self._may_blur else np.inf
+        self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
         free = free_verdict(Given(history.cells, history.exact), question, error_budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
@@ -294,7 +290,7 @@ class AdaptiveAudit(Audit):
             spending.failures += int(failed.sum())
             spending.adjustment += float(extra[:taken][failed].sum())
         if taken and asked[-1]:
-            self._finding = self._after_labels()
+            self._weigh()
         return taken
 
     # -- the protocol's inside ------------------------------------------------------------------
@@ -406,21 +402,19 @@ class AdaptiveAudit(Audit):
                 self._give_up_if_broke()
 
     def _weigh(self) -> None:
-        self._evidence().advance()
-        if self._finding is None:
-            self._finding = self._after_labels()
-
-    def _after_labels(self) -> Finding | None:
+        """Look at the evidence; now and then, check whether any number of labels can decide."""
         evidence = self._evidence()
+        evidence.advance()
+        if self._finding is not None:
+            return
         if evidence.verdict is not None:
-            return self._decided(evidence.verdict)
-        if evidence.told_in_all >= self._next_recheck:
+            self._finding = self._decided(evidence.verdict)
+        elif evidence.told_in_all >= self._next_recheck:
             self._next_recheck = RECHECK * evidence.told_in_all
-            if self._may_blur and self._basis.undecidable(evidence):
+            if self._basis.undecidable(evidence):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
-                return self._conclude(f"{why} for any number of labels to decide")
-        return None
+                self._finding = self._conclude(f"{why} for any number of labels to decide")
 
     def _least_hold(self) -> float:
         if self.evidence is None:

@@ -124,8 +124,6 @@ class Audit(ABC):
     """Whether approved people are ever wanted; a simulation may pass over them if not."""
     correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
-    closes_for_good: bool = False
-    """Whether a group is never asked again once the budget could not hold its largest request."""
     assist: Assist | None = None
     """How scores decide whom to ask; None if they do not."""
     takes_unknown: ClassVar[bool] = False
@@ -352,13 +350,7 @@ class Audit(ABC):
 
     def _left(self) -> float:
         """Return the budget less what is spent and held."""
-        if self.budget is None:
-            return math.inf
-        committed = 0.0
-        for group, spending in self.spending.items():  # one pass: this runs on every ask
-            costs = self.costs.of(group)
-            committed += spending.cost(costs) + spending.reserved(costs)
-        return self.budget - committed
+        return math.inf if self.budget is None else self.budget - (self.cost + self.reserved)
 
     # -- what a subclass provides ---------------------------------------------------------------
 
@@ -399,7 +391,8 @@ class Audit(ABC):
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
             want = Want.NOTHING
-            if self.closes_for_good:
+            # With prices of people: going on when money comes back would prefer the cheap.
+            if self.assist is not None and self.assist.max_price is not None:
                 self.closed |= {group}
         if want is Want.NOTHING and self._finding is None:
             self._give_up_if_broke()

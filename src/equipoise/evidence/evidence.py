@@ -513,6 +513,7 @@ class Evidence:
                 look = looks.some(due[:1])
                 if sum([self._least(cover, look) for cover in covers]) >= covers[0].bar:
                     return int(due[0])
+                due = due[1:]
         return len(looks.counts)
 
     def _against_hardest(self, cover: Refutation, looks: Looks) -> Array:
