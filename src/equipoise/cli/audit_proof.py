@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import Answer, show_rows, stop_on, working
+from equipoise.cli.console import Answer, Table, stop_on, working
 from equipoise.cli.options import LEDGER, Json, Ledger, command, failing, live_audit, option
 from equipoise.errors import InvalidInput
 from equipoise.question import Verdict
@@ -41,7 +41,7 @@ def log(live: LiveAudit, last: Annotated[int, option("How many events.")] = 20) 
     from equipoise.report.sentences import log_rows
 
     events = list(live.events(after=max(0, live.checkpoint().seq - last)))
-    return Answer(events, lambda to: show_rows(to, log_rows(events, live.settings)))
+    return Answer(events, [Table(log_rows(events, live.settings))])
 
 
 @command()
@@ -53,7 +53,7 @@ def list_all(ledger: Ledger = LEDGER) -> Answer:
         {"name": row.name, "events": row.seq, "time": row.time, "id": row.uid}
         for row in list_audits(ledger)
     ]
-    return Answer(rows, lambda to: show_rows(to, rows))
+    return Answer(rows, [Table(rows)])
 
 
 @command(live=live_audit)

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import Answer, say, show_rows, stop_on
+from equipoise.cli.console import Answer, Part, Table, stop_on
 from equipoise.cli.options import command, failing, option, questions_asked
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.question import Question, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from equipoise.free_check import Check
     from equipoise.history import History
 
-__all__ = ["app", "show_check", "show_checks"]
+__all__ = ["app"]
 
 app = typer.Typer(add_completion=False)
 
@@ -63,50 +61,39 @@ def check(
     findings = [
         check_free(history, question, assume=granted, deciders=deciders) for question in questions
     ]
-    if report is not None:
-        from equipoise.report import write_check
-
-        write_check(history, findings, report)
     full = [one.to_full_dict() for one in findings]
     past = {name: value for name, value in history.to_dict().items() if value is not None}
     data = (full[0] if len(full) == 1 else {"findings": full}) | {"history": past}
+    words = _one(history, findings[0]) if len(findings) == 1 else _several(history, findings)
+    if report is not None:
+        from equipoise.report import write_check
 
-    def words(to: Console) -> None:
-        if len(findings) == 1:
-            show_check(to, history, findings[0])
-        else:
-            show_checks(to, history, findings)
-        if report is not None:
-            typer.echo(f"wrote {report}")
-
+        words.append(f"wrote {write_check(history, findings, report)}")
     return Answer(data, words, stop_on(fail_on, *(one.verdict for one in findings)))
 
 
-def show_checks(to: Console, history: History, findings: Sequence[Check]) -> None:
-    """Print past decisions, and a line per question."""
+def _several(history: History, findings: Sequence[Check]) -> list[Part]:
+    """Return past decisions, and a line per question."""
     from equipoise.history.history import past_rows
 
-    show_rows(to, past_rows(history.cells))
-    show_rows(
-        to,
-        [
-            {
-                "question": one.question.metric.replace("_", " "),
-                "verdict": one.verdict,
-                "gap": f"{one.lower:.3f} to {one.upper:.3f}",
-                "who": _who(one),
-            }
-            for one in findings
-        ],
-    )
+    rows = [
+        {
+            "question": one.question.metric.replace("_", " "),
+            "verdict": one.verdict,
+            "gap": f"{one.lower:.3f} to {one.upper:.3f}",
+            "who": _who(one),
+        }
+        for one in findings
+    ]
     asked = findings[0].question
-    say(
-        to,
+    return [
+        Table(past_rows(history.cells)),
+        Table(rows),
         f"gap: the largest {asked.gap_scale.noun} between groups{asked.comparison.words}. FAIR if "
         f"it is at most {asked.gamma:g}, UNFAIR if it is above {asked.threshold:.10g}; each answer "
         f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
         "separate in one rate, the higher one first.",
-    )
+    ]
 
 
 def _who(finding: Check) -> str:
@@ -115,24 +102,23 @@ def _who(finding: Check) -> str:
     return "rates together" if finding.verdict is Verdict.UNFAIR else ""
 
 
-def show_check(to: Console, history: History, finding: Check) -> None:
-    """Print past decisions, the naive answers and the honest one."""
+def _one(history: History, finding: Check) -> list[Part]:
+    """Return past decisions, the naive answers and the honest one."""
     from equipoise.history.history import past_rows
 
-    if history.summary is not None:
-        say(to, f"{history.summary}\n")
-    show_rows(to, past_rows(history.cells))
-    for note in history.notes:
-        say(to, f"  note: {note}", "yellow")
-    say(to, f"\n{finding.question}", "bold")
-    show_rows(to, finding.rate_rows())
-    show_rows(to, finding.answer_rows())
-    say(to, f"{finding.verdict}: {finding.reason}; cost 0")
-    if finding.who:
-        say(to, f"  who: {finding.who}")
-    for group, share in finding.base_rates.items():
-        say(to, f"  would do well: {share.percent} of {group}")
-    for line in finding.missing:
-        say(to, f"  missing: {line}")
-    for line in finding.assumptions:
-        say(to, f"  assumes: {line}")
+    return [
+        *([] if history.summary is None else [f"{history.summary}\n"]),
+        Table(past_rows(history.cells)),
+        *(f"  note: {note}" for note in history.notes),
+        f"\n{finding.question}",
+        Table(finding.rate_rows()),
+        Table(finding.answer_rows()),
+        f"{finding.verdict}: {finding.reason}; cost 0",
+        *([f"  who: {finding.who}"] if finding.who else []),
+        *(
+            f"  would do well: {own.percent} of {group}"
+            for group, own in finding.base_rates.items()
+        ),
+        *(f"  missing: {line}" for line in finding.missing),
+        *(f"  assumes: {line}" for line in finding.assumptions),
+    ]

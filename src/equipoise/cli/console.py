@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,11 +19,30 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    *("Answer", "bar", "console", "print_json", "say", "show", "show_rows", "somebody_answers"),
-    *("stop_on", "working"),
+    *("Answer", "Heading", "Part", "Table", "bar", "console", "print_json", "print_parts", "show"),
+    *("somebody_answers", "stop_on", "working"),
 ]
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
+STYLES = {**{str(v): f"bold {c}" for v, c in COLOURS.items()},
+          "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
+"""How the beginning of a line looks, up to its colon."""
+
+
+class Heading(str):
+    """A line that begins a chapter."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with a caption; ``wrap`` says whether columns but the first may break into lines."""
+
+    rows: Sequence[Row]
+    caption: str = ""
+    wrap: bool = True
+
+
+Part = str | Table
 
 
 @dataclass(frozen=True)
@@ -35,13 +54,14 @@ class Answer:
     data
         The answer for programs (``--json``).
     words
-        The answer for people, or what prints it; ``str(data)`` if left out.
+        The answer for people: text as it is, or lines and tables that are fitted to the screen;
+        ``str(data)`` if left out.
     end
         What is raised once the answer is shown, where the command does not end with code 0.
     """
 
     data: object
-    words: str | Callable[[Console], None] = ""
+    words: str | Sequence[Part] = ""
     end: Exception | None = None
 
 
@@ -50,10 +70,10 @@ def show(found: object, json: bool) -> None:
     answer = found if isinstance(found, Answer) else Answer(found)
     if json:
         print_json(answer.data)
-    elif callable(answer.words):
-        answer.words(console())
-    else:
+    elif isinstance(answer.words, str):
         typer.echo(answer.words or str(answer.data))
+    else:
+        print_parts(console(), answer.words)
     if answer.end is not None:
         raise answer.end
 
@@ -75,47 +95,44 @@ def console() -> Console:
     return Console(highlight=False)
 
 
-def say(to: Console, words: str, style: str = "") -> None:
-    """Print a line; a verdict that it begins with has its colour."""
+def print_parts(to: Console, parts: Sequence[Part]) -> None:
+    """Print lines and tables, at home on 80 columns."""
     from rich.text import Text
 
-    line, first = Text(words, style=style), words.partition(":")[0]
-    if first in list(Verdict):
-        line.stylize(f"bold {COLOURS[Verdict(first)]}", 0, len(first))
-    to.print(line)
+    for part in parts:
+        if isinstance(part, Table):
+            _print_table(to, part)
+        elif isinstance(part, Heading):
+            to.print()
+            to.rule(Text(part, style="bold"), align="left")
+        else:
+            line, first = Text(part), part.partition(":")[0]
+            line.stylize(STYLES.get(first.strip(), ""), 0, len(first))
+            to.print(line)
 
 
-def show_rows(to: Console, rows: Sequence[Row], caption: str = "", *, wrap: bool = True) -> None:
-    """Print the rows of a result, at home on 80 columns: words to the left, numbers to the right.
-
-    ``wrap`` says whether columns other than the first may break into lines.
-    """
+def _print_table(to: Console, made: Table) -> None:
+    """Print rows, words to the left and numbers to the right."""
     from rich import box
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    if not rows:
+    if not made.rows:
         return
-    table = Table(box=box.SIMPLE_HEAD, caption=caption or None, caption_justify="left")
-    for at, name in enumerate(rows[0]):
-        cells = [row[name] for row in rows]
+    table = RichTable(box=box.SIMPLE_HEAD, caption=made.caption or None, caption_justify="left")
+    for at, name in enumerate(made.rows[0]):
+        cells = [row[name] for row in made.rows]
         verdicts = any(isinstance(cell, Verdict) for cell in cells)
         numbers = any(written(cell)[:1] in "0123456789-+[–" for cell in cells)
         table.add_column(
             name.replace("_", " "),
             justify="right" if at and numbers else "left",
             overflow="fold",
-            no_wrap=at > 0 and (verdicts or not wrap),
+            no_wrap=at > 0 and (verdicts or not made.wrap),
         )
-    for row in rows:
-        table.add_row(
-            *(
-                Text(cell, style=f"bold {COLOURS[cell]}")
-                if isinstance(cell, Verdict)
-                else Text(written(cell))
-                for cell in row.values()
-            )
-        )
+    for row in made.rows:
+        words = [(written(cell), isinstance(cell, Verdict)) for cell in row.values()]
+        table.add_row(*(Text(word, style=STYLES[word] if v else "") for word, v in words))
     to.print(table)
 
 

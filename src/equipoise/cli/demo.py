@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from equipoise.cli.console import Answer, bar, say, show_rows
+from equipoise.cli.console import Answer, Heading, Part, Table, bar
 from equipoise.cli.options import command
-from equipoise.display import Row
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from equipoise.cells import Cells
     from equipoise.display import Progress
     from equipoise.finding import Finding
@@ -33,17 +29,13 @@ PRICES = Costs(feature=0.0, label=1.0)
 RS_RUNS, ADAPTIVE_RUNS = 200, 6
 
 
-Shown = str | Sequence[Row] | Callable[[], None]
-"""Words, a table, or what prints one."""
-
-
 @app.command()
 @command()
 def demo() -> Answer:
     """Tell the story on the credit scores of 174,047 people, in seconds."""
     with bar("lending and auditing") as progress:
         story = _live_through(progress)
-    return Answer(story, lambda to: _tell(to, **story))
+    return Answer(story, _told(**story))
 
 
 def _live_through(progress: Progress) -> dict[str, Any]:
@@ -83,8 +75,7 @@ def _live_through(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _tell(
-    to: Console,
+def _told(
     *,
     history: Cells,
     coarse: Check,
@@ -98,89 +89,62 @@ def _tell(
     adaptive_here: Finding,
     least_cost: float,
     truth: float,
-) -> None:
-    from rich.text import Text
-
-    from equipoise.cli.plan import show_cases
-    from equipoise.cli.simulate import show_runs
+) -> list[Part]:
+    from equipoise.cli.plan import cases_told
+    from equipoise.cli.simulate import runs_told
     from equipoise.history.history import past_rows
 
     ratio, here = (1.0 - four_fifths.upper, 1.0 - four_fifths.lower), adaptive_here
-    acts: Sequence[tuple[Shown, ...]] = (
-        (
-            "A lender and its past",
-            f"{history.total:,g} people asked for a loan; a credit score of 30 was enough to get "
-            "one. Whether the loan was repaid is known only of those who got it. Are mistakes "
-            "spread evenly?",
-            past_rows(history),
-        ),
-        (
-            "What the data seem to say",
-            "Tools that drop rows without an outcome compare people who were all approved: no "
-            f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a failure "
-            f"gives {coarse.denied_as_failures:.2f}. Neither is known to be true.",
-            coarse.answer_rows(),
-        ),
-        (
-            "What they do say, at no cost",
-            "Whatever the denied would have done, each rate lies between two bounds.",
-            coarse.rate_rows(),
-            f"{coarse.question}:",
-            _answer(coarse),
-        ),
-        (
-            "The four-fifths rule, at no cost",
-            "Approvals are known of everybody. The lowest approval rate is between "
-            f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
-            _answer(four_fifths),
-        ),
-        (
-            "A question that past data leave open",
-            "Of the people who would repay, does each group get loans equally often? That is equal "
-            "opportunity, and it hangs on the denied.",
-            f"{sharp.question}:",
-            _answer(sharp),
-        ),
-        (
-            "Paying for an answer",
-            "Overriding some denials shows what these people would have done; each who fails costs "
-            "1. The plan, before anything is paid:",
-            lambda: show_cases(to, plan),
-        ),
-        (
-            "The paper's audit",
-            f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each group "
-            "who repay, past and present. On this lender's past:",
-            _answer(rs_here),
-            f"With an unlimited past, {rs.repeats} simulated runs:",
-            lambda: show_runs(to, [rs]),
-        ),
-        (
-            "The adaptive audit",
-            "It looks after every label and stops when the wrong answer is refuted. New people "
-            "come to the same lender; some denials are overridden:",
-            _answer(here),
-            here.rate_rows(),
-            f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials "
-            f"were overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
-            f"The paper's audit would have spent {rs.mean_cost:,.0f}: "
-            f"{rs.mean_cost / here.cost:,.0f} times as much.",
-            f"Was it luck? {adaptive.repeats} more runs, each with a past of its own:",
-            lambda: show_runs(to, [adaptive], least_cost),
-            f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
-        ),
-        ("The truth", f"Of these people every outcome is known: the gap is {truth:.3f}."),
-    )
-    for title, *shown in acts:
-        to.print()
-        to.rule(Text(str(title), style="bold"), align="left")
-        for one in shown:
-            if callable(one):
-                one()
-            elif isinstance(one, str):
-                say(to, one)
-            else:
-                show_rows(to, one)
+    return [
+        Heading("A lender and its past"),
+        f"{history.total:,g} people asked for a loan; a credit score of 30 was enough to get "
+        "one. Whether the loan was repaid is known only of those who got it. Are mistakes "
+        "spread evenly?",
+        Table(past_rows(history)),
+        Heading("What the data seem to say"),
+        "Tools that drop rows without an outcome compare people who were all approved: no "
+        f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a failure "
+        f"gives {coarse.denied_as_failures:.2f}. Neither is known to be true.",
+        Table(coarse.answer_rows()),
+        Heading("What they do say, at no cost"),
+        "Whatever the denied would have done, each rate lies between two bounds.",
+        Table(coarse.rate_rows()),
+        f"{coarse.question}:",
+        _answer(coarse),
+        Heading("The four-fifths rule, at no cost"),
+        "Approvals are known of everybody. The lowest approval rate is between "
+        f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
+        _answer(four_fifths),
+        Heading("A question that past data leave open"),
+        "Of the people who would repay, does each group get loans equally often? That is equal "
+        "opportunity, and it hangs on the denied.",
+        f"{sharp.question}:",
+        _answer(sharp),
+        Heading("Paying for an answer"),
+        "Overriding some denials shows what these people would have done; each who fails costs "
+        "1. The plan, before anything is paid:",
+        cases_told(plan),
+        Heading("The paper's audit"),
+        f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each group "
+        "who repay, past and present. On this lender's past:",
+        _answer(rs_here),
+        f"With an unlimited past, {rs.repeats} simulated runs:",
+        runs_told([rs]),
+        Heading("The adaptive audit"),
+        "It looks after every label and stops when the wrong answer is refuted. New people "
+        "come to the same lender; some denials are overridden:",
+        _answer(here),
+        Table(here.rate_rows()),
+        f"The gap is between {here.lower:.3f} and {here.upper:.3f}. {here.labels:,} denials "
+        f"were overridden, {here.cost:,.0f} of these people failed: cost {here.cost:,.0f}.",
+        f"The paper's audit would have spent {rs.mean_cost:,.0f}: "
+        f"{rs.mean_cost / here.cost:,.0f} times as much.",
+        f"Was it luck? {adaptive.repeats} more runs, each with a past of its own:",
+        runs_told([adaptive], least_cost),
+        f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
+        Heading("The truth"),
+        f"Of these people every outcome is known: the gap is {truth:.3f}.",
+    ]
 
 
 def _answer(finding: Finding) -> str:

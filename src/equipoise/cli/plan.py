@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import Answer, bar, say, show_rows, stop_on
+from equipoise.cli.console import Answer, Part, Table, bar, stop_on
 from equipoise.cli.options import command, failing, option, pairs, prices, question_asked
 from equipoise.cli.past_options import Read, past_decisions
 from equipoise.display import Row, written
@@ -15,11 +15,9 @@ from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from equipoise.planning import Plan
 
-__all__ = ["DeniedRate", "app", "denied_rates", "show_cases", "show_plan"]
+__all__ = ["DeniedRate", "app", "cases_told", "denied_rates", "told"]
 
 app = typer.Typer(add_completion=False)
 
@@ -89,38 +87,37 @@ def plan(
             n_jobs=-1,
             progress=progress,
         )
-    return Answer(made, lambda to: show_plan(to, made), stop_on(fail_on, made.free.verdict))
+    return Answer(made, told(made), stop_on(fail_on, made.free.verdict))
 
 
-def show_plan(to: Console, made: Plan) -> None:
-    """Print the advice, what the past data say, what the audit costs case by case, the rest."""
-    free = made.free
-    say(to, f"recommended: {made.advice}\n", "bold")
-    say(to, f"{made.question}\ncosts: {made.costs}")
-    say(to, f"for free: {free.verdict}, the gap is between {free.lower:.3f} and {free.upper:.3f}")
+def told(made: Plan) -> list[Part]:
+    """Return the advice, what the past data say, what the audit costs case by case, the rest."""
+    free, savings = made.free, made.score_savings
+    parts: list[Part] = [
+        f"recommended: {made.advice}\n",
+        f"{made.question}\ncosts: {made.costs}",
+        f"for free: {free.verdict}, the gap is between {free.lower:.3f} and {free.upper:.3f}",
+    ]
     if made.cases:
-        show_cases(to, made)
-    for seen in made.cases:
-        if not seen.is_decidable:
-            say(to, f"{seen.scenario.short}: {seen.missing}", "yellow")
+        parts.append(cases_told(made))
+    parts += [f"{c.scenario.short}: {c.missing}" for c in made.cases if not c.is_decidable]
     if made.budget is not None and made.cases:
-        _show_budget(to, made)
-    if (savings := made.score_savings) is not None:
-        say(to, f"if {savings.scenario}: {savings}; about {savings.people:,.0f} people must arrive")
-        for group, words in savings.rests_on.items():
-            say(to, f"  what the score says in {group}: from {words}")
+        parts.append(_budget_told(made))
+    if savings is not None:
+        people = f"about {savings.people:,.0f} people must arrive"
+        parts.append(f"if {savings.scenario}: {savings}; {people}")
+        parts += [f"  what the score says in {g}: from {w}" for g, w in savings.rests_on.items()]
     for other in made.others:
         why = f"cannot run: {other.missing[0].partition(':')[0]}" if other.missing else "can run"
-        say(to, f"{other.audit}: about {written(other.price.cost)} on average; {why}")
-    for note in made.notes:
-        say(to, f"note: {note}", "yellow")
+        parts.append(f"{other.audit}: about {written(other.price.cost)} on average; {why}")
+    return parts + [f"note: {note}" for note in made.notes]
 
 
 EITHER = " either: the gap is in the grey zone, where both answers are right."
 
 
-def show_cases(to: Console, made: Plan) -> None:
-    """Print what the adaptive audit costs in each case."""
+def cases_told(made: Plan) -> Table:
+    """Return what the adaptive audit costs in each case."""
     timed, tried = made.arrivals_per_day is not None, made.cases[0].trial_runs > 0
     rows: list[Row] = []
     for seen in made.cases:
@@ -153,10 +150,10 @@ def show_cases(to: Console, made: Plan) -> None:
         + (" verdict: so many runs ended with one." if tried else "")
         + (EITHER if any(row["expect"] == "either" for row in rows) else "")
     )
-    show_rows(to, rows, caption, wrap=False)
+    return Table(rows, caption, wrap=False)
 
 
-def _show_budget(to: Console, made: Plan) -> None:
+def _budget_told(made: Plan) -> Table:
     rows = [
         {
             f"budget {written(made.budget)}; the denied succeed": seen.scenario.short,
@@ -173,7 +170,7 @@ def _show_budget(to: Console, made: Plan) -> None:
     caption = (
         f"verdict: so many audits end with one within the budget; in the 40% case half do at {buys}"
     )
-    show_rows(to, rows, caption)
+    return Table(rows, caption)
 
 
 def denied_rates(given: Sequence[str] | None) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli.console import Answer, bar, say, show_rows, working
+from equipoise.cli.console import Answer, Part, Table, bar, working
 from equipoise.cli.options import Within, command, numbers, option, prices, question_asked
 from equipoise.cli.past_options import Decision, Group, Outcome, Positive
 from equipoise.cli.plan import DeniedRate, denied_rates
@@ -18,13 +18,11 @@ from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from equipoise.bounds import LowerBound
     from equipoise.simulation import Summary
     from equipoise.worlds import World
 
-__all__ = ["app", "show_runs"]
+__all__ = ["app", "runs_told"]
 
 app = typer.Typer(add_completion=False)
 
@@ -138,7 +136,7 @@ def simulate(
     with working("Computing the least cost …"):
         least = lower_bound(place, question, costs)
     data = {"world": world, "runs": summaries, "lower_bound": least}
-    return Answer(data, lambda to: _show(to, world, summaries, least))
+    return Answer(data, _told(world, summaries, least))
 
 
 def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -159,12 +157,9 @@ def _wait(good: int, bad: int, outcome: int, rng: object) -> int:
     return good if outcome else bad
 
 
-def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: LowerBound) -> None:
+def _told(world: Sequence[str], summaries: Sequence[Summary], least: LowerBound) -> list[Part]:
     first = summaries[0]
     truth = " or ".join(sorted(first.question.truth(first.gap)))
-    say(to, f"{first.question}", "bold")
-    say(to, f"costs: {first.costs}\nworld: {', '.join(world)}")
-    say(to, f"truth: the gap is {first.gap:.4f}, {truth} is right")
     meaning = (
         "past data alone decide"
         if least.cost == 0.0
@@ -172,12 +167,17 @@ def _show(to: Console, world: Sequence[str], summaries: list[Summary], least: Lo
         if least.reference
         else "no audit costs less on average"
     )
-    say(to, f"C* = {written(least.cost)}: {meaning}")
-    show_runs(to, summaries, least.cost)
+    return [
+        f"{first.question}",
+        f"costs: {first.costs}\nworld: {', '.join(world)}",
+        f"truth: the gap is {first.gap:.4f}, {truth} is right",
+        f"C* = {written(least.cost)}: {meaning}",
+        runs_told(summaries, least.cost),
+    ]
 
 
-def show_runs(to: Console, summaries: Sequence[Summary], least: float = 0.0) -> None:
-    """Print a row per simulated audit, and how many times the least cost it spent."""
+def runs_told(summaries: Sequence[Summary], least: float = 0.0) -> Table:
+    """Return a row per simulated audit, and how many times the least cost it spent."""
     rows = []
     for one in summaries:
         decided = one.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
@@ -193,4 +193,4 @@ def show_runs(to: Console, summaries: Sequence[Summary], least: float = 0.0) -> 
             }
         )
     runs = summaries[0].repeats
-    show_rows(to, rows, f"{runs:,} runs; ± is the standard error of the mean, as a share of it")
+    return Table(rows, f"{runs:,} runs; ± is the standard error of the mean, as a share of it")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import Answer, show_rows
+from equipoise.cli.console import Answer, Table
 from equipoise.cli.options import LEDGER, Ledger, command, option
 from equipoise.cli.serve import Tokens, require_extra
 
@@ -58,7 +58,7 @@ def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
     found = [token.to_dict() for token in _store(ledger, tokens).all()]
     columns = ("name", "role", "audit", "expires", "revoked")
     rows = [{column: token[column] for column in columns} for token in found]
-    return Answer(found, lambda to: show_rows(to, rows))
+    return Answer(found, [Table(rows)])
 
 
 @app.command()
