@@ -53,8 +53,8 @@ class GroupCells(JsonValue):
     --------
     >>> GroupCells(approved_positive=30, approved_negative=10, denied=60).shares
     (0.3, 0.1, 0.6)
-    >>> GroupCells(20, 5, 60, approved_unknown=15).resolved(0)
-    GroupCells(approved_positive=20, approved_negative=20, denied=60)
+    >>> GroupCells(20, 5, 60, approved_unknown=15).resolved(0).to_dict()
+    {'approved_positive': 20, 'approved_negative': 20, 'denied': 60}
     """
 
     approved_positive: float
@@ -79,10 +79,6 @@ class GroupCells(JsonValue):
             )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
-        return f"GroupCells({inside})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; what is said only of unknown outcomes is there if there are any."""

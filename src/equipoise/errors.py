@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 __all__ = [
     "BadData",
@@ -167,8 +168,7 @@ def require_kind(name: str, value: object, kind: type | tuple[type, ...], words:
 
 def require_in_open_unit(name: str, value: float) -> None:
     """Raise unless ``value`` lies strictly between 0 and 1."""
-    _require_number(name, value)
-    if not 0.0 < value < 1.0:
+    if not 0.0 < _number(name, value) < 1.0:
         raise InvalidInput(f"{name!r} must be in (0, 1); got {value!r}")
 
 
@@ -196,15 +196,13 @@ def require_finite(name: str, value: object) -> None:
 
 def require_in_unit(name: str, value: float) -> None:
     """Raise unless ``value`` lies between 0 and 1, ends included."""
-    _require_number(name, value)
-    if not 0.0 <= value <= 1.0:
+    if not 0.0 <= _number(name, value) <= 1.0:
         raise InvalidInput(f"{name!r} must be in [0, 1]; got {value!r}")
 
 
 def require_non_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number of at least 0."""
-    _require_number(name, value)
-    if plain_number(value) is None or value < 0.0:
+    if _number(name, value) < 0.0 or plain_number(value) is None:
         raise InvalidInput(f"{name!r} must be a finite number >= 0; got {value!r}")
 
 
@@ -229,14 +227,14 @@ def plain_number(value: object) -> int | float | None:
 
 
 def _is_whole(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return float(value) % 1.0 == 0.0
+    number = plain_number(value)
+    return number is not None and number % 1 == 0
 
 
-def _require_number(name: str, value: object) -> None:
+def _number(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidInput(f"{name!r} must be a number; got {_shown(value)}")
+    return value
 
 
 def _shown(value: object) -> str:
