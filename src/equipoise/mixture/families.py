@@ -60,8 +60,9 @@ class Nodes:
         """Return mean and covariance of T."""
         weights = self.weights(theta)
         mean = weights @ self.statistics
-        centred = self.statistics - mean
-        return mean, (centred * weights[:, None]).T @ centred
+        root = self.statistics - mean
+        root *= np.sqrt(weights)[:, None]  # in place: the table may take a quarter of a gigabyte
+        return mean, root.T @ root
 
 
 @dataclass(frozen=True)

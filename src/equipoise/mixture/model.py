@@ -223,7 +223,7 @@ def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> 
     inside = points[rule.approves(points)]
     fit = fit_truncated(inside, rule.approves, family, seed=seed)
     held = len(inside) / len(points)
-    most = 1.0 - acceptance(family, fit.theta, rule.denies, points=2**14, seed=seed)
+    most = 1.0 - acceptance(family, fit.theta, rule.denies)
     return replace(
         fit,
         acceptance=min(fit.acceptance / held, max(most, fit.acceptance)),

@@ -89,14 +89,12 @@ class HalfSpace:
         return np.asarray(np.asarray(X, dtype=float) @ np.asarray(self.normal) >= self.offset)
 
 
+@dataclass
 class Oracle:
     """``accepts``, which takes an (n, d) array and returns n booleans, checked and counted."""
 
-    def __init__(self, accepts: Accepts) -> None:
-        if not callable(accepts):
-            raise InvalidInput(f"'accepts' must be callable; got {type(accepts).__name__}")
-        self.accepts = accepts
-        self.calls = 0
+    accepts: Accepts
+    calls: int = 0
 
     def __call__(self, X: Array) -> NDArray[np.bool_]:
         """Say for every row whether it is approved."""
@@ -105,7 +103,7 @@ class Oracle:
             answer = np.asarray(self.accepts(X))
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                "'accepts' failed on an array of several rows; it must be vectorised: "
+                "'accepts' failed on an array of several rows; it must be a vectorised function: "
                 f"(n, d) array in, n booleans out ({type(error).__name__}: {error})"
             ) from error
         if answer.shape != (len(X),):

@@ -329,9 +329,7 @@ def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
     )
 
 
-def acceptance(
-    family: Family, theta: Array, accepts: Accepts, *, points: int = 2**17, seed: int = 0
-) -> float:
+def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
     """Return ``P_theta[f = 1]``: exact for a half-space or on the line, else on Sobol points.
 
     Examples
@@ -345,7 +343,7 @@ def acceptance(
         return float(ndtr(_HalfSpaceIntegral(family, accepts).standardise(theta)[-1]))
     oracle, d = Oracle(accepts), family.dimension(theta)
     if d > 1:
-        return float(oracle(family.from_uniforms(theta, sobol(d, seed).random(points))).mean())
+        return float(oracle(family.from_uniforms(theta, sobol(d, seed=0).random(2**17))).mean())
     pieces = _accepted_pieces(family, oracle, np.linspace(*family.reach(theta), 4096))
     return _share(family, theta, family.nodes(pieces)) if pieces else 0.0
 
