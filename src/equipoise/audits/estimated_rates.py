@@ -36,7 +36,6 @@ __all__ = [
     "paper_epsilon",
     "paper_tau",
     "rate_intervals",
-    "relative_error",
     "rows_missing",
 ]
 
@@ -112,23 +111,14 @@ def arrivals_in_turn(shares: Iterable[float], tau: float) -> float:
 def paper_epsilon(tau: int, question: Question, groups: int) -> float:
     """Return the epsilon for which ``tau`` is the paper's choice; above 1 it proves nothing.
 
+    Every N is within ``(1 ± epsilon/12) tau/q`` then, with probability ``1 - delta``.
+
     Examples
     --------
     >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
     2.06
     """
     return 24.0 * math.sqrt(-math.log(tau_event_level(question, groups)) / tau)
-
-
-def relative_error(tau: int, question: Question, groups: int) -> float:
-    """Return e such that every N is within ``(1 ± e) tau/q`` with probability ``1 - delta``.
-
-    Examples
-    --------
-    >>> relative_error(4_000, Question(), 2) > relative_error(400_000, Question(), 2)
-    True
-    """
-    return paper_epsilon(tau, question, groups) / 12.0
 
 
 def rows_missing(

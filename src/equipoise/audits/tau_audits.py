@@ -36,7 +36,6 @@ from equipoise.audits.estimated_rates import (
     paper_epsilon,
     paper_tau,
     rate_intervals,
-    relative_error,
     rows_missing,
 )
 from equipoise.errors import few_of, require_kind
@@ -150,7 +149,7 @@ class TauAudit(Audit):
                 "which no population with this past has: people who arrive are not like the past",
                 (FAIR_SAMPLE,),
             )
-        error = relative_error(self.tau, self.question, len(self.cells))
+        error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
         finding = finding_from_rates(
             self.question, self.cells.groups, ratios, *rate_intervals(ratios, error)
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from equipoise._json import JsonValue
 from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
-from equipoise.levels import exp_event_level, exp_level, tau_event_level
+from equipoise.levels import exp_event_level, tau_event_level
 from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
@@ -83,8 +83,8 @@ def expectation(
       an arrival, whatever its group.
     - "rs", Algorithm 1: ``sum over (y,a) of tau/q_{y|a}`` times the mean price of labelling
       somebody of group a.
-    - "exp", Algorithm 2: coarse labels, then features. It holds where the mixture model does and
-      weights come from MAP counts; an audit that finds the model wanting goes over to labels, at
+    - "exp", Algorithm 2 as published: coarse labels, then the features of R people. Exp-Audit with
+      its tests takes fewer features; where it finds the model wanting it goes over to labels, at
       RS-Audit's price on top.
 
     Parameters
@@ -101,13 +101,13 @@ def expectation(
     >>> print(expectation("rs", world, Question(), Costs(), tau=1000))
     6,848.49 for 7,883.11 labels and 0 feature vectors
     >>> print(expectation("exp", world, Question(epsilon=0.1), Costs(feature=0.05)))
-    727,524 for 22,143.7 labels and 1.41436e+07 feature vectors
+    640,176 for 19,960 labels and 1.24368e+07 feature vectors
     """
     _require_answered(audit, question)
     groups = len(world.cells)
     if audit == "exp":
-        constants = ExpConstants(question.epsilon, exp_level(question), groups)
-        return _by_features(world, costs, constants.coarse_tau, constants.map_features)
+        constants = ExpConstants(question.epsilon, question.strictest, groups)
+        return _by_features(world, costs, constants.coarse_tau, constants.printed_features)
     tau = paper_tau(question, groups) if tau is None else tau
     return _by_labels(
         world, question, costs, tau, within_group=audit == "rs", together=reuse_labels

@@ -14,9 +14,9 @@ from equipoise.audits.estimated_rates import (
     compare_rates,
     impossible_rate,
     outcomes_of,
+    paper_epsilon,
     paper_tau,
     rate_intervals,
-    relative_error,
 )
 from equipoise.audits.tau_audits import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
@@ -117,7 +117,8 @@ def _decide(case: _Case, rows: Floats, ready: NDArray[np.bool_], draws: Draws) -
             prices = setting.costs.of(case.world.groups[a])
             cost += prices.feature * block_labels[:, place] + prices.label * failures[:, place]
     ratios = lengths / rows[ready]
-    low, high = rate_intervals(ratios, relative_error(case.tau, setting.question, rows.shape[2]))
+    error = paper_epsilon(case.tau, setting.question, rows.shape[2]) / 12.0
+    low, high = rate_intervals(ratios, error)
     compare = setting.question.compared(case.world.cells)
     estimate, lower, upper = compare_rates(ratios, low, high, compare)
     limit = setting.question.gamma + setting.question.epsilon / 2.0
