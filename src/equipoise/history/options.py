@@ -100,7 +100,9 @@ class ReadOptions:
         main = (*self.groups, self.decision, self.outcome)
         for column in main:
             if not isinstance(column, str):
-                raise InvalidInput(f"a column's name must be a text; got {column!r}")
+                raise InvalidInput(
+                    f"'group', 'within', 'decision' and 'outcome' must name columns; got {column!r}"
+                )
             if main.count(column) > 1:
                 raise InvalidInput(
                     "'group', 'within', 'decision' and 'outcome' must be different columns; "

@@ -350,17 +350,13 @@ def _others(
 
 
 def _notes(question: Question, unknown: float) -> tuple[str, ...]:
-    if unknown:
-        return (
-            f"the outcomes of {unknown:,g} approved people are not known: RS-Audit and Baseline "
-            "need them all, and are left out",
-        )
-    if question.gamma > 0.0:
-        return ()
-    return (
+    notes = {
+        f"the outcomes of {unknown:,g} approved people are not known: RS-Audit and Baseline need "
+        "them all, and are left out": unknown > 0.0,
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
-        "cheaper to decide",
-    )
+        "cheaper to decide": question.gamma == 0.0,
+    }
+    return tuple(note for note, holds in notes.items() if holds)
 
 
 def _share_within(seen: Forecast, budget: float) -> float:
