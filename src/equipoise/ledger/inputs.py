@@ -41,20 +41,23 @@ def name(what: str, value: object) -> str:
     >>> name("person", " Zoe\u0308 ") == "Zo\u00eb"
     True
     """
-    if isinstance(value, str):
-        found = unicodedata.normalize("NFC", value.strip())
-        if 0 < len(found) <= LONGEST and found.isprintable():
-            return found
-    raise InvalidInput(f"{what!r} must be 1 to {LONGEST} printable characters; got {_shown(value)}")
+    return _words(what, value, least=1, most=LONGEST, breaks="")
 
 
 def text(what: str, value: object) -> str:
     """Return a reason: what a person wrote, as long as it can be stored."""
-    if isinstance(value, str) and len(value) <= 10 * LONGEST:
+    return _words(what, value, least=0, most=10 * LONGEST, breaks="\n\t")
+
+
+def _words(what: str, value: object, *, least: int, most: int, breaks: str) -> str:
+    if isinstance(value, str):
         found = unicodedata.normalize("NFC", value.strip())
-        if all(c.isprintable() or c in "\n\t" for c in found):
+        printable = found.isprintable() or all(c.isprintable() or c in breaks for c in found)
+        if least <= len(found) <= most and printable:
             return found
-    raise InvalidInput(f"{what!r} must be at most {10 * LONGEST} characters; got {_shown(value)}")
+    raise InvalidInput(
+        f"{what!r} must be {least} to {most} printable characters; got {_shown(value)}"
+    )
 
 
 def reason(what: str, value: object) -> str:

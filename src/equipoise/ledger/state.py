@@ -18,8 +18,8 @@ from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
 from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.settings import Settings, build
 from equipoise.ledger.verify import (
-    COUNTED,
     MISREAD,
+    UNASKED,
     Books,
     Data,
     Event,
@@ -124,22 +124,21 @@ class AuditState:
 
     def _heard(self, kind: str, person: PersonRecord, data: Data) -> None:
         """Tell drift and log what became of a person's outcome."""
-        if kind in ("revealed", "noted", "corrected") and person.place is not None:
+        outcome = data.get("outcome")
+        if outcome is not None and person.place is not None:
             if kind == "corrected":
-                self.drift.reveal(person.group_name, person.place, 1 - data["outcome"], -1)
-            self.drift.reveal(person.group_name, person.place, data["outcome"])
-        if kind not in ("revealed", "corrected", "withdrawn", "written_off"):
-            return
-        if kind == "corrected" and data["was"] not in COUNTED:
+                self.drift.reveal(person.group_name, person.place, 1 - outcome, -1)
+            self.drift.reveal(person.group_name, person.place, outcome)
+        given_up = kind in ("withdrawn", "written_off")
+        if not given_up and (outcome is None or data["was"] in UNASKED):
             return
         assert person.request is not None
         ticket = self._tickets[person.request]
-        if kind in ("withdrawn", "written_off"):
+        if given_up:
             self._enter(Step("withdrawn", ticket, cost=float(data.get("cost", 0))))
-        elif kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF:
-            self._enter(Step("corrected", ticket, data["outcome"]))
         else:
-            self._enter(Step("told", ticket, data["outcome"]))
+            revised = kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF
+            self._enter(Step("corrected" if revised else "told", ticket, outcome))
 
     def _enter(self, step: Step, *, done: bool = False) -> None:
         """Enter what happened to a request; ``done`` if the audit object knows it already."""

@@ -87,6 +87,11 @@ MOVES = {  # kind of event -> the states that it may find a person in, and the o
     "overdue": ((_S.RESERVED, _S.EXECUTED), _S.OVERDUE),
     "written_off": ((_S.OVERDUE,), _S.WRITTEN_OFF),
 }
+TOLD = {  # kind of event that brings an outcome -> the states that it may find a person in
+    "revealed": (*OPEN, _S.WRITTEN_OFF),
+    "noted": UNASKED,
+    "corrected": (*COUNTED, *UNASKED),
+}
 SWITCHES = {  # kind of event -> what of the books it turns on or off; a reason says why it is on
     "concluded": ("concluded", True),
     "paused": ("paused", True),
@@ -489,13 +494,12 @@ class Books:
                 raise Broken(f"person {number} was asked about before under the same pseudonym")
             names.add(name)
             opened.add(number)
-            if secret is not None and person.drawn is not None:
-                won = draw(secret, name) < self.settings["lottery"] * 2**53
-                if won != bool(person.drawn):
-                    raise Broken(f"the lottery said otherwise about person {number}")
-            if secret is None or person.draw is None:
+            if secret is None:
                 continue
-            if draw_of_score(secret, number, name) != person.draw:
+            won = draw(secret, name) < self.settings["lottery"] * 2**53
+            if person.drawn not in (None, won):
+                raise Broken(f"the lottery said otherwise about person {number}")
+            if person.draw not in (None, draw_of_score(secret, number, name)):
                 raise Broken(f"another number was drawn for person {number}")
         if len(opened) + self.erased != len(people):
             raise Broken("keys of people are missing who were not erased")
@@ -589,20 +593,25 @@ class Books:
             self._move(person, _S.EXECUTED)
         return person
 
-    def _revealed(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, *OPEN, _S.WRITTEN_OFF)
-        late = person.state == _S.WRITTEN_OFF
-        self.late += late or self.recorded is not None
-        self.unsettled = self.unsettled or late
-        self._settle(person, _S.REVEALED, self.price(person, _binary(data["outcome"])), data)
-        self._hear(person, data["outcome"])
-        return person
-
-    def _noted(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, *UNASKED)
-        if person.outcome is not None:
-            raise ValueError("an outcome is noted twice")
-        person.outcome = _binary(data["outcome"])
+    def _told(self, data: Data, event: Event) -> PersonRecord:
+        """Take an outcome: revealed as asked for, noted although nobody asked, or corrected."""
+        kind, outcome = event["type"], _binary(data["outcome"])
+        person = self._person(data, *TOLD[kind])
+        if (person.outcome is None) == (kind == "corrected") or outcome == person.outcome:
+            raise ValueError("a correction, and nothing else, changes an outcome that is known")
+        if person.state not in UNASKED:
+            late = person.state == _S.WRITTEN_OFF
+            self.late += kind == "revealed" and (late or self.recorded is not None)
+            self.unsettled = self.unsettled or late or kind == "corrected"
+            target = _S.CORRECTED if kind == "corrected" else _S.REVEALED
+            self._settle(person, target, self.price(person, outcome), data)
+            if person.decision == 0:
+                tally = self.groups[person.group_name]
+                tally.positive += (outcome == 1) - (person.outcome == 1)
+                tally.negative += (outcome == 0) - (person.outcome == 0)
+        elif "cost" in data or "overrun" in data:
+            raise ValueError("an outcome that nobody asked for costs nothing")
+        person.outcome = outcome
         return person
 
     def _moved(self, data: Data, event: Event) -> PersonRecord:
@@ -614,20 +623,6 @@ class Books:
             self._settle(person, target, 0, {"cost": 0, "overrun": 0})
         else:
             self._settle(person, target, person.hold, data)
-        return person
-
-    def _corrected(self, data: Data, _: Event) -> PersonRecord:
-        person = self._person(data, *COUNTED, *UNASKED)
-        if person.outcome is None or data["outcome"] == person.outcome:
-            raise ValueError("a correction must change an outcome that is known")
-        if person.state in COUNTED:
-            self.unsettled = True
-            cost = self.price(person, _binary(data["outcome"]))
-            self._settle(person, _S.CORRECTED, cost, data)
-            self._hear(person, data["outcome"])
-        elif "cost" in data or "overrun" in data:
-            raise ValueError("an outcome that nobody asked for costs nothing")
-        person.outcome = _binary(data["outcome"])
         return person
 
     def _conflict(self, data: Data, _: Event) -> PersonRecord:
@@ -763,14 +758,6 @@ class Books:
             account.reserved += reserved
             account.overrun += overrun
 
-    def _hear(self, person: PersonRecord, outcome: int) -> None:
-        """Count an outcome that was asked for, in place of the one known before."""
-        tally = self.groups[person.group_name]
-        if person.decision == 0:
-            tally.positive += (outcome == 1) - (person.outcome == 1)
-            tally.negative += (outcome == 0) - (person.outcome == 0)
-        person.outcome = outcome
-
     def _worst(self, group: str, decision: int, want: str, record: Data | None) -> int:
         if decision == 1 or want == "NOTHING":
             return 0
@@ -810,12 +797,12 @@ _TABLE: dict[str, tuple[Rule, str]] = {
         "person who group decision want hold request why place? drawn? ended? closed? observation?",
     ),
     "executed": (Books._executed, _FACTS),
-    "revealed": (Books._revealed, f"{_FACTS} cost overrun outcome"),
-    "noted": (Books._noted, f"{_FACTS} outcome"),
+    "revealed": (Books._told, f"{_FACTS} cost overrun outcome"),
+    "noted": (Books._told, f"{_FACTS} outcome"),
     "withdrawn": (Books._moved, _FACTS),
     "overdue": (Books._moved, _FACTS),
     "written_off": (Books._moved, f"{_FACTS} cost overrun"),
-    "corrected": (Books._corrected, f"{_FACTS} cost? overrun? outcome why proposal?"),
+    "corrected": (Books._told, f"{_FACTS} cost? overrun? outcome why proposal?"),
     "conflict": (Books._conflict, f"{_FACTS} told"),
     "erased": (Books._erased, f"{_FACTS} proposal?"),
     "scrubbed": (Books._scrubbed, "erased"),
