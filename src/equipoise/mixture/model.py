@@ -209,26 +209,19 @@ def learn_model(
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
         rule = learned(group)
-        return _fit_inside(points[rows & fresh], rule, family, seed)
+        here = points[rows & fresh]
+        inside = here[rule.approves(here)]
+        fit = fit_truncated(inside, rule.approves, family, seed=seed)
+        # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain
+        held = len(inside) / len(here)
+        most = 1.0 - acceptance(family, fit.theta, rule.denies)
+        return replace(
+            fit,
+            acceptance=min(fit.acceptance / held, max(most, fit.acceptance)),
+            acceptance_gradient=fit.acceptance_gradient / held,
+        )
 
     return replace(_model(names, outcomes, law), rules=learnt)
-
-
-def _fit_inside(points: Array, rule: LearnedRule, family: Family, seed: int) -> TruncatedFit:
-    """Fit to the people inside the sure region; the acceptance is that of the whole rule.
-
-    ``P[f=1] = P_theta[sure] / P[sure | f=1]``, which lies between ``P_theta[sure]`` and one minus
-    the share that is denied for certain.
-    """
-    inside = points[rule.approves(points)]
-    fit = fit_truncated(inside, rule.approves, family, seed=seed)
-    held = len(inside) / len(points)
-    most = 1.0 - acceptance(family, fit.theta, rule.denies)
-    return replace(
-        fit,
-        acceptance=min(fit.acceptance / held, max(most, fit.acceptance)),
-        acceptance_gradient=fit.acceptance_gradient / held,
-    )
 
 
 def _columns(
