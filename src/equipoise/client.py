@@ -120,7 +120,7 @@ class RemoteAudit(Verbs):
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         made = cls(url, name, token=token, patience=patience)
         body = {"past": history.cells.to_dict(), "question": question, "costs": costs, **settings}
-        made._call("PUT", "", _whole(plain(body)))
+        made._call("PUT", "", plain(body))
         return made
 
     def close(self) -> None:
@@ -263,12 +263,3 @@ def _error_of(answer: httpx.Response) -> EquipoiseError:
 def _error(problem: Mapping[str, Any]) -> EquipoiseError:
     kind = str(problem["type"]).removeprefix("urn:equipoise:")
     return ERRORS.get(kind, InvalidInput)(f"{problem.get('detail') or problem['title']} ({kind})")
-
-
-def _whole(value: Any) -> Any:
-    """Return amounts as the whole numbers that they are."""
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value

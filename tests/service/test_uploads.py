@@ -110,3 +110,19 @@ def test_a_large_honest_file_is_read(served: Served, megabytes: int) -> None:
     answer = send(browser, form_key(browser.get("/check").text), "honest.csv", content)
     assert answer.status_code == 200, answer.text[:2000]
     assert f"2 groups, {rows:,} people" in answer.text
+
+
+def test_rows_that_swell_are_refused_before_they_reach_the_server(limited: Served) -> None:
+    limited.create("rows")
+    browser = log_in(limited)
+    key = {"form_key": form_key(browser.get("/audits/rows").text)}
+    people = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(20_000, dtype=np.int32)), pa.array(["p" * 4000])
+    )
+    sink = pa.BufferOutputStream()
+    ones = pa.array(np.ones(20_000, dtype=np.int8))
+    pq.write_table(pa.table({"person": people, "outcome": ones}), sink)
+    files = {"table": ("outcomes.parquet", sink.getvalue().to_pybytes())}
+    answer = browser.post("/audits/rows/upload", data={**key, "what": "outcomes"}, files=files)
+    assert answer.status_code == 422
+    assert "takes more than 300 MB or 20 s" in answer.text

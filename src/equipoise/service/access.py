@@ -33,17 +33,8 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role, Token, TokenStore
 
-__all__ = [
-    "COOKIE",
-    "Access",
-    "Attempts",
-    "Auditor",
-    "Caller",
-    "Reader",
-    "Sessions",
-    "caller_in",
-    "decoded",
-]
+__all__ = ["COOKIE", "PROGRAMS", "PUBLIC", "Access", "Attempts", "Auditor", "Caller", "Reader",
+           "Sessions", "caller_in", "decoded"]  # fmt: skip
 
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
@@ -115,7 +106,8 @@ class Attempts:
     def failed(self, request: Request) -> None:
         """Count a failure; refuse an address that failed too often."""
         now, address = time.monotonic(), request.client.host if request.client else ""
-        recent = [at for at, who in self._failed if who == address and at > now - WINDOW]
+        seen = self._failed.copy()  # other threads add to it meanwhile
+        recent = [at for at, who in seen if who == address and at > now - WINDOW]
         if len(recent) >= FAILURES:
             wait = int(recent[0] + WINDOW - now) + 1
             raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})

@@ -23,9 +23,8 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.history import History
-from equipoise.ledger import LiveAudit, Reply, Status
+from equipoise.ledger import LiveAudit, Reply, Status, inputs
 from equipoise.ledger.commands import COMMANDS, person_of, printable
-from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
@@ -88,7 +87,7 @@ def cells_from(given: Any) -> Cells:
     cells = Cells.from_dict(given)
     if not 2 <= len(cells) <= 200:
         raise InvalidInput(f"there must be 2 to 200 groups; got {len(cells)}")
-    if cells.total > LIMIT:
+    if cells.total > inputs.LIMIT:
         raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
     return cells
 
@@ -408,6 +407,7 @@ def create_audit(
     audits: OpenAudits, name: str, arguments: Mapping[str, Any], caller: Caller
 ) -> AuditRow:
     """Begin an audit in the caller's scope, or find it begun with the same settings."""
+    name = inputs.name("name", name)
     if not caller.may_see(name, name):
         raise HttpProblem("forbidden")
     try:

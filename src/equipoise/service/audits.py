@@ -34,19 +34,8 @@ from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Mark, Role, TokenStore
 
-__all__ = [
-    "AuditContext",
-    "Auditing",
-    "Commanding",
-    "OpenAudit",
-    "OpenAudits",
-    "Reading",
-    "ReportCache",
-    "Snapshot",
-    "begin_verification",
-    "hand_out_checkpoint",
-    "may_do",
-]
+__all__ = ["AuditContext", "Auditing", "Commanding", "OpenAudits", "Reading", "ReportCache",
+           "Snapshot", "begin_verification", "hand_out_checkpoint", "may_do"]  # fmt: skip
 
 log = logging.getLogger("equipoise.service")
 
