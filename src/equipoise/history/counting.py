@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -91,7 +90,6 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
     everybody
         Whether outcomes of all denied people are known: they count as random accepts.
     """
-    source = os.fspath(source) if isinstance(source, os.PathLike) else source
     table = open_table(source, options)
     counted: dict[Any, tuple[Table, Rows, list[str]]] = {}
 

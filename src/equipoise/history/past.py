@@ -104,17 +104,13 @@ class Past:
         }
         places = range(len(names))
         blocks = [[at] for at in places] if within_group else [[*places]]
-        counts, rng = (
-            np.array([[kinds[name] for name in names]]),
-            _random(kinds, question, self.seed),
-        )
+        counts, rng = np.array([[*kinds.values()]]), _random(kinds, question, self.seed)
         found = draw_rows_until(rng, int(tau), outcomes, blocks, counts, 1 if self.exact else None)
-        rows = zip(outcomes, found[0].tolist(), strict=True)
         return {
             (y, name): int(read)
-            for y, own in rows
+            for y, own in zip(outcomes, found[0], strict=True)
             for name, read in zip(names, own, strict=True)
-            if read == read
+            if not np.isnan(read)
         }
 
 
