@@ -17,6 +17,7 @@ from equipoise.audits.base import Audit, Step
 from equipoise.audits.standing import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.observation import LABEL
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
@@ -443,14 +444,12 @@ class AdaptiveAudit(Audit):
         cost = self.costs.of(group).label if price is None else float(price)
         if draw is None:  # by the number, so that a replayed audit does not draw it again
             draw = np.random.default_rng([self._seed, number]).random()
-        drawn = float(draw)
-        seen = (np.array([x]) for x in (_as_number(score), cost, drawn))
+        seen = (np.array([x], dtype=np.float64) for x in (_as_number(score), cost, draw))
         records = self._sampler.sample(np.array([index]), *seen)
-        sizing = self._evidence().sizings[index]
-        low, high = (0.0, 1.0) if sizing is None else (sizing.low, sizing.high)
-        given = None if score is None else float(score)
         m, pi = float(records.m[0]), float(records.pi[0])
-        return ScoreRecord(given, version, cost, m, pi, low, high, drawn)
+        sizing, given = self._evidence().sizings[index], None if score is None else float(score)
+        low, high = LABEL if sizing is None else (sizing.low, sizing.high)
+        return ScoreRecord(given, version, cost, m, pi, low, high, float(draw))
 
     def _conclude(self, why: str) -> Finding:
         missing = self._basis.what_is_missing(self._evidence(), len(self._open))

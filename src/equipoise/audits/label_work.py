@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.standing import Basis
-from equipoise.evidence.allocation import FLOOR, information, refute_all
+from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT
 from equipoise.evidence.null_cells import NullCells, evidence, fair_covers, unfair_covers
 from equipoise.history.past import Past
@@ -61,7 +61,7 @@ class LabelWork:
 
     def pilot(self, r: Mapping[str, float]) -> float:
         """Return what the labels cost with which every audit begins."""
-        return PILOT * float(self._mean_costs(self._rates(r))[self.reachable].sum())
+        return PILOT * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
 
     def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR."""
@@ -79,13 +79,8 @@ class LabelWork:
         """Return every group's r, inside (0, 1)."""
         return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
 
-    def _mean_costs(self, r: Array) -> Array:
-        """Return what a label of each group costs on average; labels count where none costs."""
-        prices = self._prices[0] + self._prices[1] * (1.0 - r)
-        return np.maximum(prices, 1e-9) if prices.max() > 0.0 else np.ones_like(prices)
-
     def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
-        prices, nothing = self._mean_costs(r), np.zeros(len(r))
+        prices, nothing = mean_costs(self._prices, r), np.zeros(len(r))
         info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
         cells = _slowest(cover, info @ (1.0 / prices))
         if not len(cells):

@@ -15,6 +15,7 @@ __all__ = [
     "doubted",
     "drawn_in_turn",
     "information",
+    "mean_costs",
     "refute_all",
 ]
 
@@ -92,6 +93,15 @@ def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Arra
         return np.asarray(label)
     mean = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
     return np.where(sized, np.minimum(mean, label), label)
+
+
+def mean_costs(prices: Array, r: Array) -> Array:
+    """Return what a label of each group costs on average; labels count where none costs.
+
+    ``prices`` has what a request and what an outcome of 0 costs, shape (2, groups).
+    """
+    costs = prices[0] + prices[1] * (1.0 - r)
+    return np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs)
 
 
 def doubted(info: Array, counts: Array) -> Array:

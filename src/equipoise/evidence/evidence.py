@@ -34,6 +34,7 @@ from equipoise.evidence.allocation import (
     doubted,
     drawn_in_turn,
     information,
+    mean_costs,
 )
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
@@ -645,9 +646,8 @@ class Evidence:
         return (doubted(info, self.told) if doubt else info), missing
 
     def _costs(self) -> Array:
-        costs = self._prices[0] + self._prices[1] * (1.0 - self.estimates)
-        own = [c if s is None else s.price for c, s in zip(costs, self.sizings, strict=True)]
-        return np.maximum(own, 1e-9) if max(own) > 0.0 else np.ones(len(own))
+        pairs = zip(mean_costs(self._prices, self.estimates), self.sizings, strict=True)
+        return np.array([cost if sizing is None else sizing.price for cost, sizing in pairs])
 
 
 def _equivalents(sizing: Sizing | None) -> float:
