@@ -432,7 +432,12 @@ class Audit(ABC):
         if self._open.get(ticket.number) is not ticket:
             self._require_open(ticket)
         if cost is not None:
-            self._require_held(ticket, cost)
+            require_non_negative("cost", cost)
+        if cost is not None and cost > ticket.hold * (1.0 + 1e-12):
+            raise InvalidInput(
+                f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+                f"is held for ticket {ticket}; got {cost!r}"
+            )
         if kind == "told" and is_label:
             binary("outcome", outcome)
         del self._open[ticket.number]
@@ -444,14 +449,6 @@ class Audit(ABC):
         if counts and cost is not None:
             self._adjusted[ticket.number] = cost - self.costs.of(ticket.group).feature
             spending.adjustment += self._adjusted[ticket.number]
-
-    def _require_held(self, ticket: Ticket, cost: float) -> None:
-        require_non_negative("cost", cost)
-        if cost > ticket.hold * (1.0 + 1e-12):
-            raise InvalidInput(
-                f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
-                f"is held for ticket {ticket}; got {cost!r}"
-            )
 
     def _extra(self, ticket: Ticket) -> float:
         """Return what a failure of this person, if asked, costs beyond the label price."""

@@ -358,7 +358,8 @@ def _unfair_cells(
     corners = Corners(at, aim, one, one, _unit(compare, aim, at), 0.0 * one)
     low, high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
     high[:, a], low[:, b], high[:, b] = reach, start, end
-    return NullCells.made(low, high, _pair(a, b, len(start)), corners, sizes)
+    groups = np.full((len(start), 1), a), np.full((len(start), 1), b)
+    return NullCells.made(low, high, groups, corners, sizes)
 
 
 def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCells:
@@ -402,7 +403,8 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     )
     box_low, box_high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
     box_low[:, a], box_high[:, a], box_low[:, b], box_high[:, b] = down_a, up_a, start, end
-    return NullCells.made(box_low, box_high, _pair(a, b, len(start)), corners, sizes)
+    groups = np.full((len(start), 1), a), np.full((len(start), 1), b)
+    return NullCells.made(box_low, box_high, groups, corners, sizes)
 
 
 def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, active: Ints) -> Ints:
@@ -556,7 +558,3 @@ def _aim(rates: Rates, a: int, b: int, rate: Ints) -> tuple[Curve, Curve]:
 
 def _unit(compare: GapScale, aim: Sequence[Curve], at: Array) -> Array:
     return compare.unit(np.maximum(*(c.value(x) for c, x in zip(aim, at, strict=True))))
-
-
-def _pair(a: int, b: int, cells: int) -> tuple[Ints, Ints]:
-    return np.full((cells, 1), a), np.full((cells, 1), b)
