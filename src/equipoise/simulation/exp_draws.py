@@ -9,7 +9,7 @@ their own distribution. How often the oracle says 1 is measured on points that f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -21,7 +21,7 @@ from equipoise.errors import BadData
 from equipoise.history.past import endless_counts
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
-from equipoise.simulation.result import Draws, Run
+from equipoise.simulation.result import NOTHING, RUN, Runs, run_of
 from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
@@ -34,14 +34,13 @@ _POINTS = 2**17  # of each law, on which the MAP oracle is measured
 Points = NDArray[np.float64]
 
 
-def draw(setting: Setting) -> Draws | None:
+def draw(setting: Setting) -> Runs | None:
     """Draw every repeat of Exp-Audit where people have features; None for other settings.
 
     In a mixture world, or in a table with features if the audit is given a ``model``.
     """
     world = setting.world
-    late = setting.delay is not None or setting.people is not None or setting.pasts is not None
-    if late or "budget" in setting.options:
+    if setting.pasts is not None:
         return None
     if isinstance(world, MixtureWorld):
         crowds = {g: _of_mixture(m) for g, m in world.mixtures.items()}
@@ -53,10 +52,10 @@ def draw(setting: Setting) -> Draws | None:
         _run(setting, world, crowds, np.random.default_rng(seed))
         for seed in np.random.SeedSequence(setting.seed).spawn(setting.repeats)
     ]
-    draws = Draws.of([Run() if audit is None else Run.of(audit) for audit in runs])
+    draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
-        _run_fallbacks(setting, world, going, draws)
+        _run_fallbacks(setting, going, draws)
     return draws
 
 
@@ -176,30 +175,24 @@ def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Gen
     audit.book(group, features=int(rng.binomial(left, s)))
 
 
-def _run_fallbacks(
-    setting: Setting,
-    world: MixtureWorld | TableWorld,
-    going: dict[int, ExpAudit],
-    draws: Draws,
-) -> None:
+def _run_fallbacks(setting: Setting, going: dict[int, ExpAudit], draws: Runs) -> None:
     """Let the fall-back audit finish the runs that went over to labels."""
     rows, audits = list(going), list(going.values())
     kind = str(setting.options.get("fallback", "rs"))
     tau = setting.options.get("tau") if kind == "rs" else None
     done = run_setting(
-        Setting(
-            audit_class(kind),
-            CellWorld(world.cells, world.r),
-            audits[0].fallback_question,
-            setting.costs,
+        replace(
+            setting,
+            audit=audit_class(kind),
+            world=CellWorld(setting.world.cells, setting.world.r),
+            question=audits[0].fallback_question,
             repeats=len(rows),
             seed=setting.seed + 1,
-            history_size=setting.history_size,
             options={"tau": tau} if tau else {},
             pasts=None if setting.history_size is None else [a.history for a in audits],
         )
     )
     for name in ("cost", "labels", "features"):
-        getattr(draws, name)[rows] += getattr(done, name)
+        draws[name][rows] += done[name]
     for name in ("verdict", "estimate", "lower", "upper"):
-        getattr(draws, name)[rows] = getattr(done, name)
+        draws[name][rows] = done[name]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,60 +20,42 @@ from equipoise.rates import clopper_pearson
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Draws", "Run", "Simulation", "Summary"]
+__all__ = ["NOTHING", "RUN", "Runs", "Simulation", "Summary", "run_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Run(NamedTuple):
-    """One run of an audit; as it stands here, one that established nothing at no cost."""
+RUN = np.dtype(
+    [
+        ("verdict", "U12"),
+        ("cost", np.float64),
+        ("labels", np.int64),
+        ("features", np.int64),
+        ("estimate", np.float64),  # NaN where an audit had none
+        ("lower", np.float64),
+        ("upper", np.float64),
+    ]
+)
+NOTHING = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0)
+"""A run that established nothing at no cost."""
 
-    verdict: str = Verdict.INCONCLUSIVE.value
-    cost: float = 0.0
-    labels: int = 0
-    features: int = 0
-    estimate: float = math.nan
-    lower: float = 0.0
-    upper: float = 1.0
-
-    @classmethod
-    def of(cls, audit: Audit) -> Self:
-        """Return what an audit spent and found."""
-        # The audit's own books, not the finding's: labels still out at the verdict cost money too.
-        books = (audit.cost, audit.labels, audit.features)
-        if (found := audit.finding) is None:
-            return cls(Verdict.INCONCLUSIVE.value, *books)
-        estimate = math.nan if found.estimate is None else found.estimate
-        return cls(found.verdict.value, *books, estimate, found.lower, found.upper)
+Runs = NDArray[np.void]
+"""Runs side by side, each a :data:`RUN`."""
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """One entry per repeat; ``estimate`` is NaN where an audit had none."""
-
-    verdict: NDArray[np.str_]
-    cost: Floats
-    labels: Ints
-    features: Ints
-    estimate: Floats
-    lower: Floats
-    upper: Floats
-
-    @classmethod
-    def of(cls, runs: Sequence[Run]) -> Draws:
-        """Put runs side by side."""
-        columns = zip(Run(), zip(*runs, strict=True), strict=True)
-        return cls(*(np.array(values, dtype=type(default)) for default, values in columns))
-
-    @classmethod
-    def undecided(cls, repeats: int) -> Draws:
-        """Return runs that established nothing, to be filled in."""
-        return cls(*(np.full(repeats, default) for default in Run()))
+def run_of(audit: Audit) -> tuple[object, ...]:
+    """Return what an audit spent and found, as a :data:`RUN`."""
+    # The audit's own books, not the finding's: labels still out at the verdict cost money too.
+    books = (audit.cost, audit.labels, audit.features)
+    if (found := audit.finding) is None:
+        return (NOTHING[0], *books, *NOTHING[4:])
+    estimate = math.nan if found.estimate is None else found.estimate
+    return (found.verdict.value, *books, estimate, found.lower, found.upper)
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Draws, JsonValue, Shown):
+class Simulation(JsonValue, Shown):
     """Many runs of one audit in one world; ``to_frame`` has a row per run.
 
     Attributes
@@ -94,6 +76,13 @@ class Simulation(Draws, JsonValue, Shown):
     (50, (50,), False)
     """
 
+    verdict: NDArray[np.str_]
+    cost: Floats
+    labels: Ints
+    features: Ints
+    estimate: Floats
+    lower: Floats
+    upper: Floats
     audit: str
     question: Question
     costs: Costs
@@ -142,11 +131,9 @@ class Simulation(Draws, JsonValue, Shown):
         return str(self).splitlines()
 
     def _rows(self) -> Sequence[Row]:
-        columns = {f.name: getattr(self, f.name).tolist() for f in fields(Draws)}
-        return [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
+        names = RUN.names or ()
+        columns = zip(*(getattr(self, name).tolist() for name in names), strict=True)
+        return [dict(zip(names, values, strict=True)) for values in columns]
 
     def _table(self) -> Sequence[Row]:
         return ()  # a notebook shows the summary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whol
 from equipoise.history.past import Past, require_past
 from equipoise.question import Costs, Question, require_asked
 from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, run_in_blocks
-from equipoise.simulation.result import Draws, Run, Simulation
+from equipoise.simulation.result import NOTHING, RUN, Runs, Simulation, run_of
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
@@ -82,6 +82,13 @@ def simulate(
     {'FAIR': 0.0, 'UNFAIR': 1.0, 'INCONCLUSIVE': 0.0}
     """
     require_n_jobs(n_jobs)
+    if past is not None:
+        require_past(past)
+        if past.exact or history_size is not None:
+            raise InvalidInput(
+                "'past' must be a finite past, given without 'history_size'; leave both out for an "
+                "unlimited past"
+            )
     setting = Setting(
         audit_class(audit),
         world,
@@ -93,28 +100,16 @@ def simulate(
         delay,
         people,
         options,
-        _every_run(past, history_size, repeats),
+        None if past is None else [past] * repeats,
     )
-    draws = run_setting(setting, n_jobs=n_jobs, progress=progress)
+    runs = run_setting(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
-        **{f.name: getattr(draws, f.name) for f in fields(Draws)},
+        **{name: runs[name] for name in RUN.names or ()},
         audit=setting.audit.name,
         question=question,
         costs=costs,
         gap=world.gap(question.metric, question.compare),
     )
-
-
-def _every_run(past: Past | None, history_size: int | None, repeats: int) -> list[Past] | None:
-    if past is None:
-        return None
-    require_past(past)
-    if past.exact or history_size is not None:
-        raise InvalidInput(
-            "'past' must be a finite past, given without 'history_size'; leave both out for an "
-            "unlimited past"
-        )
-    return [past] * repeats
 
 
 @dataclass(frozen=True)
@@ -128,13 +123,18 @@ class Setting:
     world: World
     question: Question
     costs: Costs
-    repeats: int = 200
-    seed: int = 0
-    history_size: int | None = None
-    delay: Delay | None = None
-    people: int | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
-    pasts: Sequence[Past] | None = None
+    repeats: int
+    seed: int
+    history_size: int | None
+    delay: Delay | None
+    people: int | None
+    options: Mapping[str, object]
+    pasts: Sequence[Past] | None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether outcomes are told at once, and neither people nor money run out."""
+        return self.delay is None and self.people is None and self.options.get("budget") is None
 
     def __post_init__(self) -> None:
         require_world(self.world)
@@ -152,12 +152,11 @@ class Setting:
 
 def run_setting(
     setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
-) -> Draws:
+) -> Runs:
     """Return all runs of a setting: drawn at once where its audit can, else made one by one."""
     from joblib import delayed
 
-    drawn = _draw_at_once(setting)
-    if drawn is not None:
+    if (drawn := _draw_at_once(setting)) is not None:
         return drawn
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     pasts: Sequence[Past | None] = setting.pasts or [None] * setting.repeats
@@ -167,33 +166,33 @@ def run_setting(
     for one in spread(work, n_jobs):
         runs.append(one)
         progress(len(runs) / setting.repeats)
-    return Draws.of(runs)
+    return np.array(runs, dtype=RUN)
 
 
-def _draw_at_once(setting: Setting) -> Draws | None:
+def _draw_at_once(setting: Setting) -> Runs | None:
     """Return all runs from their exact distributions; None where these are not known."""
     name = setting.audit.name
-    if name not in ("baseline", "rs", "exp") or setting.audit is not audit_class(name):
+    known = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
+    if not known or not setting.at_once:
         return None
     from equipoise.simulation import exp_draws, tau_audit_draws
 
     return exp_draws.draw(setting) if name == "exp" else tau_audit_draws.draw(setting)
 
 
-def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> Run:
+def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> tuple[object, ...]:
     rng = np.random.default_rng(seed)
     try:
         past = past or setting.world.past(setting.history_size, rng)
     except BadData:  # a past without one of the groups: nothing can be said
-        return Run()
+        return NOTHING
     audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
-    at_once = setting.delay is None and setting.people is None and audit.budget is None
-    if type(audit) is AdaptiveAudit and at_once:
+    if type(audit) is AdaptiveAudit and setting.at_once:
         run_in_blocks(audit, Denied.of(audit, setting.world), rng)
         audit.conclude()
     else:
         run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
-    return Run.of(audit)
+    return run_of(audit)
 
 
 def spread(tasks: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
