@@ -67,6 +67,7 @@ _SAMPLE = (1000, 125)  # cells of a piece that a plan looks at: with two groups,
 _LOST = 1e-20  # evidence that will hardly recover
 _SHORTEST = 10  # requests of an epoch at least
 _NEVER = 2**60
+_AT_ONCE = 200_000  # numbers to look at together
 _COLUMNS = np.eye(3)  # of an outcome in counts
 
 
@@ -547,10 +548,13 @@ class Evidence:
         first, last = max(self._stale, self._filed_in), len(self._starts) - 1
         if first >= last:
             return
-        gain = self._past_gain(cover, cells, first)
-        for epoch, counts in enumerate(self._counts.cumsum(axis=0)[first:last], start=first):
+        ends, gain = self._counts.cumsum(axis=0)[first:last], self._past_gain(cover, cells, first)
+        size = 1 + cover.cells.log_stake[cells].size
+        together = 1 if self._sizer else 1 + _AT_ONCE // size
+        for epoch in range(first, last, together):
             gain = gain + self._gain_in(cover, cells, epoch)
-            yield evidence(cover.cells.log_wealth(counts, cells) + gain)
+            some = ends[epoch - first : epoch - first + together]
+            yield from evidence(cover.cells.log_wealth(some, cells) + gain)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""

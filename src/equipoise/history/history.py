@@ -137,8 +137,8 @@ class History(Past, Shown):
     --------
     >>> table = {"race": ["a", "a", "b", "b"], "granted": [1, 0, 1, 1], "paid": [1, None, 0, 1]}
     >>> history = History.read(table, group="race", decision="granted", outcome="paid")
-    >>> history.cells["b"]
-    GroupCells(approved_positive=1, approved_negative=1, denied=0)
+    >>> history.cells["b"].shares
+    (0.5, 0.5, 0.0)
     """
 
     notes: tuple[str, ...] = ()
@@ -289,8 +289,8 @@ class History(Past, Shown):
 
         Examples
         --------
-        >>> History.from_predictions([1, None, 0], [1, 0, 1], ["a", "a", "b"]).cells["a"]
-        GroupCells(approved_positive=1, approved_negative=0, denied=1)
+        >>> History.from_predictions([1, None, 0], [1, 0, 1], ["a", "a", "b"]).cells["a"].shares
+        (0.5, 0.0, 0.5)
         """
         groups = _feature_columns(sensitive_features)
         strata = _feature_columns(control_features, "control_feature")
