@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,18 +55,12 @@ def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) ->
     return Lender(threshold, {group: everybody[group] for group in chosen})
 
 
-@dataclass(frozen=True)
-class Applicants:
-    """One group: how many people have each score, and how many of them repay."""
+class Applicants(NamedTuple):
+    """One group: how many people with each score repay, and how many do not."""
 
     scores: Array
-    people: Array
     repaying: Array
-
-    @property
-    def total(self) -> int:
-        """Everybody."""
-        return round(float(self.people.sum()))
+    failing: Array
 
 
 @dataclass(frozen=True)
@@ -95,15 +89,12 @@ class Lender:
     def world(self) -> CellWorld:
         """The population, denied people's outcomes included."""
         counts = {}
-        for group, those in self.applicants.items():
-            approved = those.scores >= self.threshold
-            failing = those.people - those.repaying
-            counts[group] = {
-                "approved_positive": float(those.repaying[approved].sum()),
-                "approved_negative": float(failing[approved].sum()),
-                "denied_positive": float(those.repaying[~approved].sum()),
-                "denied_negative": float(failing[~approved].sum()),
-            }
+        for group, (scores, repaying, failing) in self.applicants.items():
+            approved = scores >= self.threshold
+            cells = [
+                kind[those].sum() for those in (approved, ~approved) for kind in (repaying, failing)
+            ]
+            counts[group] = dict(zip(COUNT_NAMES, map(float, cells), strict=True))
         return CellWorld.from_counts(counts)
 
     def past(self, seed: int = 0) -> DuckDBPyRelation:
@@ -115,21 +106,21 @@ class Lender:
         import duckdb
 
         rng = np.random.default_rng(seed)
-        race, score, repaid = [], [], []
-        for group, those in self.applicants.items():
-            kinds = np.concatenate([those.repaying, those.people - those.repaying])
-            drawn = rng.multinomial(those.total, kinds / kinds.sum())
-            race.append(np.full(those.total, group, dtype=object))
-            score.append(np.repeat(np.tile(those.scores, 2), drawn))
+        race, score, repaid = list[str](), [], []
+        for group, (scores, repaying, failing) in self.applicants.items():
+            kinds = np.concatenate([repaying, failing])
+            drawn = rng.multinomial(round(kinds.sum()), kinds / kinds.sum())
+            race += [group] * int(drawn.sum())
+            score.append(np.repeat(np.tile(scores, 2), drawn))
             repaid.append(np.repeat([1.0, 0.0], drawn.reshape(2, -1).sum(axis=1)))
-        order = rng.permutation(sum(len(part) for part in race))
+        order = rng.permutation(len(race))
         scores = np.concatenate(score)[order]
         approved = scores >= self.threshold
         connection = duckdb.connect()
         connection.register(
             "applications",
             {
-                "race": np.concatenate(race)[order],
+                "race": np.array(race, dtype=object)[order],
                 "score": scores,
                 "approved": approved.astype(np.int8),
                 "repaid": np.where(approved, np.concatenate(repaid)[order], np.nan),
@@ -220,7 +211,7 @@ def _applicants() -> Mapping[str, Applicants]:
     for at, group in enumerate(groups, start=1):
         people = np.diff(cumulative[:, at], prepend=0.0) / 100.0 * int(totals[group])
         repaying = people * (1.0 - bad[:, at] / 100.0)
-        made[group] = Applicants(cumulative[:, 0], people, repaying)
+        made[group] = Applicants(cumulative[:, 0], repaying, people - repaying)
     return made
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from equipoise.cells import Cells, GroupCells
@@ -87,13 +86,10 @@ class MixtureWorld(ByCells):
         """The same population without its features."""
         cells, r = {}, {}
         for group, mixture in self.mixtures.items():
-            zero, one = mixture.laws
-            p1, p0 = (
-                p if p > RARE else 0.0
-                for p in (mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance)
-            )
+            (zero, one), w = mixture.laws, mixture.share
+            exact = (mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance)
+            p1, p0 = (p if p > RARE else 0.0 for p in exact)
             s = 1.0 - p1 - p0
-            w = mixture.share
             cells[group] = GroupCells(w * p1, w * p0, w * s)
             r[group] = float(np.clip((mixture.q - p1) / s, 0.0, 1.0)) if s > 0.0 else 0.0
         return CellWorld(Cells(cells), r)
@@ -138,12 +134,9 @@ class MixtureWorld(ByCells):
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
             good = rng.uniform(-1.0, 1.0, dimension)
             direction = _unit(rng.standard_normal(dimension))
-            if separation is not None:
-                distance = separation
-            elif epsilon is not None:
+            distance = separation
+            if distance is None:
                 distance = _distance_of_condition(good, variance, epsilon, q)
-            else:
-                raise InvalidInput("'separation' or 'epsilon' must be given")
             bad = good + distance * direction
             across = rng.standard_normal(dimension)
             across = _unit(across - (across @ direction) * direction)
@@ -200,20 +193,17 @@ class MixtureWorld(ByCells):
         generator = np.random.default_rng(seed)
         shares = np.array([m.share for m in self.mixtures.values()])
         group = generator.choice(len(shares), size=size, p=shares / shares.sum())
-        outcome = np.zeros(size, dtype=np.int8)
-        decision = np.zeros(size, dtype=np.int8)
-        features: NDArray[np.float64] | None = None
+        outcome, decision = np.zeros((2, size), dtype=np.int8)
+        law = next(iter(self.mixtures.values())).laws[0]
+        features = np.empty((size, law.family.dimension(law.theta)))
         for g, mixture in enumerate(self.mixtures.values()):
             rows = np.flatnonzero(group == g)
             outcome[rows] = generator.random(len(rows)) < mixture.q
             for y, law in enumerate(mixture.laws):
                 chosen = rows[outcome[rows] == y]
-                x = law.family.sample(law.theta, len(chosen), generator)
-                if features is None:
-                    features = np.empty((size, x.shape[1]))
-                features[chosen] = x
+                features[chosen] = law.family.sample(law.theta, len(chosen), generator)
                 if len(chosen):
-                    decision[chosen] = np.asarray(mixture.accepts(x)).astype(np.int8)
+                    decision[chosen] = mixture.accepts(features[chosen])
         return People(self.groups, group, decision, outcome, features)
 
     def with_feature_rows(self, rows: int | None) -> MixtureWorld:
@@ -238,16 +228,17 @@ def _unit(vector: Array) -> Array:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def _distance_of_condition(good: Array, variance: float, epsilon: float, q: float) -> float:
+def _distance_of_condition(good: Array, variance: float, epsilon: float | None, q: float) -> float:
     """Solve the separation condition for the distance of the means.
 
     With known covariance sigma^2 I: theta = mu/sigma^2, Hess W = sigma^2 I, and W is Lipschitz
     with the longest mean, which grows with the distance itself.
     """
+    if epsilon is None:
+        raise InvalidInput("'separation' or 'epsilon' must be given")
     distance = 1.0
     for _ in range(200):
-        longest = float(np.linalg.norm(good)) + distance
-        length = max(longest, 1.0)
+        length = max(float(np.linalg.norm(good)) + distance, 1.0)
         bounds = StructuralConstants(min(variance, 1.0), max(variance, 1.0), length, beta=length)
         distance = variance * separation_needed(bounds, epsilon=epsilon, q=q)
     return distance

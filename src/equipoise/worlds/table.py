@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,33 +82,30 @@ class TableWorld(People, ByCells):
         """
         named = decision if isinstance(decision, str) else "classifier"
         options = ReadOptions(group=group, decision=named, outcome=outcome, positive=positive)
+        table = _columns(frame)
         names = (group,) if isinstance(group, str) else tuple(group)
-        columns = [_column(frame, name) for name in names]
-        for name, column in zip(names, columns, strict=True):
-            _require_complete(name, column)
-        texts = [AND.join(map(str, values)) for values in zip(*columns, strict=True)]
-        groups, codes = np.unique(np.array(texts, dtype=str), return_inverse=True)
+        words = [_texts(name, _column(table, name)) for name in names]
+        joined = [AND.join(own) for own in zip(*words, strict=True)]
+        groups, codes = np.unique(joined, return_inverse=True)
         if len(groups) < 2:
             raise BadData(f"column {names[0]!r} must hold at least two groups to compare")
-        if isinstance(decision, str):
-            decided = _bits("decision", decision, _column(frame, decision), options)
-        else:
-            decided = _bits("decision", "classifier", np.asarray(decision(frame)), options)
+        made = _column(table, decision) if isinstance(decision, str) else decision(frame)
+        decided = _bits("decision", named, np.asarray(made), options)
         if len(decided) != len(codes):
             raise InvalidInput(
                 f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
             )
-        table = [np.asarray(_column(frame, name), dtype=np.float64) for name in features]
+        seen = [np.asarray(_column(table, name), dtype=np.float64) for name in features]
         looks = [
-            None if name is None else _numbers(name, _column(frame, name), len(codes), least)
+            None if name is None else _numbers(name, _column(table, name), len(codes), least)
             for name, least in ((score, -np.inf), (price, 0.0))
         ]
         return cls(
-            tuple(str(name) for name in groups),
+            tuple(groups.tolist()),
             codes.astype(np.intp),
             decided,
-            _bits("outcome", outcome, _column(frame, outcome), options),
-            np.column_stack(table) if table else None,
+            _bits("outcome", outcome, _column(table, outcome), options),
+            np.column_stack(seen) if seen else None,
             *looks,
         )
 
@@ -179,24 +177,26 @@ def read_world(
     return CellWorld.from_counts(named)
 
 
-def _column(frame: object, name: str) -> NDArray[np.generic]:
+def _columns(frame: object) -> Mapping[str, Any]:
     import narwhals as nw
 
-    table: Any = frame
-    if not isinstance(frame, Mapping):
-        try:
-            table = nw.from_native(frame, eager_only=True)
-        except TypeError as error:
-            raise InvalidInput(
-                "'frame' must be a pandas, polars or pyarrow table, or a mapping of columns; "
-                f"got {type(frame).__name__}"
-            ) from error
-    known = frame if isinstance(frame, Mapping) else table.columns
-    if name not in known:
-        raise UnknownName("column", name, known)
-    values = table[name] if isinstance(frame, Mapping) else table[name].to_numpy()
-    require_plain(name, values)
-    return np.asarray(values)
+    if isinstance(frame, Mapping):
+        return frame
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise InvalidInput(
+            "'frame' must be a pandas, polars or pyarrow table, or a mapping of columns; "
+            f"got {type(frame).__name__}"
+        ) from error
+    return {name: table[name].to_numpy() for name in table.columns}
+
+
+def _column(table: Mapping[str, Any], name: str) -> NDArray[np.generic]:
+    if name not in table:
+        raise UnknownName("column", name, table)
+    require_plain(name, table[name])
+    return np.asarray(table[name])
 
 
 def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) -> Floats:
@@ -220,17 +220,17 @@ def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) ->
     return numbers
 
 
-def _require_complete(name: str, values: NDArray[np.generic]) -> None:
-    missing = sum(value is None or value != value or str(value).strip() == "" for value in values)
-    if missing:
-        raise BadData(f"column {name!r} must name everybody's group; {missing:,} rows have none")
+def _texts(name: str, values: NDArray[np.generic]) -> list[str]:
+    """Return everybody's value as a text."""
+    texts: list[str] = values.astype(str).tolist()
+    missing = {text for text in set(texts) if is_missing(text)}
+    if count := sum(text in missing for text in texts):
+        raise BadData(f"column {name!r} must hold a value for everybody; {count:,} rows lack one")
+    return texts
 
 
 def _bits(role: str, column: str, values: NDArray[np.generic], options: ReadOptions) -> Bits:
-    texts, inverse = np.unique(values.astype(str), return_inverse=True)
-    if missing := [text for text in texts.tolist() if is_missing(text)]:
-        count = int(np.isin(texts[inverse], missing).sum())
-        raise BadData(f"column {column!r} must hold a value for everybody; {count:,} rows lack one")
-    found = dict(zip(texts.tolist(), np.bincount(inverse).tolist(), strict=True))
-    reading = read_yes_no(role, column, found, options.said("positive", role))
-    return np.array([reading.bit(text) for text in texts], dtype=np.int8)[inverse]
+    texts = _texts(column, values)
+    reading = read_yes_no(role, column, Counter(texts), options.said("positive", role))
+    bits = {text: reading.bit(text) for text in set(texts)}
+    return np.array([bits[text] for text in texts], dtype=np.int8)

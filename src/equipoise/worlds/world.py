@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from equipoise import rates
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare
-from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind, require_whole
+from equipoise.errors import (
+    BadData,
+    InvalidInput,
+    UnknownName,
+    require_in_unit,
+    require_kind,
+    require_non_negative,
+    require_whole,
+)
 from equipoise.history.past import Past
 
 __all__ = [
@@ -83,10 +91,11 @@ class People:
     def __iter__(self) -> Iterator[Person]:
         names = (self.groups[group] for group in self.group.tolist())
         features = repeat(None) if self.features is None else self.features
-        score, price = (_or_none(column, len(self)) for column in (self.score, self.price))
-        return map(
-            Person, names, self.decision.tolist(), self.outcome.tolist(), features, score, price
+        looks = (
+            repeat(None) if column is None else (None if x != x else x for x in column.tolist())
+            for column in (self.score, self.price)
         )
+        return map(Person, names, self.decision.tolist(), self.outcome.tolist(), features, *looks)
 
     @property
     def cell_counts(self) -> NDArray[np.int64]:
@@ -118,24 +127,19 @@ class World(Protocol):
     @property
     def cells(self) -> Cells:
         """What is free to see: each group's approved with outcome 1 and 0, and denied."""
-        ...
 
     @property
     def r(self) -> Mapping[str, float]:
         """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
-        ...
 
     def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
-        ...
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return the past decisions on ``size`` people, or unlimited ones."""
-        ...
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive."""
-        ...
 
 
 def require_world(world: object) -> None:
@@ -178,8 +182,7 @@ class CellWorld:
                 "where they alone leave both answers possible no number of labels decides"
             )
         for group in self.cells:
-            if not 0.0 <= self.r[group] <= 1.0:
-                raise InvalidInput(f"'r' of group {group!r} must be in [0, 1]; got {self.r[group]}")
+            require_in_unit(f"r of group {group}", self.r[group])
 
     @classmethod
     def from_counts(cls, groups: Mapping[str, Mapping[str, float]]) -> CellWorld:
@@ -195,11 +198,7 @@ class CellWorld:
             if missing := [name for name in COUNT_NAMES if name not in counts]:
                 raise InvalidInput(f"group {group!r} lacks the count {missing[0]!r}")
             for name in COUNT_NAMES:
-                if not 0.0 <= counts[name] < float("inf"):
-                    raise InvalidInput(
-                        f"{name!r} of group {group!r} must be a finite number >= 0; "
-                        f"got {counts[name]!r}"
-                    )
+                require_non_negative(f"{name} of group {group}", counts[name])
             good, bad = counts["denied_positive"], counts["denied_negative"]
             cells[str(group)] = GroupCells(
                 counts["approved_positive"], counts["approved_negative"], good + bad
@@ -274,13 +273,10 @@ class CellWorld:
     @property
     def joint(self) -> NDArray[np.float64]:
         """``P[A=a, f, Y]``, a row per group, columns in the order of :data:`COUNT_NAMES`."""
-        rows = []
-        for group, cells in self.cells.items():
-            good = cells.denied * self.r[group]
-            rows.append(
-                (cells.approved_positive, cells.approved_negative, good, cells.denied - good)
-            )
-        return np.array(rows, dtype=np.float64) / self.cells.total
+        free = [(c.approved_positive, c.approved_negative, c.denied) for c in self.cells.values()]
+        p1, p0, denied = np.array(free, dtype=np.float64).T
+        good = denied * np.array([self.r[group] for group in self.cells])
+        return np.column_stack([p1, p0, good, denied - good]) / self.cells.total
 
     @property
     def counts(self) -> dict[str, dict[str, float]]:
@@ -319,10 +315,8 @@ class CellWorld:
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
-        joint = self.joint.ravel()
-        kind = np.searchsorted(
-            np.cumsum(joint)[:-1], np.random.default_rng(seed).random(size), side="right"
-        )
+        edges = np.cumsum(self.joint)[:-1]
+        kind = np.searchsorted(edges, np.random.default_rng(seed).random(size), side="right")
         cell = kind % 4
         return People(
             self.groups,
@@ -383,9 +377,3 @@ def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
                 "larger one"
             )
     return Cells({g: GroupCells(*row.tolist()) for g, row in zip(groups, counts, strict=True)})
-
-
-def _or_none(column: NDArray[np.float64] | None, people: int) -> list[float | None]:
-    if column is None:
-        return [None] * people
-    return [None if value != value else value for value in column.tolist()]

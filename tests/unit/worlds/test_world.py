@@ -57,7 +57,7 @@ def test_a_group_without_denied_people_has_r_zero() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"approved_positive": -1}, InvalidInput, "'approved_positive' of group 'A' must be"),
+        ({"approved_positive": -1}, InvalidInput, "'approved_positive of group A' must be"),
         ({"approved_positive": float("nan")}, InvalidInput, "finite number >= 0; got nan"),
         ({"aproved": 3}, UnknownName, "unknown count of group 'A' 'aproved'"),
         (dict.fromkeys(COUNTS["A"], 0), InvalidInput, "at least one person"),
@@ -79,7 +79,7 @@ def test_a_missing_count_and_a_single_group_are_refused() -> None:
         CellWorld.from_counts({"A": COUNTS["A"]})
     with pytest.raises(InvalidInput, match="must be 1; got"):
         CellWorld.from_shares({"A": (0.5, 0.5, 0.5, 0.5), "B": (0.5, 0.5, 0.0, 0.0)})
-    with pytest.raises(InvalidInput, match="'r' of group 'A' must be in"):
+    with pytest.raises(InvalidInput, match="'r of group A' must be in"):
         CellWorld.from_shares({"A": (0.3, 0.3, 0.4, 1.5), "B": (0.5, 0.5, 0.0, 0.0)})
 
 
