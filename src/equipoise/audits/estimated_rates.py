@@ -153,11 +153,13 @@ def rows_missing(
     return tuple(lines)
 
 
-def checked_tau(tau: object) -> int:
+def checked_tau(tau: object, name: str = "tau") -> int:
     """Return tau if it is a whole number of at least 1 that a float holds exactly."""
     if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
         shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
-        raise InvalidInput(f"'tau' must be a whole number of at least 1, below 2**53; got {shown}")
+        raise InvalidInput(
+            f"{name!r} must be a whole number of at least 1, below 2**53; got {shown}"
+        )
     return int(tau)
 
 

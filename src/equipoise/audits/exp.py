@@ -21,7 +21,7 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import FAIR_SAMPLE, ApprovalShares, Online, RSAudit
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history.past import Past
@@ -115,6 +115,7 @@ class ExpAudit(Audit):
                 "fit_model, or give the history features (equipoise.mixture.PastFeatures)"
             )
         self.model: MixtureModel = history.model if model is None else model
+        require_kind("model", self.model, MixtureModel, "of equipoise.mixture.fit_model")
         unseen = history.features if model is None and weights != "published" else None
         self._unseen: PastFeatures | None = unseen
         self.weights = weights
@@ -123,9 +124,11 @@ class ExpAudit(Audit):
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
         self.coarse_tau = (
-            self.constants.coarse_tau if coarse_tau is None else checked_tau(coarse_tau)
+            self.constants.coarse_tau
+            if coarse_tau is None
+            else checked_tau(coarse_tau, "coarse_tau")
         )
-        self.feature_cap = None if features is None else checked_tau(features)
+        self.feature_cap = None if features is None else checked_tau(features, "features")
         self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
@@ -170,7 +173,7 @@ class ExpAudit(Audit):
         options
             ``model``, ``tau``, ``coarse_tau``, ``features``, ``budget``.
         """
-        if "model" not in options:
+        if options.get("model") is None:
             if constants is None or history.features is None:
                 raise InvalidInput(
                     "ExpAudit.published needs 'constants' and a history with features "
@@ -226,7 +229,8 @@ class ExpAudit(Audit):
     def _vector(self, group: str, features: Features) -> Features:
         law = self.model.of(group)[0]
         length = law.family.dimension(law.theta)
-        points = law.family.points([features], name="features")
+        remedy = "nobody may be left out: tell a label without them, or withdraw the ticket"
+        points = law.family.points([features], name="features", remedy=remedy)
         if points.shape != (1, length):
             raise InvalidInput(
                 f"'features' must be a vector of length {length}; got length {points.shape[1]}"
@@ -336,10 +340,10 @@ class ExpAudit(Audit):
         if problem is None:
             self.checks.check_for_free()
             problem = self.checks.broken
-        if self.weights != "published":
-            problem = "the past data run dry" if dry else problem
-            return None if problem is None else self._fall_back(problem)
         missing = rows_missing(self.history, goals, self.tau, within_group=True)
+        if self.weights != "published":
+            problem = ": ".join(["the past data run dry", *missing[:1]]) if dry else problem
+            return None if problem is None else self._fall_back(problem)
         return inconclusive(self, "the past data run dry", missing) if dry else None
 
     def _choose(self) -> Finding | None:
@@ -435,7 +439,7 @@ class ExpAudit(Audit):
 
     def _by_labels(self, found: Finding, why: str = "") -> Finding:
         """Return what the fall-back found as a finding of this audit."""
-        because = f"(by labels, because {self.fallback_reason})"
+        because = f"(not by features, because {self.fallback_reason})"
         return self._booked(replace(found, reason=f"{why}{found.reason} {because}"))
 
     def _booked(self, finding: Finding) -> Finding:

@@ -276,7 +276,7 @@ class ModelChecks:
         """Why there is no model to speak of, None if there is."""
         for group in self.history.cells:
             if group not in self.model.fits:
-                why = self.model.problems.get(group, "it was not fitted")
+                why = self.model.problems.get(group, "nobody of it whom the fit saw was approved")
                 return f"there is no model of group {group!r}: {why}"
         return None
 

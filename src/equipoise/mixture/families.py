@@ -134,7 +134,7 @@ class Family(ABC):
         """Length of a point, None where it may have any."""
         return 1
 
-    def points(self, X: ArrayLike, *, name: str = "X") -> Array:
+    def points(self, X: ArrayLike, *, name: str = "X", remedy: str = "drop them") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
         try:
             array = np.asarray(X, dtype=float)
@@ -151,7 +151,7 @@ class Family(ABC):
             )
         if not np.isfinite(array).all():
             rows = int((~np.isfinite(array).all(axis=1)).sum())
-            raise BadData(f"{name!r} has {rows} rows with missing or infinite values; drop them")
+            raise BadData(f"{name!r} has {rows} rows with missing or infinite values; {remedy}")
         outside = int((~self.in_support(array)).sum())
         if outside:
             raise BadData(

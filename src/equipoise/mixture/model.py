@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, plain_number, require_kind
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Bits, LearnedRule, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
@@ -59,15 +59,16 @@ class MixtureModel:
     problems: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, group: str) -> Pair:
+    def of(self, group: Hashable) -> Pair:
         """Return a group's two laws."""
+        group = str(group)
         if group in self.problems:
             raise BadData(f"there is no model of group {group!r}: {self.problems[group]}")
         if group not in self.fits:
             raise UnknownName("group of the mixture model", group, self.fits)
         return self.fits[group]
 
-    def free_rates(self, group: str) -> tuple[float, float]:
+    def free_rates(self, group: Hashable) -> tuple[float, float]:
         """Return ``P[f=1 | Y=0]`` and ``P[f=1 | Y=1]`` by the model: estimates at no online cost.
 
         They rest on the family being right where nobody was approved.
@@ -227,6 +228,7 @@ def learn_model(
 def _columns(
     family: Family, X: ArrayLike, **columns: ArrayLike
 ) -> tuple[Array, list[NDArray[np.generic]]]:
+    require_kind("family", family, Family, "a family such as Gaussian()")
     points = family.points(X)
     arrays = []
     for name, column in columns.items():
@@ -312,10 +314,10 @@ class PastFeatures:
         """The laws, fitted to approved people of the half that teaches."""
         return fit_model(*self.approved, accepts=self.accepts, family=self.family, seed=self.seed)
 
-    def unseen(self, group: str) -> Array:
+    def unseen(self, group: Hashable) -> Array:
         """Return the features of a group's people whom the fit did not see, in random order."""
         points, (names, _, _), taught = self._rows
-        here = np.array([str(name) == group for name in names.tolist()]) & ~taught
+        here = np.array([str(name) == str(group) for name in names.tolist()]) & ~taught
         return apart(self.seed, 2).permutation(points[here])
 
     def learned_model(self, rules: str) -> MixtureModel:
@@ -416,7 +418,7 @@ class AssumptionCheck:
 
 def check_assumptions(
     model: MixtureModel,
-    group: str,
+    group: Hashable,
     *,
     epsilon: float,
     q: float,
@@ -450,6 +452,8 @@ def check_assumptions(
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
 
     thetas, radius = np.stack([zero.theta, one.theta]), 1.0
+    if beta is not None and (plain_number(beta) or 0.0) < 1.0:
+        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
     while beta is None:
         try:
             beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
@@ -471,4 +475,4 @@ def check_assumptions(
         )
     if distance < needed:
         problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
-    return AssumptionCheck(group, constants, distance, needed, tuple(problems))
+    return AssumptionCheck(str(group), constants, distance, needed, tuple(problems))

@@ -101,7 +101,7 @@ class Oracle:
         self.calls += len(X)
         try:
             answer = np.asarray(self.accepts(X))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             raise InvalidInput(
                 "'accepts' failed on an array of several rows; it must be a vectorised function: "
                 f"(n, d) array in, n booleans out ({type(error).__name__}: {error})"

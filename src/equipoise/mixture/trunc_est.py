@@ -16,7 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.errors import BadData, InvalidInput, require_in_open_unit
+from equipoise.errors import (
+    BadData,
+    InvalidInput,
+    plain_number,
+    require_in_open_unit,
+    require_kind,
+    require_whole,
+)
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Oracle
 
@@ -64,6 +71,12 @@ class StructuralConstants:
     alpha: float = 1.0
     beta: float = 1.0
     degree: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("kappa", "lam", "lipschitz", "beta", "degree"):
+            _require_positive(name, getattr(self, name))
+        if self.beta < 1.0:
+            raise InvalidInput(f"'beta' must be at least 1; got {self.beta!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +139,15 @@ def trunc_est(
     >>> found.settled, bool(abs(found.theta[0] + 0.5) < 0.1)
     (True, True)
     """
+    require_kind("family", family, Family, "a family such as Gaussian()")
+    require_kind("constants", constants, StructuralConstants, "StructuralConstants(...)")
+    require_in_open_unit("epsilon", epsilon)
+    require_whole("n", n)
+    require_whole("m", m)
+    _require_positive("eta", 1.0 if eta is None else eta)
     points = family.points(X)
+    if not len(points):
+        raise BadData("'X' is empty: nobody was approved")
     p = family.statistics(points[:1]).shape[1]
     narrow = epsilon / math.sqrt(3.0)  # line 1
     theory = trunc_est_constants(constants, epsilon=narrow, delta=delta, dimension=p)
@@ -139,7 +160,8 @@ def trunc_est(
             f"TruncEst reads {shown} truncated samples, one a step in {theory.repeats} repeats, "
             f"and 'X' has {len(points):,}; give more, or smaller 'n' and 'm' of your own"
         )
-    n, m = math.ceil(math.exp(log_n)), math.ceil(math.exp(log_m))
+    n = math.ceil(math.exp(log_n)) if n is None else int(n)  # the logarithm may round up
+    m = math.ceil(math.exp(log_m)) if m is None else int(m)
     eta = math.exp(theory.log_eta) if eta is None else eta
     rng = np.random.default_rng(seed)
     oracle = Oracle(accepts)
@@ -158,6 +180,11 @@ def trunc_est(
     chosen = int(np.argmax(near))
     settled = bool(near[chosen] > len(candidates) / 2.0)
     return TruncEstResult(candidates[chosen], settled, candidates, start)
+
+
+def _require_positive(name: str, value: object) -> None:
+    if not (plain_number(value) or 0.0) > 0.0:
+        raise InvalidInput(f"{name!r} must be a finite number above 0; got {value!r}")
 
 
 def _accepted_draw(theta: Array, family: Family, oracle: Oracle, rng: np.random.Generator) -> Array:
@@ -248,8 +275,6 @@ def trunc_est_constants(
     kappa, lam, beta, degree = constants.kappa, constants.lam, constants.beta, constants.degree
     for name, value in (("epsilon", epsilon), ("delta", delta), ("alpha", constants.alpha)):
         require_in_open_unit(name, value)
-    if beta < 1.0:
-        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
     log_alpha = math.log(constants.alpha)
     distance = epsilon**2 - 2.0 * beta * log_alpha  # d(alpha)
     exponent = 6.0 * lam / kappa**2 * distance**2

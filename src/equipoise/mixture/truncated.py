@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.mixture.families import Array, Family, Nodes
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.rules import (
@@ -198,8 +198,7 @@ def fit_truncated(
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
-    if not isinstance(family, Family):
-        raise InvalidInput(f"'family' must be a family such as Gaussian(); got {family!r}")
+    require_kind("family", family, Family, "a family such as Gaussian()")
     points = family.points(X)
     n, d = points.shape
     gaussian = isinstance(family, Gaussian)

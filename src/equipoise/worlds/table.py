@@ -95,7 +95,7 @@ class TableWorld(People, ByCells):
             raise InvalidInput(
                 f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
             )
-        seen = [np.asarray(_column(table, name), dtype=np.float64) for name in features]
+        seen = [_numbers(name, _column(table, name), len(codes), -np.inf) for name in features]
         looks = [
             None if name is None else _numbers(name, _column(table, name), len(codes), least)
             for name, least in ((score, -np.inf), (price, 0.0))

@@ -180,7 +180,7 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
     fallen = run(
         ExpAudit(CLOSE.with_feature_rows(3_000).past(), QUESTION, COSTS, **SMALL), CLOSE, 0
     )
-    assert "by labels, because" in fallen.reason
+    assert "not by features, because" in fallen.reason
     assert fallen.question == QUESTION
 
 
@@ -191,7 +191,7 @@ def test_the_adaptive_audit_can_take_over() -> None:
     totals = recounted(audit, world, seed=2)
     finding = audit.conclude()
     assert finding.verdict in question.truth(world.gap("equalized_odds"))
-    assert "by labels, because" in finding.reason
+    assert "not by features, because" in finding.reason
     assert audit.cost_of("fallback") == pytest.approx(totals["fallback"])
     assert finding.cost == pytest.approx(sum(totals.values()))
 
@@ -238,6 +238,7 @@ def test_a_short_past_is_inconclusive() -> None:
     default = ExpAudit(APART.past(2_000, 0), QUESTION, COSTS)
     assert default.finding is not None
     assert default.finding.verdict is Verdict.INCONCLUSIVE
+    assert "(not by features, because the past data run dry: about" in default.finding.reason
 
 
 def test_bad_features_and_options_are_refused() -> None:
@@ -252,7 +253,7 @@ def test_bad_features_and_options_are_refused() -> None:
     with pytest.raises(InvalidInput, match="vector of length 5"):
         audit.tell(ticket, features=np.zeros(3))
     for unknown in (np.full(5, np.nan), [1.0, 2.0, 3.0, 4.0, None]):
-        with pytest.raises(BadData, match="missing or infinite"):
+        with pytest.raises(BadData, match="infinite values; nobody may be left out: tell a label"):
             audit.tell(ticket, features=unknown)  # type: ignore[arg-type]
     for odd in ("abc", ["a"] * 5, {"x": 1}, [[1.0], [2.0, 3.0]]):
         with pytest.raises(InvalidInput, match="'features' must"):
@@ -262,6 +263,13 @@ def test_bad_features_and_options_are_refused() -> None:
     assert "features of person" in audit.finding.reason
     with pytest.raises(UnknownName, match="unknown weights 'mpa'"):
         ExpAudit(APART.past(), QUESTION, COSTS, weights="mpa")
+    for option in ("tau", "coarse_tau", "features"):
+        with pytest.raises(InvalidInput, match=f"'{option}' must be a whole number"):
+            ExpAudit(APART.past(), QUESTION, COSTS, **{option: 0})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="'model' must be"):
+        ExpAudit(APART.past(), QUESTION, COSTS, model=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="needs 'constants'"):
+        ExpAudit.published(APART.past(), QUESTION, COSTS, model=None)
     with pytest.raises(UnknownName, match="unknown fallback"):
         ExpAudit(APART.past(), QUESTION, COSTS, fallback="none")
     with pytest.raises(InvalidInput, match="cannot answer"):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -130,9 +132,14 @@ def test_the_theorems_constants_stay_finite_where_the_numbers_do_not() -> None:
     wild = trunc_est_constants(constants, epsilon=0.01, delta=0.01, dimension=20)
     assert 1e3 < wild.log_m < np.inf
     assert "m = 10^" in str(wild)
-    tight = StructuralConstants(1, 1, 1, alpha=0.5, beta=0.5)
-    with pytest.raises(InvalidInput, match="'beta' must be at least 1"):
-        trunc_est_constants(tight, epsilon=0.1, delta=0.1, dimension=1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"beta": 0.5}, {"beta": np.nan}, {"kappa": 0.0}, {"lam": np.nan}, {"degree": "2"}]
+)
+def test_constants_that_are_none(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=f"'{next(iter(wrong))}' must be"):
+        StructuralConstants(**{"kappa": 1.0, "lam": 1.0, "lipschitz": 1.0, **wrong})
 
 
 def test_the_separation_condition_asks_for_far_more_than_the_map_oracle_needs() -> None:
@@ -163,7 +170,9 @@ def test_assumption_1_is_checked_for_the_constants_that_fits_support() -> None:
     # the curvature bounds hold on the balls that beta promises
     family = Gaussian("full")
     full = tuple(known_law(family, family.pack([m, 0.0], 0.5 * np.eye(2)), cut) for m in (0.0, 3.0))
-    c = check_assumptions(MixtureModel({"A": full}), "A", epsilon=0.1, q=0.3, beta=4.0).constants
+    c = check_assumptions(MixtureModel({"7": full}), 7, epsilon=0.1, q=0.3, beta=4.0).constants
+    with pytest.raises(InvalidInput, match="'beta' must be at least 1; got nan"):
+        check_assumptions(MixtureModel({"A": full}), "A", epsilon=0.1, q=0.3, beta=np.nan)
     rng = np.random.default_rng(0)
     for law in full:
         step = rng.normal(size=len(law.theta))

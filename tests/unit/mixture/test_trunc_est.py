@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from equipoise.errors import BadData
+from equipoise.errors import BadData, InvalidInput
 from equipoise.mixture import (
     Exponential,
     Gaussian,
@@ -48,6 +50,27 @@ def test_the_theorems_own_counts_are_out_of_reach_and_said() -> None:
         trunc_est(late(), LATE, FAMILY, 0.1, 0.05, CONSTANTS)
     with pytest.raises(BadData, match="reads 60,500 truncated samples, one a step in 30 repeats"):
         trunc_est(late(), LATE, FAMILY, 0.1, 0.05, CONSTANTS, n=500, m=2_000, eta=0.01)
+
+
+@pytest.mark.parametrize(("n", "m"), [(100, 3), (10, 9), (6, 6)])
+def test_as_many_samples_as_said_are_read(n: int, m: int) -> None:
+    """A count was taken through its logarithm, which rounded 100 up to 101."""
+    X = late()[: n + 20 * m]
+    assert len(trunc_est(X, LATE, FAMILY, 0.1, 0.3, CONSTANTS, n=n, m=m, eta=0.01).candidates) == 20
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"n": 0}, {"m": -3}, {"n": 2.5}, {"m": "50"}, {"eta": 0.0}, {"eta": np.nan}),
+        *({"epsilon": 2.0}, {"X": np.empty((0, 1))}, {"family": "gaussian"}, {"constants": None}),
+    ],
+)
+def test_arguments_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"X": late(), "accepts": LATE, "family": FAMILY, "epsilon": 0.1}
+    given |= {"delta": 0.3, "constants": CONSTANTS, "n": 100, "m": 5, "eta": 0.01}
+    with pytest.raises(InvalidInput, match=f"'{next(iter(wrong))}' (must|is)"):
+        trunc_est(**{**given, **wrong})
 
 
 def test_no_majority_is_not_settled() -> None:

@@ -321,6 +321,8 @@ def test_where_nobody_is_refused_the_fit_is_the_ordinary_one() -> None:
 def test_a_classifier_that_is_not_vectorised() -> None:
     with pytest.raises(InvalidInput, match="must be a vectorised function"):
         fit_truncated(SAMPLE, lambda x: bool(x[0] > 0), Gaussian())
+    with pytest.raises(InvalidInput, match="must be a vectorised function"):
+        fit_truncated(SAMPLE, lambda frame: frame["income"] > 0, Gaussian())
     with pytest.raises(InvalidInput, match="must be vectorised"):
         fit_truncated(SAMPLE, lambda X: True, Gaussian())
     with pytest.raises(InvalidInput, match="scores need a threshold"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,16 +105,18 @@ def test_a_missing_score_or_price_is_none(kind: Callable[[list[float | None]], o
         ("price", np.inf, "finite numbers of at least 0; 1 of 8 rows do not"),
         ("score", np.inf, "finite numbers; 1 of 8 rows do not"),
         ("score", "high", "must hold numbers"),
+        ("features", "high", "column 'extra' must hold numbers"),
     ],
 )
 def test_scores_and_prices_are_checked(role: str, value: object, rule: str) -> None:
+    name: Any = ["extra"] if role == "features" else "extra"
     with pytest.raises(BadData, match=rule):
-        world_of({**FRAME, "extra": [1.0] * 7 + [value]}, **{role: "extra"})
+        world_of({**FRAME, "extra": [1.0] * 7 + [value]}, **{role: name})
     for column in (np.ones(3), np.ones((8, 2)), np.full(8, np.datetime64("NaT", "D"))):
         with pytest.raises(BadData, match=r"a number per row, 8; got|one value per person"):
-            world_of({name: FRAME[name] for name in FRAME} | {"extra": column}, **{role: "extra"})
+            world_of({name: FRAME[name] for name in FRAME} | {"extra": column}, **{role: name})
     with pytest.raises(BadData, match="nobody has one"):
-        world_of({**FRAME, "extra": [None] * 8}, **{role: "extra"})
+        world_of({**FRAME, "extra": [None] * 8}, **{role: name})
 
 
 def test_rows_arrive_whole() -> None:
