@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownName
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.commands import Erase, Pause, Resume
+from equipoise.ledger.commands import Correct, Erase, Pause, Resume, Tell
 from equipoise.ledger.database import connect
 from equipoise.ledger.inputs import system_user
 from equipoise.ledger.proof import read_checkpoints, verify_export
@@ -335,6 +335,20 @@ def test_a_key_belongs_to_one_command(ledger: str) -> None:
         live.ask("q", "A", 1, key="k2")
     replies = live.run([Pause("x", key="k9"), Resume("y", key="k8"), Pause("z", key="k8")])
     assert [reply.problem is None for reply in replies] == [True, True, False]
+    live.verify()
+
+
+def test_a_conflict_uses_up_no_key(ledger: str) -> None:
+    live = create(ledger)
+    live.ask_many([("p", "B", 0), ("q", "B", 0)])
+    live.tell("p", 1)
+    for _ in range(2):
+        with pytest.raises(Conflict, match="outcome 1 of person 'p' is stored"):
+            live.tell("p", 0, key="k")
+    replies = live.run([Tell("q", 1), Correct("p", 0, "as advised", key="k")])
+    assert [reply.state for reply in replies] == ["REVEALED", "CORRECTED"]
+    with pytest.raises(Conflict, match="'key' 'k' was used for another command"):
+        live.tell("p", 0, key="k")
     live.verify()
 
 

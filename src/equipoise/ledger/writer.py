@@ -137,7 +137,7 @@ class TransactionWriter:
             "time": self._now,
             "type": kind,
         }
-        if self._key:
+        if self._key and kind != "conflict":  # which carries nothing out
             event["key"] = self._key
             self._keyed[self._key] = event
             self.keys.append((self._key, head.seq + 1))
@@ -156,7 +156,7 @@ class TransactionWriter:
     def _answered(self, command: Command | do.Scrubbed) -> Reply | None:
         """Answer a command whose key is known from the record."""
         event = self._keyed.get(command.key) if command.key else None
-        if event is None or event["type"] == "conflict":
+        if event is None:
             return None
         kind, data = event["type"], event["data"]
         made = data["command"] if kind == "proposed" else kind
