@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import pytest
 
 from equipoise.ledger import LiveAudit
 from equipoise.service import tokens
@@ -140,6 +144,21 @@ def test_a_body_that_never_arrives_is_given_up() -> None:
                 + token + b"\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"
             )  # fmt: skip
             assert b" 408 " in connection.recv(65536).split(b"\r\n")[0]
+
+
+def test_whoever_leaves_amid_a_form_is_no_mistake_of_the_server(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = served.url.removeprefix("http://").split(":")
+    with caplog.at_level(logging.INFO, "equipoise.service"):
+        with socket.create_connection((host, int(port)), 10.0) as connection:
+            connection.sendall(
+                b"POST /login HTTP/1.1\r\nhost: x\r\norigin: http://x\r\ncontent-length: 50\r\n"
+                b"content-type: application/x-www-form-urlencoded\r\n\r\ntoken="
+            )
+        while not caplog.records:
+            time.sleep(0.01)
+    assert [(r.getMessage(), r.fields["status"]) for r in caplog.records] == [("request", 499)]
 
 
 def test_a_head_without_end_is_cut_off(served: Served) -> None:

@@ -189,7 +189,11 @@ class Access:
 def _require_same_site(request: Request) -> None:
     """Refuse what another site's page sends: browsers say where a request comes from."""
     origin = request.headers.get("origin") or request.headers.get("referer", "")
-    if urlsplit(origin).netloc != request.headers.get("host", "") or not origin:
+    try:
+        site = urlsplit(origin).netloc
+    except ValueError:  # an address that is none
+        site = ""
+    if not site or site != request.headers.get("host", ""):
         raise HttpProblem("cross-site")
 
 

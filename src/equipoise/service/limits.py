@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from equipoise.errors import EquipoiseError
@@ -26,6 +27,7 @@ BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
 METHODS = ("GET", "PUT", "POST", "HEAD")  # that are counted by name
 PATH_LIMIT = 4096
+GONE = 499  # the status, in log and metrics, of a request whose sender left before its end
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -76,6 +78,8 @@ class RequestLimits:
         except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
             problem = as_problem(error, tell_all=False)
             await to_response(problem)(scope, receive, with_headers)
+        except ClientDisconnect:
+            status = GONE
         except Exception:
             log.exception("failed", extra={"fields": {"route": _route(scope)}})
             await to_response(HttpProblem("internal"))(scope, receive, with_headers)
