@@ -489,7 +489,8 @@ class LedgerMachine(RuleBasedStateMachine):
         revised = [step for step in steps if step.kind == "corrected"]
         random.Random(len(answers)).shuffle(answers)
         other.steps = [*asked, *answers, *revised]
-        other.random_accepts = [(0, *file) for _, *file in state.random_accepts]
+        # at the end: what a file decides at the beginning stands, whoever is asked after it
+        other.random_accepts = [(len(steps), *file) for _, *file in state.random_accepts]
         concluded = state.books.concluded
         findings = [
             one.audit.finding or (one.audit.so_far(concluded) if concluded else None)
