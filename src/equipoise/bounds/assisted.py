@@ -21,7 +21,7 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 
-__all__ = ["Efficient", "costs_nothing", "efficient_sampling", "mean_costs", "most_efficient"]
+__all__ = ["Efficient", "efficient_sampling", "most_efficient"]
 
 Array = NDArray[np.float64]
 
@@ -100,8 +100,12 @@ def most_efficient(
     return min(tried, key=lambda one: one.price)
 
 
-def efficient_sampling(world: World, costs: Costs, assist: Assist) -> list[Efficient]:
-    """Return the cheapest way of asking per group of a table, by strata of score and price."""
+def efficient_sampling(world: World, costs: Costs, assist: Assist | None) -> list[Efficient]:
+    """Return the cheapest way of asking per group: everybody, or by strata of score and price."""
+    whole, counted = _mean_costs(world, costs)
+    everybody = [Efficient(np.ones(1), price, price, 1.0) for price in whole]
+    if assist is None:
+        return everybody
     require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
     if not isinstance(world, TableWorld) or (world.score is None and world.price is None):
         raise InvalidInput(
@@ -109,14 +113,13 @@ def efficient_sampling(world: World, costs: Costs, assist: Assist) -> list[Effic
             f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
         )
     assist.require_label_cost(max(costs.of(group).label for group in world.cells))
-    counted, whole = costs_nothing(world, costs), mean_costs(world, costs)
     out = []
-    for group, price in zip(world.cells, whole.tolist(), strict=True):
-        mine, own = world.denied_rows(group), costs.of(group)
+    for group, all_asked in zip(world.cells, everybody, strict=True):
+        mine = world.denied_rows(group)
         if not len(mine):
-            out.append(Efficient(np.ones(1), price, price, 1.0))
+            out.append(all_asked)
             continue
-        outcome, label = world.outcome[mine].astype(np.float64), failure_costs(world, group, costs)
+        outcome, label = world.outcome[mine].astype(np.float64), _failure_costs(world, group, costs)
         if world.price is not None and not np.isnan(world.price[mine]).all():
             assist.require_price(float(np.nanmin(world.price[mine])))
             assist.require_price(float(np.nanmax(world.price[mine])))
@@ -131,11 +134,39 @@ def efficient_sampling(world: World, costs: Costs, assist: Assist) -> list[Effic
                 people / len(outcome),
                 np.bincount(strata, outcome) / people,
                 np.bincount(strata, paid) / people,
-                own.feature,
+                costs.of(group).feature,
                 assist.people_per_label,
             )
         )
     return out
+
+
+def _mean_costs(world: World, costs: Costs) -> tuple[list[float], bool]:
+    """Return what a label of each group costs on average, to an audit that asks everybody.
+
+    Where no label costs anything labels are counted instead: each costs 1, and the flag says so.
+    """
+    table = world if isinstance(world, TableWorld) and world.price is not None else None
+    means, dearest = [], 0.0
+    for group in world.cells:
+        own = costs.of(group)
+        mean, most = own.expected(world.r[group]), own.worst
+        if table is not None:
+            prices, rows = _failure_costs(table, group, costs), table.denied_rows(group)
+            most = max(own.feature, float(prices.max(initial=0.0)))
+            if len(rows):
+                mean = own.feature + float((prices * (1.0 - table.outcome[rows])).mean())
+        means.append(mean)
+        dearest = max(dearest, most)
+    return (means, False) if dearest > 0.0 else ([1.0] * len(means), True)
+
+
+def _failure_costs(world: TableWorld, group: str, costs: Costs) -> Array:
+    """Return what the label of each denied person of a group costs if it is 0."""
+    rows, label = world.denied_rows(group), costs.of(group).label
+    if world.price is None:
+        return np.full(len(rows), label)
+    return np.where(np.isnan(world.price[rows]), label, world.price[rows])
 
 
 def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array:
@@ -175,30 +206,3 @@ def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
         finer[np.isnan(values)] = most
         place = np.unique(place * (most + 1) + finer, return_inverse=True)[1]
     return place
-
-
-def failure_costs(world: TableWorld, group: str, costs: Costs) -> Array:
-    """Return what the label of each denied person of a group costs if it is 0."""
-    rows, label = world.denied_rows(group), costs.of(group).label
-    if world.price is None:
-        return np.full(len(rows), label)
-    return np.where(np.isnan(world.price[rows]), label, world.price[rows])
-
-
-def costs_nothing(world: World, costs: Costs) -> bool:
-    """Whether no label costs anything, so that labels are counted instead."""
-    if isinstance(world, TableWorld) and world.price is not None:
-        free = all(not failure_costs(world, group, costs).any() for group in world.cells)
-        return free and all(costs.of(group).feature == 0.0 for group in world.cells)
-    return all(costs.of(group).worst == 0.0 for group in world.cells)
-
-
-def mean_costs(world: World, costs: Costs) -> Array:
-    """Return what a label of each group costs on average, to an audit that asks everybody."""
-    means = [costs.of(group).expected(world.r[group]) for group in world.cells]
-    if isinstance(world, TableWorld) and world.price is not None:
-        for place, group in enumerate(world.cells):
-            if len(rows := world.denied_rows(group)):
-                paid = failure_costs(world, group, costs) * (1.0 - world.outcome[rows])
-                means[place] = costs.of(group).feature + float(paid.mean())
-    return np.array(means)

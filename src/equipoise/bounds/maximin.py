@@ -24,8 +24,9 @@ join the program, until both sides agree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -39,7 +40,8 @@ __all__ = ["Alternatives", "Maximin", "RateOfGroups", "fair_set", "maximin", "un
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Ints = NDArray[np.intp]
+Cover = NDArray[np.void]
+"""Cells: the ``piece`` each belongs to, the least (``low``) and largest (``high``) levels in it."""
 
 TOLERANCE = 1e-3  # relative distance of the two sides
 _FLOOR = 1e-4  # of the budget, shared by all groups: an infinite kl then counts as such
@@ -79,23 +81,31 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
     if not paid.any():
         return Maximin(np.inf, np.inf, np.zeros(len(costs)))
     even = paid / paid.sum()
-    search = _Search(alternatives, r, costs)
+    rows_of = partial(_rows, alternatives, r, costs)
     program = _Program(len(r))
     budget, upper = even, np.inf
-    found = search.first()
+    cells = alternatives.start()
+    rows, full = rows_of(cells)
+    cells, rows = cells[full], rows[full]
+    found, full = rows_of(_middles(cells))
+    found = found[full]
     while True:
         if len(found):
-            program.offer(found)
-            best, upper = program.solve(even)
+            best, upper = program.solve(found, even)
             budget = (1.0 - _FLOOR) * best + _FLOOR * even
-        bound = search.bounds @ budget
+        bound = rows @ budget
         lower = float(bound.min(initial=np.inf))
-        live = np.flatnonzero((bound < (1.0 - TOLERANCE) * upper) & ~search.points)
+        live = np.flatnonzero((bound < (1.0 - TOLERANCE) * upper) & ~_are_points(cells))
         if not len(live) or len(bound) > _LIMIT:
             return Maximin(min(lower, upper), upper, budget)
         if len(live) > _BATCH:
             live = live[np.argpartition(bound[live], _BATCH)[:_BATCH]]
-        found = search.halve(live, budget, upper)
+        halves, finer = _best_halves(rows_of, cells[live], budget, upper)
+        cells = np.concatenate([np.delete(cells, live), halves])
+        rows = np.concatenate([np.delete(rows, live, axis=0), finer])
+        found, full = rows_of(_middles(halves))
+        points = _are_points(halves)
+        found = np.concatenate([found[full & ~points], finer[points]])
 
 
 @dataclass(frozen=True)
@@ -105,40 +115,6 @@ class RateOfGroups:
     curves: Curve
     falls: bool
     groups: int
-
-
-@dataclass(frozen=True)
-class Cover:
-    """Cells: the piece each belongs to, and the least and largest levels in it (n, dimensions)."""
-
-    piece: Ints
-    low: Array
-    high: Array
-
-    def __len__(self) -> int:
-        return len(self.piece)
-
-    @property
-    def middle(self) -> Cover:
-        """The single levels in the middle."""
-        at = (self.low + self.high) / 2.0
-        return Cover(self.piece, at, at)
-
-    def take(self, which: Ints | Flags) -> Cover:
-        """Return some of the cells."""
-        return Cover(self.piece[which], self.low[which], self.high[which])
-
-    def join(self, *others: Cover) -> Cover:
-        """Return these cells and others."""
-        parts = zip(*((one.piece, one.low, one.high) for one in (self, *others)), strict=True)
-        return Cover(*(np.concatenate(part) for part in parts))
-
-    def halves(self, dimension: int) -> Cover:
-        """Return both halves of every cell along a level, all left ones first."""
-        left_high, right_low = self.high.copy(), self.low.copy()
-        left_high[:, dimension] = (self.low + self.high)[:, dimension] / 2.0
-        right_low[:, dimension] = left_high[:, dimension]
-        return Cover(self.piece, self.low, left_high).join(Cover(self.piece, right_low, self.high))
 
 
 @dataclass(frozen=True)
@@ -164,7 +140,11 @@ class Alternatives:
         corner = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
         piece = np.repeat(np.arange(len(self.least)), len(corner))
         corner = np.tile(corner, (len(self.least), 1))
-        return Cover(piece, edges[corner], edges[corner + 1])
+        ends = (self.levels,)
+        kind = [("piece", np.intp), ("low", np.float64, ends), ("high", np.float64, ends)]
+        cells = np.zeros(len(piece), dtype=kind)
+        cells["piece"], cells["low"], cells["high"] = piece, edges[corner], edges[corner + 1]
+        return cells
 
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
         """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
@@ -172,9 +152,9 @@ class Alternatives:
         start, end = np.zeros(shape), np.ones(shape)
         for i, rate in enumerate(self.rates):
             level = min(i, self.levels - 1)
-            least, most = self.least[cells.piece, i], self.most[cells.piece, i]
-            low = self.scale.above(cells.low[:, level, None], least)
-            high = self.scale.above(cells.high[:, level, None], most)
+            least, most = self.least[cells["piece"], i], self.most[cells["piece"], i]
+            low = self.scale.above(cells["low"][:, level, None], least)
+            high = self.scale.above(cells["high"][:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
             least, most = Band(rate.curves, rate.curves).between(low, high, falling=rate.falls)
             start, end = np.maximum(start, least), np.minimum(end, most)
@@ -206,74 +186,55 @@ def fair_set(
     return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)
 
 
-class _Search:
-    """A cover of the alternatives that gets finer.
+def _rows(alternatives: Alternatives, r: Array, costs: Array, cells: Cover) -> tuple[Array, Flags]:
+    """Return what a unit of cost per group buys against each cell, and which are not empty."""
+    start, end = alternatives.boxes(cells)
+    full = np.asarray((start <= end).all(axis=1))
+    known = costs == 0.0
+    full &= ((start <= r) & (r <= end))[:, known].all(axis=1)
+    information = _kl(r, np.minimum(np.maximum(r, start), np.maximum(end, 0.0)))
+    information[:, known] = 0.0
+    return information / np.where(known, 1.0, costs), full
 
-    A row of ``bounds`` holds, for one cell, the least information against it that a unit of cost
-    buys if spent on each group; ``points`` marks cells too small to halve.
+
+def _best_halves(
+    rows_of: Callable[[Cover], tuple[Array, Flags]], cells: Cover, budget: Array, upper: float
+) -> tuple[Cover, Array]:
+    """Halve every cell along the level that lifts its bound most; leave empty halves out.
+
+    Often one rate alone decides and the other's level may be anything in a range: halving
+    along that one would multiply cells for nothing.
     """
+    width = (cells["high"] - cells["low"]).T
+    choices = [_halves(cells, d) for d in range(len(width))]
+    rows, full = zip(*map(rows_of, choices), strict=True)
+    lift = np.where(full, np.minimum(np.stack(rows) @ budget, upper), upper)
+    lift = lift[:, : len(cells)] + lift[:, len(cells) :]
+    lift[width <= _RESOLUTION] = -1.0
+    leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
+    dimension = np.where(leading, width, -1.0).argmax(axis=0)
+    chosen = full & (np.tile(dimension, 2) == np.arange(len(width))[:, None])
+    return np.stack(choices)[chosen], np.stack(rows)[chosen]
 
-    def __init__(self, alternatives: Alternatives, r: Array, costs: Array) -> None:
-        self._alternatives, self._r, self._costs = alternatives, r, costs
-        cells = alternatives.start()
-        rows, full = self._rows(cells)
-        self._cells, self.bounds = cells.take(full), rows[full]
 
-    @property
-    def points(self) -> Flags:
-        """The cells that count as one alternative each."""
-        return _are_points(self._cells)
+def _halves(cells: Cover, dimension: int) -> Cover:
+    """Return both halves of every cell along a level, all left ones first."""
+    left, right = cells.copy(), cells.copy()
+    middle = (cells["low"] + cells["high"])[:, dimension] / 2.0
+    left["high"][:, dimension] = right["low"][:, dimension] = middle
+    return np.concatenate([left, right])
 
-    def first(self) -> Array:
-        """Return the alternatives in the middles of the first cells."""
-        rows, full = self._rows(self._cells.middle)
-        return rows[full]
 
-    def halve(self, live: Ints, budget: Array, upper: float) -> Array:
-        """Halve some cells and return alternatives in their halves."""
-        halves, bounds = self._best_halves(self._cells.take(live), budget, upper)
-        rest = np.ones(len(self._cells), dtype=bool)
-        rest[live] = False
-        self._cells = self._cells.take(rest).join(halves)
-        self.bounds = np.concatenate([self.bounds[rest], bounds])
-        rows, full = self._rows(halves.middle)
-        point = _are_points(halves)
-        return np.concatenate([rows[full & ~point], bounds[point]])
+def _middles(cells: Cover) -> Cover:
+    """Return the single levels in the middle."""
+    points = cells.copy()
+    points["low"] = points["high"] = (cells["low"] + cells["high"]) / 2.0
+    return points
 
-    def _best_halves(self, cells: Cover, budget: Array, upper: float) -> tuple[Cover, Array]:
-        """Halve every cell along the level that lifts its bound most; leave empty halves out.
 
-        Often one rate alone decides and the other's level may be anything in a range: halving
-        along that one would multiply cells for nothing.
-        """
-        width = (cells.high - cells.low).T
-        choices = [cells.halves(d) for d in range(len(width))]
-        rows, full = zip(*map(self._rows, choices), strict=True)
-        lift = np.array(
-            [
-                np.where(f, np.minimum(x @ budget, upper), upper)
-                for x, f in zip(rows, full, strict=True)
-            ]
-        )
-        lift = lift[:, : len(cells)] + lift[:, len(cells) :]
-        lift[width <= _RESOLUTION] = -1.0
-        leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
-        dimension = np.where(leading, width, -1.0).argmax(axis=0)
-        both = np.tile(dimension, 2)
-        parts = [f & (both == d) for d, f in enumerate(full)]
-        halves = [choice.take(part) for choice, part in zip(choices, parts, strict=True)]
-        bounds = [x[part] for x, part in zip(rows, parts, strict=True)]
-        return halves[0].join(*halves[1:]), np.concatenate(bounds)
-
-    def _rows(self, cells: Cover) -> tuple[Array, Flags]:
-        """Return what a unit of cost per group buys against each cell, and which are not empty."""
-        start, end = self._alternatives.boxes(cells)
-        full = np.asarray((start <= end).all(axis=1))
-        known = self._costs == 0.0
-        full &= ((start <= self._r) & (self._r <= end))[:, known].all(axis=1)
-        information = _kl(self._r, np.minimum(np.maximum(self._r, start), np.maximum(end, 0.0)))
-        information[:, known] = 0.0
-        return information / np.where(known, 1.0, self._costs), full
+def _are_points(cells: Cover) -> Flags:
+    """Return which cells are too small to halve: each counts as one alternative."""
+    return np.asarray((cells["high"] - cells["low"] <= _RESOLUTION).all(axis=1))
 
 
 class _Program:
@@ -283,12 +244,10 @@ class _Program:
         self._pool = np.empty((0, groups))
         self._active = np.empty(0, dtype=np.intp)
 
-    def offer(self, rows: Array) -> None:
-        """Add alternatives; those of infinite information cost nothing to refute."""
-        self._pool = np.concatenate([self._pool, rows[np.isfinite(rows).all(axis=1)]])
-
-    def solve(self, even: Array) -> tuple[Array, float]:
-        """Return the best budget and an upper bound of the value; only a few rows ever matter."""
+    def solve(self, found: Array, even: Array) -> tuple[Array, float]:
+        """Add alternatives; return the best budget and an upper bound of the value."""
+        # Those of infinite information cost nothing to refute; of the rest only a few ever matter.
+        self._pool = np.concatenate([self._pool, found[np.isfinite(found).all(axis=1)]])
         budget, upper, slack = even, np.inf, 1e-5
         while True:
             value = self._pool @ budget
@@ -321,10 +280,6 @@ def _best_mixture(rows: Array, paid: Flags) -> tuple[Array, float]:
     budget = np.maximum(answer.x[:groups], 0.0)
     mixture = np.maximum(-answer.ineqlin.marginals, 0.0)
     return budget / budget.sum(), float((mixture @ rows / mixture.sum()).max())
-
-
-def _are_points(cells: Cover) -> Flags:
-    return np.asarray((cells.high - cells.low <= _RESOLUTION).all(axis=1))
 
 
 def _kl(r: Array, lam: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.bounds.assisted import costs_nothing, efficient_sampling, mean_costs
+from equipoise.bounds.assisted import Efficient, efficient_sampling
 from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, unfair_set
 from equipoise.cells import Cells
 from equipoise.question import Costs, Question, Verdict, require_asked
@@ -135,14 +135,8 @@ def lower_bound(
     require_asked(question, costs)
     right = question.truth(world.gap(question.metric, question.compare))
     r = np.array([world.r[group] for group in world.cells])
-    prices = mean_costs(world, costs)
-    if costs_nothing(world, costs):
-        prices = np.ones_like(prices)
-    sampled = None if assist is None else efficient_sampling(world, costs, assist)
-    per_label = prices
-    if sampled is not None:
-        per_label = np.array([one.per_person / one.asked for one in sampled])
-        prices = np.array([one.price for one in sampled])
+    sampled = efficient_sampling(world, costs, assist)
+    prices = np.array([one.price for one in sampled])
     rates = _rates(world.cells, question.metric)
     compare = question.compared(world.cells)
     bounds = []
@@ -158,13 +152,11 @@ def lower_bound(
                 key=lambda found: found.upper,
             )
         need = _information_needed(question, verdict)
-        bound = _lower_bound(world, verdict, best, need, per_label, reference=len(right) > 1)
-        bounds.append(bound)
+        bounds.append(_lower_bound(world, verdict, best, need, sampled))
     least = min(bounds)
-    if sampled is None:
-        return least
-    seen = dict(zip(world.cells.groups, (1.0 / one.asked for one in sampled), strict=True))
-    return replace(least, people_per_label=seen)
+    pairs = zip(world.cells, sampled, strict=True)
+    people = {} if assist is None else {group: 1.0 / one.asked for group, one in pairs}
+    return replace(least, reference=len(right) > 1, people_per_label=people)
 
 
 def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
@@ -190,25 +182,16 @@ def _information_needed(question: Question, verdict: Verdict) -> float:
 
 
 def _lower_bound(
-    world: World,
-    verdict: Verdict,
-    best: Maximin,
-    need: float,
-    prices: Array,
-    *,
-    reference: bool,
+    world: World, verdict: Verdict, best: Maximin, need: float, sampled: Sequence[Efficient]
 ) -> LowerBound:
-    if need == 0.0 or best.upper == math.inf:
-        cost = 0.0
-    else:
-        cost = need / best.upper if best.upper > 0.0 else math.inf
-    paid = best.budget > 0.0
+    out_of_reach = need > 0.0 and best.upper == 0.0
+    cost = math.inf if out_of_reach else need / (best.upper or 1.0)
+    prices, paid = np.array([one.per_person / one.asked for one in sampled]), best.budget > 0.0
     bought = np.divide(best.budget, prices, out=np.zeros(len(prices)), where=paid)
     labels = np.multiply(bought, cost, out=np.zeros(len(prices)), where=paid)
-    exact = best.lower == best.upper
 
     def by_group(values: Array) -> dict[str, float]:
-        return dict(zip(world.cells.groups, values.tolist(), strict=True))
+        return dict(zip(world.cells, values.tolist(), strict=True))
 
     return LowerBound(
         cost,
@@ -216,6 +199,5 @@ def _lower_bound(
         labels=by_group(labels),
         shares=by_group(bought / max(bought.sum(), 1e-300)),
         budget=by_group(best.budget),
-        certificate=0.0 if exact else 1.0 - best.lower / best.upper,
-        reference=reference,
+        certificate=0.0 if best.lower == best.upper else 1.0 - best.lower / best.upper,
     )
