@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from tests.support.postgres import postgres
@@ -12,6 +14,7 @@ from tests.support.postgres import postgres
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+READER = duckdb.connect(f":memory:{os.getpid()}")  # while it is open others need not start
 CHROMIUM = "/usr/bin/chromium"
 STARTED_ONCE = ("browser", "postgres_server")
 

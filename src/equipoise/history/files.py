@@ -79,9 +79,13 @@ def open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         return relation(name, rows(how, paths), tuple(notes))
 
 
-def connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """Return a quiet connection that fetches nothing from the network and counts days in UTC."""
-    connection = duckdb.connect(path, read_only=read_only)
+def connect(path: str | None = None, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a quiet connection that fetches nothing from the network and counts days in UTC.
+
+    Without a path it is to the memory of this process: readings at the same time share the engine,
+    whose start takes longer than a small table, and nothing else.
+    """
+    connection = duckdb.connect(path or f":memory:{os.getpid()}", read_only=read_only)
     for setting in (
         "enable_progress_bar = false",  # which a notebook without ipywidgets does not have
         "autoinstall_known_extensions = false",

@@ -91,11 +91,9 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
             "a SQLAlchemy engine or connection (of a session: session.get_bind()) or a DeltaTable; "
             f"got {type(source).__module__}.{kind}"
         )
-    rows = connection.from_arrow(source)
-    if kind != "RecordBatchReader":
-        return rows
-    rows.create("batches")  # they can be read once
-    return connection.table("batches")
+    if kind == "RecordBatchReader":  # which can be read once
+        source = source.read_all()
+    return connection.from_arrow(source)
 
 
 def _open_lazy(source: Any, package: str) -> LazyTable:
