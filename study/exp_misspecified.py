@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> Table:
     made = _resumed.collect(options, list(CASES), one_run)
     out = table(
         f"epsilon={EPSILON}, delta={DELTA}, laws {SEPARATION:g} standard deviations apart, fitted "
-        f"to {ROWS:,} past people, {min(map(len, made.values()))} runs a row: half at Delta = "
+        f"to {ROWS:,} past people, {min(map(len, made.values()))} runs a row: half at gap = "
         "gamma, half at gamma + epsilon",
         "features, weights",
         *ENDS,

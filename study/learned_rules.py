@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> Table:
     out = table(
         f"Two columns, laws 6 standard deviations apart, gamma={GAMMA}, epsilon={EPSILON}, "
         f"delta={DELTA}, c_feat=0.5, c_lab=3, {min(map(len, made.values()))} runs a row: half at "
-        "Delta = gamma, half at gamma + epsilon",
+        "gap = gamma, half at gamma + epsilon",
         "rule, past people",
         "wrong, learnt",
         "wrong, known",

@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Group:
     worth = table(
-        f"With and without a programme, means of {FILES} files", "case", "Delta",
+        f"With and without a programme, means of {FILES} files", "case", "gap",
         "verdict of check with", "without", "paid labels with", "without", "cost with", "without",
     )  # fmt: skip
     edges = table(
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> Group:
         "Test programmes",
         f"Made by `python -m study random_accepts --runs {options.runs} --read {options.read}`: "
         f"files of {PEOPLE:,} people, of whose denied {SHARE:.0%} were accepted at random; "
-        f"{QUESTION}. At the boundary Delta is {ASIDE:g} inside gamma (FAIR) or {ASIDE:g} beyond "
+        f"{QUESTION}. At the boundary the gap is {ASIDE:g} inside gamma (FAIR) or {ASIDE:g} beyond "
         f"gamma + epsilon (UNFAIR). {read:,} of the files were written out sorted by outcome and "
         "read: each had "
         "the same counts and the same first finding as its counts alone. *As the file has them* "

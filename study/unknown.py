@@ -4,7 +4,7 @@ Audits at the boundaries, ``unknown`` mode by mode, with unlimited and with fini
 nothing is assumed the unknown outcomes are those that mislead most: what is hidden puts the truth
 on the edge of what the reader has to allow. Where unknown outcomes are like the known ones, two
 cohorts differ in both how good and how late they are. The second table counts how often the
-interval of ``check`` misses Delta.
+interval of ``check`` misses the gap.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> Group:
                 "unknown",
                 "Approved people whose outcome is not known",
                 f"Made by `python -m study unknown --runs {options.runs}`: {QUESTION}. The true "
-                f"Delta is {ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon "
+                f"gap is {ASIDE:g} inside gamma (truth FAIR) or {ASIDE:g} beyond gamma + epsilon "
                 "(truth UNFAIR). `bounds`: the outcomes that are hidden are those that put the "
                 "truth on the edge of what has to be allowed. `like_known`: two cohorts, the "
                 "younger one worse and less known.",
