@@ -1,6 +1,6 @@
 """Wrong verdicts where they are most likely: the gap at gamma, and at gamma + epsilon.
 
-Each line of worlds moves one group's r until the gap is just on the far side of a boundary, by 1e-5:
+Each line of worlds moves one group's r until the gap is just beyond a boundary, by 1e-5:
 a world that is only just FAIR, and one that is only just UNFAIR. ``boundary_late`` does the same
 with late outcomes.
 """
