@@ -12,8 +12,6 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 from equipoise.errors import InvalidInput
 
-__all__ = ["JsonValue", "plain"]
-
 
 class JsonValue:
     """Mixin: ``to_dict``, ``to_json``, ``from_dict``, ``from_json`` for a dataclass."""

@@ -1,5 +1,3 @@
 """The version, apart from the package so that every layer may read it."""
 
-__all__ = ["__version__"]
-
 __version__ = "0.1.0"

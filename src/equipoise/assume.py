@@ -31,16 +31,6 @@ from equipoise.rates import (
     clopper_pearson,
 )
 
-__all__ = [
-    "ASSUMES_DECIDERS",
-    "Assume",
-    "BaseRate",
-    "Box",
-    "base_rate",
-    "decider_band",
-    "narrowed",
-]
-
 Box = Mapping[str, tuple[float, float]]
 """Group -> the least and the largest r."""
 

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 
-__all__ = ["WITHIN", "Block", "Compare", "Compared", "GapScale", "compared"]
-
 WITHIN = " | "
 """Between the stratum and the group in the name of a group that is compared within strata."""
 

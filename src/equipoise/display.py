@@ -17,29 +17,6 @@ if TYPE_CHECKING:
     import polars
     from matplotlib.axes import Axes
 
-__all__ = [
-    "BLUE",
-    "FAIR",
-    "GREY",
-    "INK",
-    "PALE",
-    "SAND",
-    "STYLE",
-    "UNFAIR",
-    "Progress",
-    "Row",
-    "Shown",
-    "draw_ranges",
-    "draw_stacked",
-    "draw_zones",
-    "html_table",
-    "money",
-    "silent",
-    "styled",
-    "wrapped",
-    "written",
-]
-
 # Told apart by everybody: blue, bluish green and vermilion, and by lightness where they meet.
 INK, GREY, PALE, SAND = "#1f2933", "#5f6c7b", "#b9cde3", "#e9e4d8"
 BLUE, FAIR, UNFAIR = "#24588f", "#00735c", "#b0440f"

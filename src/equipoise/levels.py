@@ -15,19 +15,6 @@ from equipoise.errors import InvalidInput, plain_number
 from equipoise.question import Question
 from equipoise.rates import METRICS
 
-__all__ = [
-    "FALSE_ALARM",
-    "INTERVAL_SHARE",
-    "PAST_SHARE",
-    "ErrorBudget",
-    "approval_level",
-    "exp_event_level",
-    "exp_level",
-    "impossible_rate_level",
-    "shares_of_audit",
-    "tau_event_level",
-]
-
 PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict
 FALSE_ALARM = 1e-6  # probability that Baseline or RS-Audit refuses a fair sample, in any test

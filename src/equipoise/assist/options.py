@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, plain_number, require_finite
 
-__all__ = ["Assist", "require_seen"]
-
 
 @dataclass(frozen=True)
 class Assist(JsonValue):

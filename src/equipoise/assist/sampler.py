@@ -24,8 +24,6 @@ from equipoise.assist.options import Assist
 from equipoise.evidence.observation import Sizing
 from equipoise.question import ScoreRecord
 
-__all__ = ["SamplingRule", "ScoreRecords", "ScoreSampler", "Strata", "calibrate", "slope_of"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]

@@ -24,8 +24,6 @@ from equipoise.history.past import Past
 from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
-__all__ = ["AdaptiveAudit"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

@@ -34,8 +34,6 @@ from equipoise.history.past import Past, require_past
 from equipoise.history.values import LiveValues
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
-__all__ = ["Audit", "Spending", "Step", "as_corrected", "binary"]
-
 Features = NDArray[np.float64]
 
 

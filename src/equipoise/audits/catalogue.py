@@ -15,9 +15,6 @@ from equipoise.errors import UnknownName, require_kind
 if TYPE_CHECKING:
     from equipoise.audits.base import Audit
 
-__all__ = ["AUDITS", "audit_class", "check_options", "options_of"]
-
-
 AUDITS = {
     "adaptive": "equipoise.audits.adaptive:AdaptiveAudit",
     "baseline": "equipoise.audits.tau_audits:BaselineAudit",

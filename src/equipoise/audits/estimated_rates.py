@@ -21,24 +21,6 @@ from equipoise.levels import impossible_rate_level, tau_event_level
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS
 
-__all__ = [
-    "RATE_OF_OUTCOME",
-    "arrivals_in_turn",
-    "by_outcome",
-    "can_answer",
-    "checked_tau",
-    "compare_rates",
-    "finding_from_rates",
-    "impossible_rate",
-    "inconclusive",
-    "largest_possible_rate",
-    "outcomes_of",
-    "paper_epsilon",
-    "paper_tau",
-    "rate_intervals",
-    "rows_missing",
-]
-
 Array = NDArray[np.float64]
 
 RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}

@@ -32,8 +32,6 @@ from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.mixture.weights import FeatureCounts, Labelled, Weight
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
-__all__ = ["FALLBACKS", "PHASES", "WEIGHTS", "ExpAudit"]
-
 PHASES = ("coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood", "published")
 FALLBACKS: dict[str, type[Audit]] = {"rs": RSAudit, "adaptive": AdaptiveAudit}

@@ -22,8 +22,6 @@ from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Costs, Question, Verdict
 
-__all__ = ["LabelWork", "Work"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

@@ -25,8 +25,6 @@ from equipoise.levels import ErrorBudget
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Bands
 
-__all__ = ["Basis"]
-
 Array = NDArray[np.float64]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"

@@ -46,8 +46,6 @@ from equipoise.levels import approval_level
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.rates import clopper_pearson
 
-__all__ = ["ApprovalShares", "BaselineAudit", "Online", "RSAudit", "TauAudit"]
-
 Array = NDArray[np.float64]
 
 FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"

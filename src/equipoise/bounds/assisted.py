@@ -21,8 +21,6 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 
-__all__ = ["Efficient", "efficient_sampling", "most_efficient"]
-
 Array = NDArray[np.float64]
 
 STRATA = 20  # of the score, and so many of the price at most

@@ -36,8 +36,6 @@ from equipoise.comparison import Block, Compared, GapScale
 from equipoise.errors import EquipoiseError
 from equipoise.rates import Band, Curve
 
-__all__ = ["Alternatives", "Maximin", "RateOfGroups", "fair_set", "maximin", "unfair_set"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Cover = NDArray[np.void]

@@ -19,8 +19,6 @@ from equipoise.rates import METRICS, Curve
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
-__all__ = ["LowerBound", "lower_bound"]
-
 Array = NDArray[np.float64]
 
 

@@ -25,14 +25,6 @@ from equipoise.mixture.exp_model import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
 
-__all__ = [
-    "Price",
-    "expectation",
-    "family_bound",
-    "shares_of_outcomes",
-    "upper_bound",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from typer.core import TyperGroup
 
 from equipoise.errors import EquipoiseError
 
-__all__ = ["COMMANDS", "app"]
-
 COMMANDS = {
     "demo": "equipoise.cli.demo",
     "check": "equipoise.cli.check",

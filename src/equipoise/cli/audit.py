@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from equipoise.history import History
     from equipoise.ledger import LiveAudit
 
-__all__ = ["app"]
-
 LIVE = [name for name in AUDITS if name != "exp"]  # Exp-Audit needs features, which are not kept
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
 Whole = int | None

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
 
-__all__ = [
-    *("Known", "Why", "ask", "correct", "executed", "overdue", "replied", "tell"),
-    *("withdraw", "write_off"),
-]
-
 FILES = "Many people at once"
 EXPLAINED = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from equipoise.ledger.proof import Checkpoint
     from equipoise.ledger.verify import Proof
 
-__all__ = ["checkpoint", "export", "list_all", "log", "report", "status", "verify"]
-
 
 @command(live=live_audit, fail_on=failing)
 def status(live: LiveAudit, fail_on: frozenset[Verdict]) -> Answer:

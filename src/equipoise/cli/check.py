@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from equipoise.free_check import Check
     from equipoise.history import History
 
-__all__ = ["app"]
-
 app = typer.Typer(add_completion=False)
 
 

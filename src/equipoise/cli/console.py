@@ -18,11 +18,6 @@ from equipoise.question import Verdict
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    *("Answer", "Heading", "Part", "Table", "bar", "console", "print_json", "print_parts", "show"),
-    *("somebody_answers", "stop_on", "working"),
-]
-
 COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
 STYLES = {**{str(v): f"bold {c}" for v, c in COLOURS.items()},
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip

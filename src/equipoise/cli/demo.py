@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from equipoise.planning import Plan
     from equipoise.simulation import Summary
 
-__all__ = ["app"]
-
 app = typer.Typer(add_completion=False)
 
 COARSE = Question("equalized_odds", gamma=0.05, epsilon=0.05, delta=0.05)

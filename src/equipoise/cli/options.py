@@ -18,12 +18,6 @@ from equipoise.rates import METRICS
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = [
-    *("LEDGER", "Actor", "Json", "Ledger", "Name", "Within", "acting_audit", "command", "counts"),
-    *("failing", "live_audit", "numbers", "option", "pairs", "prices", "question_asked"),
-    "questions_asked",
-]
-
 
 def option(
     what: str,

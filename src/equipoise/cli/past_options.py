@@ -15,8 +15,6 @@ from equipoise.errors import BadData
 if TYPE_CHECKING:
     from equipoise.history import History
 
-__all__ = ["Decision", "Group", "Outcome", "Positive", "Read", "past_decisions"]
-
 Read = Callable[..., "History"]
 """What a command gets in place of the options; it may add ``score=``."""
 

@@ -23,8 +23,6 @@ from equipoise.ledger.commands import Command, Reply
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-__all__ = ["BatchResult", "PeopleColumns", "carry_out", "number", "read_rows"]
-
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
 WANTED = {

@@ -17,8 +17,6 @@ from equipoise.question import Costs, Question, Verdict
 if TYPE_CHECKING:
     from equipoise.planning import Plan
 
-__all__ = ["DeniedRate", "app", "cases_told", "denied_rates", "told"]
-
 app = typer.Typer(add_completion=False)
 
 DeniedRate = Annotated[

@@ -14,8 +14,6 @@ from equipoise.errors import MissingExtra
 if TYPE_CHECKING:
     from equipoise.service import ServiceSettings
 
-__all__ = ["Tokens", "app", "require_extra", "server_options"]
-
 app = typer.Typer(add_completion=False)
 
 PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "multipart", "itsdangerous",

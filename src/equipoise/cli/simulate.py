@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from equipoise.simulation import Summary
     from equipoise.worlds import World
 
-__all__ = ["app", "runs_told"]
-
 app = typer.Typer(add_completion=False)
 
 WORLDS = ("fico", "adult")

@@ -13,8 +13,6 @@ from equipoise.cli.serve import Tokens, require_extra
 if TYPE_CHECKING:
     from equipoise.service import TokenStore
 
-__all__ = ["app"]
-
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Make, list and revoke tokens of the service."
 )

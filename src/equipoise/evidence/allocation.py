@@ -8,17 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Allocation",
-    "Outlook",
-    "allocate",
-    "doubted",
-    "drawn_in_turn",
-    "information",
-    "mean_costs",
-    "refute_all",
-]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

@@ -16,16 +16,6 @@ from numpy.typing import NDArray
 
 from equipoise.rates import Curve
 
-__all__ = [
-    "Corners",
-    "alternatives",
-    "bet_shares",
-    "changed",
-    "fair_sizes",
-    "log_factors",
-    "unfair_sizes",
-]
-
 Array = NDArray[np.float64]
 
 _EDGE = 1e-9

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from equipoise.evidence.observation import MOST_LOST, Sized
 
-__all__ = ["anytime_interval"]
-
 Array = NDArray[np.float64]
 
 _MOVES = (0.01, 0.03, 0.1, 0.3)  # how far off the mean may be that bets on observations aim at

@@ -49,8 +49,6 @@ from equipoise.evidence.observation import LABEL, Sized, Sizing
 from equipoise.finding import Interval
 from equipoise.question import Verdict
 
-__all__ = ["PENDING", "UNKNOWN", "Evidence"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

@@ -39,8 +39,6 @@ from equipoise.evidence.bets import (
 from equipoise.evidence.observation import Sized, Sizing, resized
 from equipoise.rates import Band, Curve
 
-__all__ = ["Cells", "NullCells", "WrongAnswers", "evidence", "fair_covers", "unfair_covers"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Cells = Ints | slice

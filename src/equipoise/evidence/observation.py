@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LABEL", "Ends", "Sized", "Sizing", "resized"]
-
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
 """Z for the outcomes 0 and 1; the same twice for somebody whose label is not asked for."""

@@ -42,8 +42,6 @@ from equipoise.history.values import (
     with_counts,
 )
 
-__all__ = ["CountedTable", "Kind", "count_table", "texts"]
-
 PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for

@@ -14,8 +14,6 @@ from equipoise.history.options import Moment, ReadOptions
 from equipoise.history.tables import COMPARE, Day, Sign, Table
 from equipoise.history.values import rows, shown
 
-__all__ = ["cut", "read_days"]
-
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
 SOME = 100  # rows that show of what type a column is
 MOST_DAYS = 100_000

@@ -20,8 +20,6 @@ from equipoise.history.options import ReadOptions
 from equipoise.history.tables import SqlTable, relation, require_once, translated
 from equipoise.history.values import require_plain
 
-__all__ = ["connect", "open_files", "require_no_lake", "scan_columns"]
-
 CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")

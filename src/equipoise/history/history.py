@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
     from equipoise.history.other_columns import Scores
 
-__all__ = ["History", "ReadSummary", "as_past", "past_rows"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 FEW = 30  # people in a group that is called small

@@ -28,8 +28,6 @@ from equipoise.history.tables import (
 )
 from equipoise.history.values import require_plain
 
-__all__ = ["open_table"]
-
 LAZY = ("ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 

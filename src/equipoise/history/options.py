@@ -21,20 +21,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 
-__all__ = [
-    "Meaning",
-    "Open",
-    "Problem",
-    "ReadOptions",
-    "UnreadTable",
-    "listed",
-    "save_reading",
-    "saved_reading",
-    "settle",
-    "short",
-    "unknown_column",
-]
-
 Value = str | int | float | bool
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None

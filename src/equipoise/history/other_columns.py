@@ -23,8 +23,6 @@ from equipoise.history.values import is_missing, text_of
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable, Kind
 
-__all__ = ["Scores", "rank_test", "read_scores", "require_random"]
-
 Array = NDArray[np.float64]
 
 ENOUGH = 200_000  # rows whose scores are read at most

@@ -25,15 +25,6 @@ from equipoise.cells import Cells, Decider
 from equipoise.errors import require_kind, require_whole
 from equipoise.question import Question
 
-__all__ = [
-    "Goal",
-    "Past",
-    "draw_rows_until",
-    "endless_counts",
-    "finite_counts",
-    "require_past",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Random = np.random.Generator | np.random.RandomState

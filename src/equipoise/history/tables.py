@@ -23,21 +23,6 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from equipoise.errors import BadData, InvalidInput
 
-__all__ = [
-    "COMPARE",
-    "Day",
-    "LazyTable",
-    "Rows",
-    "Sign",
-    "SqlTable",
-    "Table",
-    "database",
-    "duckdb_text",
-    "relation",
-    "require_once",
-    "translated",
-]
-
 Rows = list[tuple[Any, ...]]
 Sign = Literal[">=", "<", "in"]
 COMPARE = {">=": operator.ge, "<": operator.lt}

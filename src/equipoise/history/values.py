@@ -21,30 +21,6 @@ from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import MEANINGS, Open, Problem, ReadOptions, listed, short
 
-__all__ = [
-    "AND",
-    "MISSING",
-    "OTHER",
-    "STANDARD",
-    "Coding",
-    "Grouping",
-    "LiveValues",
-    "YesNo",
-    "is_missing",
-    "key_of",
-    "labels_of",
-    "read_groups",
-    "read_yes_no",
-    "require_plain",
-    "require_there",
-    "rows",
-    "shown",
-    "spelling_notes",
-    "tally",
-    "text_of",
-    "with_counts",
-]
-
 MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
 STANDARD = {"1": 1, "0": 0}

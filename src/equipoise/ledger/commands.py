@@ -38,34 +38,6 @@ from equipoise.finding import Finding
 from equipoise.ledger import inputs
 from equipoise.question import Want
 
-__all__ = [
-    "COMMANDS",
-    "Approve",
-    "Ask",
-    "Command",
-    "Conclude",
-    "Correct",
-    "Erase",
-    "Execute",
-    "MarkOverdue",
-    "Pause",
-    "Reject",
-    "Reply",
-    "Resume",
-    "Scrubbed",
-    "SetBudget",
-    "SetLimits",
-    "SetRandomAccepts",
-    "Tell",
-    "Upgrade",
-    "Verbs",
-    "Withdraw",
-    "WriteOff",
-    "person_of",
-    "printable",
-    "read_command",
-]
-
 AT_ONCE = 1000  # commands per transaction, or per message, in a long batch
 
 

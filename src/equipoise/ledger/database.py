@@ -31,8 +31,6 @@ from equipoise.errors import (
     require_non_negative,
 )
 
-__all__ = ["Connection", "Database", "connect", "driver_errors", "shown"]
-
 Row = tuple[Any, ...]
 
 

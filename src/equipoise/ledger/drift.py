@@ -27,8 +27,6 @@ from equipoise._json import JsonValue
 from equipoise.history.past import Past
 from equipoise.rates import clopper_pearson
 
-__all__ = ["DriftCounts", "DriftTest", "drift_tests"]
-
 BLOCK = 100  # looks happen at the end of every so many people
 SHARE_FOR_PAST = 0.2  # of each test's level, for the uncertainty of the past
 LEVEL = 0.01

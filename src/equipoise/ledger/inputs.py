@@ -15,20 +15,6 @@ import numpy as np
 
 from equipoise.errors import InvalidInput, require_finite, require_kind
 
-__all__ = [
-    "LIMIT",
-    "binary",
-    "count",
-    "group_names",
-    "mapping",
-    "name",
-    "number",
-    "reason",
-    "system_user",
-    "text",
-    "whole",
-]
-
 LIMIT = 2**53
 LONGEST = 200
 

@@ -33,8 +33,6 @@ from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonica
 from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
 
-__all__ = ["LiveAudit", "list_audits"]
-
 IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 

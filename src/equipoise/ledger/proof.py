@@ -17,15 +17,6 @@ from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
 from equipoise.ledger.verify import MISREAD, Books, Broken, PersonRecord, Proof, verify
 
-__all__ = [
-    "Checkpoint",
-    "read_checkpoints",
-    "read_keys",
-    "verify_export",
-    "verify_ledger",
-    "write_lines",
-]
-
 T = TypeVar("T")
 
 

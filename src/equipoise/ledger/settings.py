@@ -19,8 +19,6 @@ from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question
 
-__all__ = ["Settings", "build", "rehearse", "require_limits"]
-
 STREAMS = ("everybody", "denied")
 
 

@@ -29,8 +29,6 @@ from equipoise.ledger.verify import (
 )
 from equipoise.question import ScoreRecord, Ticket, Want
 
-__all__ = ["AuditState", "EvidencePoint", "replay", "to_score_event"]
-
 
 @dataclass(frozen=True)
 class EvidencePoint(JsonValue):

@@ -18,8 +18,6 @@ from equipoise.ledger.verify import OPEN, GroupTally, people_by_state
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Proposal", "Status", "good_shares_of", "status_of"]
-
 
 @dataclass(frozen=True)
 class Proposal(JsonValue):

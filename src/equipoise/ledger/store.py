@@ -24,17 +24,6 @@ from equipoise.ledger.database import Connection, Database, driver_errors
 from equipoise.ledger.inputs import name as stored_form
 from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
-__all__ = [
-    "TABLES",
-    "VERSION",
-    "AuditRow",
-    "Store",
-    "WriteTransaction",
-    "read_audit",
-    "statements",
-    "table_names",
-]
-
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys")
 CHUNK = 2000

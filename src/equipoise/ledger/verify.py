@@ -28,29 +28,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = [
-    "APPROVABLE",
-    "FORMAT",
-    "GENESIS",
-    "OPEN",
-    "Books",
-    "Broken",
-    "GroupTally",
-    "Head",
-    "PersonRecord",
-    "PersonState",
-    "Proof",
-    "canonical",
-    "digest",
-    "draw",
-    "draw_of_score",
-    "facts_of",
-    "keyed",
-    "main",
-    "people_by_state",
-    "verify",
-]
-
 FORMAT = 3
 GENESIS = "0" * 64  # what the first event names as the hash before it
 APPROVABLE = (

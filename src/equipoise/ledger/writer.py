@@ -48,8 +48,6 @@ from equipoise.ledger.verify import (
 )
 from equipoise.question import Ticket, Want
 
-__all__ = ["TransactionWriter", "stamp"]
-
 STILL_THERE = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
     "rewrite them runs: equipoise audit scrub {}"

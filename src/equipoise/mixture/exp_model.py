@@ -36,8 +36,6 @@ from equipoise.mixture.weights import (
     theta_error,
 )
 
-__all__ = ["Branch", "ExpConstants", "ModelChecks", "SelfCheck", "choose_branch", "laws_add_up"]
-
 FALSE_ALARM = 0.01  # of all self-checks together
 FEWEST = 1000  # features, for the normal approximation
 MOST = 1e10  # features: there are no more people

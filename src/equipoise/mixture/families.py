@@ -19,19 +19,6 @@ from scipy.special import gammaln, logsumexp, softmax, xlogy
 
 from equipoise.errors import BadData, InvalidInput
 
-__all__ = [
-    "Array",
-    "Binomial",
-    "ContinuousBernoulli",
-    "ContinuousPoisson",
-    "Exponential",
-    "Family",
-    "Frame",
-    "Nodes",
-    "Poisson",
-    "Weibull",
-]
-
 Array = NDArray[np.float64]
 PANELS = 60  # over all intervals of an integral together
 GAUSS = np.polynomial.legendre.leggauss(20)  # nodes and weights of one panel

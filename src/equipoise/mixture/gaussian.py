@@ -14,8 +14,6 @@ from scipy.special import ndtri
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.families import Array, Family, Frame
 
-__all__ = ["Gaussian"]
-
 _STRUCTURES = ("full", "diagonal", "spherical")
 _LOG_2PI = float(np.log(2.0 * np.pi))
 # In a frame the truncated sample has variance 1; a law 100 times wider is beyond what it can tell.

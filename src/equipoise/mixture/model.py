@@ -18,17 +18,6 @@ from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, 
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import Pair, same_base
 
-__all__ = [
-    "AssumptionCheck",
-    "GroupAccepts",
-    "MixtureModel",
-    "PastFeatures",
-    "accepts_of",
-    "check_assumptions",
-    "fit_model",
-    "learn_model",
-]
-
 GroupAccepts: TypeAlias = Mapping[Any, Accepts] | Callable[[Array, Any], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
 

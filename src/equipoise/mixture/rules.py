@@ -26,21 +26,6 @@ from equipoise.mixture.families import Array
 if TYPE_CHECKING:
     from scipy.stats.qmc import Sobol
 
-__all__ = [
-    "RULES",
-    "Accepts",
-    "Ask",
-    "HalfSpace",
-    "LearnedRule",
-    "Oracle",
-    "apart",
-    "border",
-    "find_half_space",
-    "learn_classifier",
-    "sobol",
-    "surroundings",
-]
-
 Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[Array], Bits]

@@ -27,15 +27,6 @@ from equipoise.errors import (
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Oracle
 
-__all__ = [
-    "StructuralConstants",
-    "TruncEstConstants",
-    "TruncEstResult",
-    "separation_needed",
-    "trunc_est",
-    "trunc_est_constants",
-]
-
 ORACLE_LIMIT = 16_000_000
 _LOG_10 = math.log(10.0)
 

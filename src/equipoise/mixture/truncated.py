@@ -31,8 +31,6 @@ from equipoise.mixture.rules import (
     surroundings,
 )
 
-__all__ = ["Diagnostics", "TruncatedFit", "acceptance", "fit_truncated", "known_law"]
-
 METHODS = ("auto", "importance", "exact")
 MISFIT_LIMIT = 6.0
 PROBES = 2**14  # draws of the fitted law that show its fit, and its acceptance

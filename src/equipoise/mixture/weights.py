@@ -23,22 +23,6 @@ from equipoise.mixture.families import Array
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.rates import clopper_pearson
 
-__all__ = [
-    "COARSE",
-    "FeatureCounts",
-    "Labelled",
-    "Weight",
-    "foresee_weight",
-    "likelihood_weight",
-    "log_ratio",
-    "map_bias",
-    "map_weight",
-    "same_base",
-    "slopes_in_theta",
-    "solve_weight",
-    "theta_error",
-]
-
 SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
 COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
 

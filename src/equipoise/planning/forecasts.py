@@ -27,23 +27,6 @@ from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS, Curve, gap
 
-__all__ = [
-    "LEVELS",
-    "USUAL",
-    "Constants",
-    "Forecast",
-    "Forecaster",
-    "Parts",
-    "Scenario",
-    "arrivals",
-    "as_often",
-    "forecast",
-    "median_of",
-    "rows_wanted",
-    "scenarios",
-    "usual_case",
-]
-
 Array = NDArray[np.float64]
 Gaps = Callable[[Array], Array]
 """The gap as a function of every group's r, which is the last axis."""

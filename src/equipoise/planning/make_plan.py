@@ -42,8 +42,6 @@ from equipoise.worlds.world import CellWorld
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["OtherAudit", "Plan", "plan"]
-
 STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons that are tried
 
 

@@ -47,18 +47,6 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.simulation.simulate_audit import spread
 
-__all__ = [
-    "CAP",
-    "ScoreSavings",
-    "Trial",
-    "require_scores",
-    "run_trial",
-    "run_trials",
-    "say_how_long",
-    "try_cases",
-    "try_scores",
-]
-
 Array = NDArray[np.float64]
 
 CAP = 20_000  # labels after which a trial run is broken off

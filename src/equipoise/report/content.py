@@ -28,8 +28,6 @@ from equipoise.rates import METRICS
 from equipoise.report.selection import SelectionRow, selection_table
 from equipoise.worlds import CellWorld
 
-__all__ = ["Report", "Sensitivity", "before", "forecast_of", "plan_of"]
-
 F = TypeVar("F", bound=Finding)
 
 

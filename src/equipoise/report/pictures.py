@@ -18,8 +18,6 @@ from equipoise.report import sentences
 from equipoise.report.content import Report
 from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
-__all__ = ["evidence", "gap", "impact", "money", "nice_ticks", "rates"]
-
 Points = Sequence[tuple[float, float]]
 
 # The page's style says what these are, by day and by night; outside of a page, by day.

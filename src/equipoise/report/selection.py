@@ -17,8 +17,6 @@ from equipoise.free_check import check
 from equipoise.history import Past
 from equipoise.question import Question
 
-__all__ = ["FOUR_FIFTHS", "SelectionRow", "four_fifths_state", "selection_table"]
-
 FOUR_FIFTHS = 0.8
 SMALL = 0.02  # of all people: a group below is marked
 _ROUNDING = 1e-12

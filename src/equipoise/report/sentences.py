@@ -19,11 +19,6 @@ from equipoise.rates import METRICS, RATES
 from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 
-__all__ = [
-    *("LETTERS", "every_rate", "expected", "formula", "four_fifths", "guarantee", "headline"),
-    *("in_words", "log_rows", "looking", "naive", "proposed", "reading", "sentence", "unit"),
-]
-
 LETTERS = (
     "P[… | …]: the share of people, among those after the bar, for whom what stands before it is "
     "true. f = 1: approved, f = 0: turned down. Y = 1: turns out well, or would; Y = 0: badly. "

@@ -30,8 +30,6 @@ from equipoise.report import pictures, sentences
 from equipoise.report.content import Report, before
 from equipoise.report.selection import SelectionRow, selection_table
 
-__all__ = ["check_page", "to_html", "write_check", "write_report"]
-
 FORMS = (".html", ".json")
 
 

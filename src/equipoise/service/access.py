@@ -33,9 +33,6 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role, Token, TokenStore
 
-__all__ = ["COOKIE", "PROGRAMS", "PUBLIC", "Access", "Attempts", "Auditor", "Caller", "Reader",
-           "Sessions", "caller_in", "decoded"]  # fmt: skip
-
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
 PUBLIC = ("/livez", "/readyz", "/openapi.json", "/static/")

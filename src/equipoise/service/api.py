@@ -45,9 +45,6 @@ from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
 from equipoise.service.tokens import VERIFICATIONS, Mark
 
-__all__ = ["as_file", "cells_from", "create_audit", "export", "page_of", "probes", "report",
-           "router"]  # fmt: skip
-
 # -- what is taken and given ----------------------------------------------------------------------
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]

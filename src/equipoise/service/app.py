@@ -28,8 +28,6 @@ from equipoise.service.problems import as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import TokenStore
 
-__all__ = ["create_app"]
-
 THREADS = 64  # requests that are worked on at once
 STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  # scripts and styles
 REFUSED: tuple[Any, ...] = (EquipoiseError, RequestValidationError, HTTPException)

@@ -34,9 +34,6 @@ from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Mark, Role, TokenStore
 
-__all__ = ["AuditContext", "Auditing", "Commanding", "OpenAudits", "Reading", "ReportCache",
-           "Snapshot", "begin_verification", "hand_out_checkpoint", "may_do"]  # fmt: skip
-
 log = logging.getLogger("equipoise.service")
 
 HELD = 64  # audits that a server keeps open

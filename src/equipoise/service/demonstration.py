@@ -13,8 +13,6 @@ from equipoise.ledger.commands import Execute
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds.data import fico_lender
 
-__all__ = ["demonstration"]
-
 NAME = "Demonstration: a lender"
 PAUSE = 0.5  # seconds between arrivals
 AT_ONCE = 12

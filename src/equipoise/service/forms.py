@@ -33,8 +33,6 @@ from equipoise.service.access import Caller
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["Form", "Sent", "Uploads", "page", "read_form"]
-
 UTF8 = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FIELDS = 1000  # as many as a list of people to confirm has
 SUFFIXES = (".csv", ".parquet", ".xlsx")

@@ -17,8 +17,6 @@ from equipoise.errors import EquipoiseError
 from equipoise.service.problems import HttpProblem, as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 
-__all__ = ["JsonLines", "RequestLimits"]
-
 log = logging.getLogger("equipoise.service")
 
 UPLOADS = ("/check", "/upload")  # how paths end that take a table

@@ -35,8 +35,6 @@ from equipoise.service.forms import Form, Sent, page, read_form
 from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS, VERIFICATIONS
 
-__all__ = ["budget_of", "minor_units", "router"]
-
 router = APIRouter(include_in_schema=False)
 
 PER_PAGE = 50

@@ -36,8 +36,6 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.tokens import Role
 from equipoise.worlds.data import fico_lender
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 
 TRIAL_RUNS = 12

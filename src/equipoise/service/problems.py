@@ -18,8 +18,6 @@ from equipoise.errors import (
 )
 from equipoise.ledger import commands as do
 
-__all__ = ["HttpProblem", "as_problem", "to_response"]
-
 MEDIA = "application/problem+json"
 RETRY_AFTER = 2  # seconds
 

@@ -16,8 +16,6 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from equipoise.errors import InvalidInput
 from equipoise.service.tokens import Role
 
-__all__ = ["ServiceSettings", "load_settings", "tokens_beside"]
-
 IN_MEMORY = ("sqlite://", "sqlite:///:memory:", ":memory:")
 Network = IPv4Network | IPv6Network
 

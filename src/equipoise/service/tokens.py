@@ -23,8 +23,6 @@ from equipoise.ledger.database import Connection, Database
 from equipoise.ledger.store import table_names
 from equipoise.ledger.writer import stamp
 
-__all__ = ["READERS", "VERIFICATIONS", "Mark", "Role", "Token", "TokenStore"]
-
 NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 _TABLES = (

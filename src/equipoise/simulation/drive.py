@@ -23,8 +23,6 @@ from equipoise.question import Costs, Ticket, Want
 from equipoise.worlds import CellWorld, TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
-__all__ = ["Delay", "Denied", "in_blocks", "require_prices_paid", "run", "run_in_blocks"]
-
 Floats = NDArray[np.float64]
 Delay = Callable[[int, np.random.Generator], int | None]
 """After how many further arrivals an outcome is told; None: the person vanishes."""

@@ -26,8 +26,6 @@ from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
-__all__ = ["draw"]
-
 _CHUNK = 1_000_000
 _POINTS = 2**17  # of each law, on which the MAP oracle is measured
 

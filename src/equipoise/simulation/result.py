@@ -20,8 +20,6 @@ from equipoise.rates import clopper_pearson
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NOTHING", "RUN", "Runs", "Simulation", "Summary", "run_of"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -21,8 +21,6 @@ from equipoise.simulation.result import NOTHING, RUN, Runs, Simulation, run_of
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
-__all__ = ["Setting", "run_setting", "simulate", "spread"]
-
 
 def simulate(
     audit: str | type[Audit],

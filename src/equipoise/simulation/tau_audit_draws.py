@@ -27,8 +27,6 @@ from equipoise.simulation.result import NOTHING, RUN, Runs
 from equipoise.simulation.simulate_audit import Setting
 from equipoise.worlds.world import CellWorld, cells_of
 
-__all__ = ["draw"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

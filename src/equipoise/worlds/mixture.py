@@ -20,8 +20,6 @@ from equipoise.mixture.trunc_est import StructuralConstants, separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
-__all__ = ["GroupMixture", "MixtureWorld"]
-
 RARE = 1e-12  # what fewer people than this share of a group do nobody ever does
 
 

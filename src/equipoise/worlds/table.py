@@ -17,8 +17,6 @@ from equipoise.history.past import Past
 from equipoise.history.values import AND, is_missing, read_yes_no, require_plain
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
-__all__ = ["TableWorld", "read_world"]
-
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
 

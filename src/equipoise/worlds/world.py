@@ -25,19 +25,6 @@ from equipoise.errors import (
 )
 from equipoise.history.past import Past
 
-__all__ = [
-    "COUNT_NAMES",
-    "ByCells",
-    "CellWorld",
-    "People",
-    "Person",
-    "Seed",
-    "World",
-    "cells_of",
-    "past_of",
-    "require_world",
-]
-
 COUNT_NAMES = ("approved_positive", "approved_negative", "denied_positive", "denied_negative")
 
 Seed = int | np.random.Generator
