@@ -20,7 +20,7 @@ from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
 from equipoise.question import Costs, Ticket, Want
-from equipoise.worlds import CellWorld, TableWorld, World
+from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
 Floats = NDArray[np.float64]
@@ -137,20 +137,18 @@ class Denied:
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
         """Return the denied people of a world."""
-        cells = CellWorld(world.cells, world.r)
-        order = [cells.groups.index(group) for group in audit.groups]
-        r = np.array([world.r[group] for group in audit.groups])
-        if audit.assist is None:
-            return cls(cells.joint[order, 2:].sum(axis=1), r, [])
-        if not isinstance(world, TableWorld):
-            raise InvalidInput(
-                "an audit that looks before it asks needs a world with people to look at: "
-                f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
-            )
-        nothing = np.full(len(world), np.nan)
-        known = [nothing if c is None else c for c in (world.outcome, world.score, world.price)]
-        scored = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
-        return cls(cells.joint[order, 2:].sum(axis=1), r, scored)
+        cells, scored = world.cells, []
+        if audit.assist is not None:
+            if not isinstance(world, TableWorld):
+                raise InvalidInput(
+                    "an audit that looks before it asks needs a world with people to look at: "
+                    f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
+                )
+            none = np.full(len(world), np.nan)
+            known = [none if c is None else c for c in (world.outcome, world.score, world.price)]
+            scored = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
+        often = np.array([cells[group].denied / cells.total for group in audit.groups])
+        return cls(often, np.array([world.r[group] for group in audit.groups]), scored)
 
 
 def run_in_blocks(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
-from equipoise.errors import BadData
 from equipoise.history.past import endless_counts
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
@@ -38,18 +37,14 @@ def draw(setting: Setting) -> Runs | None:
     In a mixture world, or in a table with features if the audit is given a ``model``.
     """
     world = setting.world
-    if setting.pasts is not None:
-        return None
     if isinstance(world, MixtureWorld):
         crowds = {g: _of_mixture(m) for g, m in world.mixtures.items()}
     elif isinstance(world, TableWorld) and world.features is not None:
         crowds = {g: _of_rows(world, world.features, g) for g in world.groups}
     else:
         return None
-    runs = [
-        _run(setting, world, crowds, np.random.default_rng(seed))
-        for seed in np.random.SeedSequence(setting.seed).spawn(setting.repeats)
-    ]
+    seeds = np.random.SeedSequence(setting.seed).spawn(setting.repeats)
+    runs = [_run(setting, at, crowds, np.random.default_rng(seed)) for at, seed in enumerate(seeds)]
     draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
@@ -109,25 +104,15 @@ def _of_rows(world: TableWorld, features: Points, group: str) -> _Crowd:
     def draw(size: int, rng: np.random.Generator, outcome: int | None = None) -> Points:
         return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
 
-    return _Crowd(
-        float(outcome.mean()),
-        (zero, one),
-        draw=draw,
-        points=lambda: [(1.0, own)],
-    )
+    return _Crowd(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
 
 
 def _run(
-    setting: Setting,
-    world: MixtureWorld | TableWorld,
-    crowds: dict[str, _Crowd],
-    rng: np.random.Generator,
+    setting: Setting, repeat: int, crowds: dict[str, _Crowd], rng: np.random.Generator
 ) -> ExpAudit | None:
-    try:
-        past = world.past(setting.history_size, rng)
-    except BadData:  # a past without one of the groups
+    audit = setting.begin(repeat, rng)
+    if not isinstance(audit, ExpAudit):
         return None
-    audit = ExpAudit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     if audit.finding is None and audit.stage == "coarse":
         coarse = {g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()}
         lengths = {g: (phases[0].sum(), phases[1].sum()) for g, phases in coarse.items()}
@@ -164,8 +149,7 @@ def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Gen
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
     counts.add(crowd.draw(some, rng, None))
     if branch.way == "map":
-        share = crowd.map_share(counts)
-        counts.add_counts(left - some, int(rng.binomial(left - some, share)))
+        counts.add_counts(left - some, int(rng.binomial(left - some, crowd.map_share(counts))))
     else:
         for start in range(some, left, _CHUNK):
             counts.add(crowd.draw(min(left - start, _CHUNK), rng, None))
@@ -187,7 +171,7 @@ def _run_fallbacks(setting: Setting, going: dict[int, ExpAudit], draws: Runs) ->
             repeats=len(rows),
             seed=setting.seed + 1,
             options={"tau": tau} if tau else {},
-            pasts=None if setting.history_size is None else [a.history for a in audits],
+            pasts=None if audits[0].history.exact else [a.history for a in audits],
         )
     )
     for name in ("cost", "labels", "features"):

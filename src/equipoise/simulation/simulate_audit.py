@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,14 @@ class Setting:
         check_options(self.audit, self.options)
         require_prices_paid(self.world, self.costs, self.options.get("assist"))
 
+    def begin(self, repeat: int, rng: np.random.Generator) -> Audit | None:
+        """Return the audit of a repeat; None if its past lacks a group, and nothing can be said."""
+        try:
+            past = self.pasts[repeat] if self.pasts else self.world.past(self.history_size, rng)
+        except BadData:
+            return None
+        return self.audit(past, self.question, self.costs, **self.options)  # type: ignore[arg-type]
+
 
 def run_setting(
     setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
@@ -157,9 +165,7 @@ def run_setting(
     if (drawn := _draw_at_once(setting)) is not None:
         return drawn
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
-    pasts: Sequence[Past | None] = setting.pasts or [None] * setting.repeats
-    alike = replace(setting, pasts=None)
-    work = (delayed(_run_once)(alike, seed, past) for seed, past in zip(seeds, pasts, strict=True))
+    work = (delayed(_run_once)(setting, at, seed) for at, seed in enumerate(seeds))
     runs = []
     for one in spread(work, n_jobs):
         runs.append(one)
@@ -178,13 +184,10 @@ def _draw_at_once(setting: Setting) -> Runs | None:
     return exp_draws.draw(setting) if name == "exp" else tau_audit_draws.draw(setting)
 
 
-def _run_once(setting: Setting, seed: SeedSequence, past: Past | None) -> tuple[object, ...]:
+def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object, ...]:
     rng = np.random.default_rng(seed)
-    try:
-        past = past or setting.world.past(setting.history_size, rng)
-    except BadData:  # a past without one of the groups: nothing can be said
+    if (audit := setting.begin(repeat, rng)) is None:
         return NOTHING
-    audit = setting.audit(past, setting.question, setting.costs, **setting.options)  # type: ignore[arg-type]
     if type(audit) is AdaptiveAudit and setting.at_once:
         run_in_blocks(audit, Denied.of(audit, setting.world), rng)
         audit.conclude()
