@@ -35,6 +35,8 @@ from equipoise.question import Costs, Question
 if TYPE_CHECKING:
     import httpx
 
+__all__ = ["AccessDenied", "RemoteAudit"]
+
 AGAIN = (408, 429, 502, 503, 504)
 POLLED = 0.5  # seconds between looks at a verification
 

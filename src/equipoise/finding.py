@@ -18,6 +18,8 @@ from equipoise.rates import METRICS, RATES, Rate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["Finding", "GroupShares", "Interval", "Separation", "separation"]
+
 
 @dataclass(frozen=True)
 class Interval(JsonValue):

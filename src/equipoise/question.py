@@ -18,6 +18,17 @@ from equipoise.errors import (
 )
 from equipoise.rates import METRICS
 
+__all__ = [
+    "Costs",
+    "Question",
+    "ScoreRecord",
+    "Ticket",
+    "Verdict",
+    "Want",
+    "as_question",
+    "require_asked",
+]
+
 LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
 
 
