@@ -18,6 +18,7 @@ from equipoise.history.options import (
     ReadOptions,
     listed,
     settle,
+    short,
     unknown_column,
 )
 from equipoise.history.tables import Rows, Table, require_once
@@ -267,7 +268,7 @@ def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
         if not is_missing(mark) and key_of(mark) not in STANDARD:
             raise BadData(
                 f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
-                f"accepted; found {mark!r}"
+                f"accepted; found {mark!r}: write 1 for them, 0 for everybody else"
             )
         kind.random_accept = key_of(mark) == "1"
 
@@ -400,12 +401,13 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
         )
     worse = [g for g, c in cells.items() if c.approved_positive < c.approved_negative]
     if worse:
-        zero = outcome.zeros[0]
-        turn = f"positive={{'outcome': {zero!r}}} (--positive outcome={zero})"
-        notes.append(
+        turn = Problem(
             f"Warning: in {shown(worse)} fewer approved people had the good outcome than the bad "
-            f"one. If column {options.outcome!r} says what went wrong, turn it: {turn}."
+            f"one. If column {options.outcome!r} says what went wrong, turn it",
+            positive={"outcome": short(outcome.zeros)},
+            negative={"outcome": short(outcome.ones)},
         )
+        notes.append(f"{turn}.")
     return notes
 
 

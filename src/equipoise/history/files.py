@@ -235,6 +235,8 @@ def _sheet(book: Any, path: str, options: ReadOptions) -> dict[str, list[Any]]:
         raise UnknownName("sheet", sheet, book.sheetnames)
     cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
     header = [str(cell or "").strip() for cell in next(cells, ())]
+    if not any(header):
+        raise BadData(f"cannot read {path!r}: the sheet's first row must name the columns")
     require_once(options.used, header)
     rows = [row for row in cells if any(cell is not None for cell in row)]
     return {

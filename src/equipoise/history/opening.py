@@ -28,7 +28,7 @@ from equipoise.history.tables import (
 )
 from equipoise.history.values import require_plain
 
-LAZY = ("ibis", "pyspark", "dask", "dask_expr", "sqlframe")
+LAZY = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 
 
@@ -60,7 +60,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
         raise InvalidInput("'table' and 'query' belong to databases and Excel files")
     if isinstance(source, DuckDBPyRelation):
         return relation("the DuckDB relation", source)
-    if package in LAZY or kind == "LazyFrame":
+    if package in LAZY:
         return _open_lazy(source, package)
     name = f"the {package} {kind}" if package != "builtins" else "the columns"
     return relation(name, _scan(source, package, kind, options))

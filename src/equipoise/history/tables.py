@@ -29,9 +29,12 @@ COMPARE = {">=": operator.ge, "<": operator.lt}
 COUNT = "equipoise count of rows"  # no column is called so
 HINTS = {  # where the first line of DuckDB's complaint does not help
     "when sniffing": "a CSV file must have one separator and one kind of line end, and a cell that "
-    'begins with a quote must end with one, those within it doubled: """so-called"" bank"',
+    'begins with a quote must end with one, those within it doubled: """so-called"" bank"; '
+    "of a file in UTF-16 say so: encoding='utf-16' (--encoding utf-16)",
     "not utf-8": "it is not UTF-8; encoding='latin-1' or 'utf-16' (--encoding) may read it; else "
     "write it as UTF-8 first, as by iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
+    "not latin-1": "it is not latin-1; write it as UTF-8 first, as by "
+    "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
     "httpfs": "DuckDB reads addresses of files with its extension httpfs, which is not installed; "
     "duckdb.sql('INSTALL httpfs') fetches it once; or copy the file here",
 }

@@ -291,7 +291,7 @@ def read_groups(
             )
         notes += spelling_notes(column, there)
         if missing:
-            notes.append(_name_missing(column, missing, labels[at], options.missing_group))
+            notes.append(_name_missing(column, missing, labels[at], options))
     named = None if options.missing_group == "refuse" else options.missing_group
     grouping = Grouping(tuple(labels), named, strata=len(listed(options.within)))
     behind: dict[str, tuple[str, ...]] = {}
@@ -307,9 +307,9 @@ def read_groups(
 
 
 def _name_missing(
-    column: str, missing: Mapping[str, int], labels: Mapping[str, str], name: str
+    column: str, missing: Mapping[str, int], labels: Mapping[str, str], options: ReadOptions
 ) -> str:
-    count = rows(sum(missing.values()))
+    name, count = options.missing_group, rows(sum(missing.values()))
     if name == "refuse":
         raise Problem(
             f"column {column!r} must name a group in every row; empty in {count}, written "
@@ -320,9 +320,10 @@ def _name_missing(
         raise InvalidInput(
             f"'missing_group' {name!r} is a group in column {column!r} already; choose another name"
         )
+    alone = listed(options.group) == (column,)  # else it is part of a group's name
     return (
-        f"Column {column!r}: {count} without a group are called {name!r} and compared like "
-        f"any group; --leave-out {name!r} counts and does not compare them."
+        f"Column {column!r}: {count} without a group are called {name!r}, a name like any other; "
+        f"--leave-out {repr(name) if alone else 'GROUP'} counts and does not compare them."
     )
 
 
@@ -376,8 +377,7 @@ def read_yes_no(
         if role == "outcome" and keys and not said and _named_after_bad(column):
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
-                f"outcome; found {with_counts(found)}; say which value is the good one, by the "
-                "column's name",
+                f"outcome; found {with_counts(found)}; say which value is the good one",
                 positive={role: labels_of(found).get("0", "0")},
             )
         return YesNo(("0",), ("1",)) if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))

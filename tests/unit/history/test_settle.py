@@ -199,8 +199,20 @@ def test_fewer_good_than_bad_outcomes_get_a_warning_with_the_remedy() -> None:
     data = pd.DataFrame({"race": ["a", "b"] * 50, "decision": 1, "status": [1, 0, 0, 0, 1] * 20})
     (note,) = (n for n in eq.History.read(data, **LOANS).notes if n.startswith("Warning"))
     assert "in 'a', 'b' fewer approved people had the good outcome" in note
-    assert "positive={'outcome': '0'} (--positive outcome=0)" in note
+    assert "turn it: positive={'outcome': '0'}, negative={'outcome': '1'}" in note
+    assert "(--positive outcome=0 --negative outcome=1)" in note
     turned = eq.History.read(data, **LOANS, positive={"outcome": "0"})
+    assert not any(n.startswith("Warning") for n in turned.notes)
+
+
+def test_the_remedy_of_words_upside_down_reads_the_table_where_both_were_said() -> None:
+    said = {"positive": {"outcome": "not paid"}, "negative": {"outcome": "paid in full"}}
+    data = pd.DataFrame({"race": ["a", "b"] * 50, "decision": 1})
+    data["status"] = ["not paid", "paid in full", "paid in full", "paid in full", "not paid"] * 20
+    (note,) = (n for n in eq.History.read(data, **LOANS, **said).notes if n.startswith("Warning"))
+    assert "--positive 'outcome=paid in full' --negative 'outcome=not paid'" in note
+    remedy = note.partition("turn it: ")[2].partition(" (")[0]
+    turned = eq.History.read(data, **LOANS, **(said | eval(f"dict({remedy})")))
     assert not any(n.startswith("Warning") for n in turned.notes)
 
 

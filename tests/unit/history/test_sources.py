@@ -49,6 +49,20 @@ def test_an_empty_file_is_refused(name: str, words: str, tmp_path: Path) -> None
         read(tmp_path / name)
 
 
+def test_polars_counts_its_own_frames() -> None:
+    """DuckDB would need pyarrow for them, which polars does not bring."""
+    frame = pl.DataFrame({"g": ["a", "a", "b", "b"], "d": [1, 0, 1, 0], "y": [1, None, 0, None]})
+    for source in (frame, frame.lazy()):
+        assert "4 rows counted by polars" in str(read(source))
+
+
+def test_a_sheet_that_begins_with_an_empty_row_is_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"g": ["a", "b"], "d": [1, 1], "y": [1, 0]})
+    frame.to_excel(tmp_path / "past.xlsx", index=False, startrow=1)
+    with pytest.raises(BadData, match="the sheet's first row must name the columns"):
+        read(tmp_path / "past.xlsx")
+
+
 def test_a_header_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "past.csv").write_text("g,d,y\n")
     with pytest.raises(BadData, match="has no rows"):

@@ -127,6 +127,14 @@ def test_people_without_a_group_need_a_name() -> None:
     named = eq.History.read(data, **COLUMNS, missing_group="not stated")
     assert named.cells["not stated"].total == 40
     assert any("40 rows without a group" in note for note in named.notes)
+    assert any("--leave-out 'not stated' counts" in note for note in named.notes)
+    both = eq.History.read(
+        data.assign(sex=["f", "m"] * 30),
+        **COLUMNS | {"group": ["race", "sex"]},
+        missing_group="not stated",
+    )
+    assert "not stated & f" in both.cells.groups
+    assert any("--leave-out GROUP counts" in note for note in both.notes)
     with pytest.raises(InvalidInput, match="'missing_group' 'A' is a group"):
         eq.History.read(data, **COLUMNS, missing_group="A")
 
@@ -157,6 +165,10 @@ def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
         with pytest.raises(BadData, match=f"it is not UTF-8; encoding=.*'{code}'.*--encoding"):
             eq.History.read(path, **COLUMNS)
         assert eq.History.read(path, **COLUMNS, encoding=code).cells.groups == ("Grün", "blau")
+    path = tmp_path / "long.csv"  # DuckDB takes a long one for a CSV file with odd separators
+    path.write_bytes((text * 900).encode("utf-16"))
+    with pytest.raises(BadData, match="--encoding utf-16"):
+        eq.History.read(path, **COLUMNS)
 
 
 def test_it_says_what_it_understood() -> None:
@@ -280,6 +292,8 @@ def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> Non
     path.write_bytes(rows.encode("cp1252"))
     with pytest.raises(BadData, match="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW") as refused:
         eq.History.read(path, **PLAIN)
+    with pytest.raises(BadData, match=r"it is not latin-1; .*iconv -f WINDOWS-1252"):
+        eq.History.read(path, **PLAIN, encoding="latin-1")
     words = str(refused.value).partition("iconv ")[2].split()[:4]
     done = subprocess.run(["iconv", *words, path], capture_output=True, check=True)
     converted.write_bytes(done.stdout)
