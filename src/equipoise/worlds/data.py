@@ -50,8 +50,6 @@ def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) ->
     for group in chosen:
         if group not in everybody:
             raise UnknownName("group", group, everybody)
-    if len(set(chosen)) < 2:
-        raise InvalidInput(f"'groups' must name at least two groups to compare; got {chosen!r}")
     return Lender(threshold, {group: everybody[group] for group in chosen})
 
 
@@ -204,20 +202,16 @@ def adult_world(group: str = "sex") -> CellWorld:
 
 @cache
 def _applicants() -> Mapping[str, Applicants]:
-    groups, cumulative = _numbers("fico/transrisk_cdf_by_race_ssa.csv")
-    _, bad = _numbers("fico/transrisk_performance_by_race_ssa.csv")
-    totals = next(csv.DictReader(_text("fico/totals.csv").splitlines()))
+    cumulative, bad, totals = (
+        np.genfromtxt(_text(f"fico/{name}.csv").splitlines(), delimiter=",", names=True)
+        for name in ("transrisk_cdf_by_race_ssa", "transrisk_performance_by_race_ssa", "totals")
+    )
     made = {}
-    for at, group in enumerate(groups, start=1):
-        people = np.diff(cumulative[:, at], prepend=0.0) / 100.0 * int(totals[group])
-        repaying = people * (1.0 - bad[:, at] / 100.0)
-        made[group] = Applicants(cumulative[:, 0], repaying, people - repaying)
+    for group in (cumulative.dtype.names or ())[1:]:
+        people = np.diff(cumulative[group], prepend=0.0) / 100.0 * int(totals[group])
+        repaying = people * (1.0 - bad[group] / 100.0)
+        made[group] = Applicants(cumulative["Score"], repaying, people - repaying)
     return made
-
-
-def _numbers(name: str) -> tuple[list[str], Array]:
-    header, *rows = csv.reader(_text(name).splitlines())
-    return header[1:], np.array(rows, dtype=float)
 
 
 def _text(name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import InvalidInput, require_in_open_unit, require_whole
+from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.gaussian import Gaussian
@@ -182,7 +182,6 @@ class MixtureWorld(ByCells):
             if self.feature_rows is None:
                 return replace(counts, model=self.model)
             return self._with_people(counts, self.draw(self.feature_rows, generator))
-        require_whole("size", size)
         people = self.draw(size, generator)
         return self._with_people(past_of(people), people)
 

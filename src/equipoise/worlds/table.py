@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
+from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
 from equipoise.history.values import AND, is_missing, read_yes_no, require_plain
@@ -85,8 +85,6 @@ class TableWorld(People, ByCells):
         words = [_texts(name, _column(table, name)) for name in names]
         joined = [AND.join(own) for own in zip(*words, strict=True)]
         groups, codes = np.unique(joined, return_inverse=True)
-        if len(groups) < 2:
-            raise BadData(f"column {names[0]!r} must hold at least two groups to compare")
         made = _column(table, decision) if isinstance(decision, str) else decision(frame)
         decided = _bits("decision", named, np.asarray(made), options)
         if len(decided) != len(codes):
@@ -127,11 +125,9 @@ class TableWorld(People, ByCells):
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
-        generator = np.random.default_rng(seed)
         if size is None:
-            return replace(self.as_cells.past(None, generator), people=self)
-        require_whole("size", size)
-        return past_of(self.draw(size, generator))
+            return replace(self.as_cells.past(None, seed), people=self)
+        return past_of(self.draw(size, seed))
 
 
 def read_world(

@@ -58,7 +58,7 @@ def test_groups_are_checked() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'Hispanic'"):
         eq.data.fico_lender(groups=["White", "Hispanics"])
     with pytest.raises(InvalidInput, match="at least two groups"):
-        eq.data.fico_lender(groups=["White"])
+        _ = eq.data.fico_lender(groups=["White"]).world
 
 
 def test_adult_is_complete() -> None:
