@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
+from threading import Event, Thread
 
 import pytest
 
@@ -36,6 +38,29 @@ def test_a_handle_refuses_after_a_fork_and_says_how_to_reopen(either: str) -> No
     assert in_child(refused)
     live.ask("after", "A", 0)
     live.verify()
+
+
+def test_a_handle_refuses_that_another_thread_was_using_at_the_fork(either: str) -> None:
+    live = create(either)
+    uses, may_end = Event(), Event()
+
+    def use() -> None:
+        with live._store.turn, live._store.using():
+            uses.set()
+            may_end.wait()
+
+    def refused() -> None:
+        signal.alarm(10)  # where it would wait for a thread that the child does not have
+        with pytest.raises(LedgerError, match="before this process was forked"):
+            live.ask("x", "A", 0)
+
+    thread = Thread(target=use)
+    thread.start()
+    uses.wait()
+    ended_well = in_child(refused)
+    may_end.set()
+    thread.join()
+    assert ended_well
 
 
 def test_who_closes_before_a_fork_may_open_again_in_both(either: str) -> None:

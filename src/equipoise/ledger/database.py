@@ -344,6 +344,7 @@ def _in_child() -> None:
             _open_at_fork.add(handle.path)
         _abandoned.extend(handle.held)
         handle.held.clear()
+        handle.turn, handle._lock = threading.RLock(), threading.RLock()  # others held the old ones
 
 
 os.register_at_fork(after_in_child=_in_child)
