@@ -38,6 +38,8 @@ from equipoise.rates import Band, Curve
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+GroupCurves = tuple[Curve, bool]
+"""One rate of all groups, each a curve in its own unknown (curves of arrays); whether it falls."""
 Cover = NDArray[np.void]
 """Cells: the ``piece`` each belongs to, the least (``low``) and largest (``high``) levels in it."""
 
@@ -107,15 +109,6 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
 
 
 @dataclass(frozen=True)
-class RateOfGroups:
-    """One rate of all groups, each a monotone curve in its own unknown (curves of arrays)."""
-
-    curves: Curve
-    falls: bool
-    groups: int
-
-
-@dataclass(frozen=True)
 class Alternatives:
     """A set of unknowns as a union of sliding boxes; see :func:`unfair_set`, :func:`fair_set`.
 
@@ -124,7 +117,7 @@ class Alternatives:
     many levels as ``levels``, each in [0, top] and first cut into ``steps``.
     """
 
-    rates: Sequence[RateOfGroups]
+    rates: Sequence[GroupCurves]
     scale: GapScale
     least: Array
     most: Array
@@ -148,31 +141,31 @@ class Alternatives:
         """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
         shape = (len(cells), self.least.shape[2])
         start, end = np.zeros(shape), np.ones(shape)
-        for i, rate in enumerate(self.rates):
+        for i, (curves, falls) in enumerate(self.rates):
             level = min(i, self.levels - 1)
             least, most = self.least[cells["piece"], i], self.most[cells["piece"], i]
             low = self.scale.above(cells["low"][:, level, None], least)
             high = self.scale.above(cells["high"][:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            least, most = Band(rate.curves, rate.curves).between(low, high, falling=rate.falls)
+            least, most = Band(curves, curves).between(low, high, falling=falls)
             start, end = np.maximum(start, least), np.minimum(end, most)
         return start, end
 
 
-def unfair_set(rates: Sequence[RateOfGroups], gap: float, compare: Compared) -> Alternatives:
+def unfair_set(rates: Sequence[GroupCurves], gap: float, compare: Compared) -> Alternatives:
     """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
     pairs = compare.pairs
-    least, most = np.full((2, len(pairs) * len(rates), len(rates), rates[0].groups), np.nan)
+    least, most = np.full((2, len(pairs) * len(rates), len(rates), np.size(rates[0][0].a)), np.nan)
     for piece, ((above, below), i) in enumerate(product(pairs, range(len(rates)))):
         least[piece, i, above], most[piece, i, below] = gap, 0.0
     return Alternatives(rates, compare.scale, least, most, levels=1, top=1.0 - gap, steps=16)
 
 
 def fair_set(
-    rates: Sequence[RateOfGroups], gap: float, block: Block, scale: GapScale
+    rates: Sequence[GroupCurves], gap: float, block: Block, scale: GapScale
 ) -> Alternatives:
     """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
-    least, most = np.full((2, 1, len(rates), rates[0].groups), np.nan)
+    least, most = np.full((2, 1, len(rates), np.size(rates[0][0].a)), np.nan)
     inside = list(block.groups)
     if block.direction != "above":
         least[..., inside] = 0.0 if block.reference is None else scale.opposite(gap)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.assist import Assist
 from equipoise.bounds.assisted import Efficient, efficient_sampling
-from equipoise.bounds.maximin import Maximin, RateOfGroups, fair_set, maximin, unfair_set
+from equipoise.bounds.maximin import GroupCurves, Maximin, fair_set, maximin, unfair_set
 from equipoise.cells import Cells
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS, Curve
@@ -157,13 +157,12 @@ def lower_bound(
     return replace(least, reference=len(right) > 1, people_per_label=people)
 
 
-def _rates(cells: Cells, metric: str) -> list[RateOfGroups]:
-    rates = []
-    for rate in METRICS[metric].rates:
-        # A group without such people is not compared: any curve will do.
-        curves = [rate.curve(*counts.shares) or Curve(0.0) for counts in cells.values()]
-        rates.append(RateOfGroups(Curve.stack(curves), rate.falls, len(curves)))
-    return rates
+def _rates(cells: Cells, metric: str) -> list[GroupCurves]:
+    # A group without such people is not compared: any curve will do.
+    return [
+        (Curve.stack([rate.curve(*c.shares) or Curve(0.0) for c in cells.values()]), rate.falls)
+        for rate in METRICS[metric].rates
+    ]
 
 
 def _information_needed(question: Question, verdict: Verdict) -> float:
