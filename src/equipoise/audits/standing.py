@@ -196,8 +196,10 @@ class Basis:
             g: 0.5 if own.estimate is None else own.estimate for g, own in self.r(evidence).items()
         }
         strata = short_strata(history, self.question, self.budget, r)
-        waiting = (f"{pending:,} outcomes that are still pending",) if pending else ()
-        return (lacks, *strata, *waiting)
+        if not pending:
+            return (lacks, *strata)
+        waiting = f"{pending:,} outcomes that are still pending; ranges and best guesses count what"
+        return (lacks, *strata, f"{waiting} was asked before the first of them")
 
     def _past_rows_needed(self) -> float:
         """Return a size of past data whose bands are narrow against epsilon."""

@@ -412,8 +412,8 @@ class Evidence:
     def intervals(self, level: float) -> list[Interval]:
         """Return where each group's r lies by the requests before the first that is pending.
 
-        At most a share ``level`` of such intervals ever miss it. The estimate is the mean of all
-        that is known, in label equivalents.
+        At most a share ``level`` of such intervals ever miss it. The estimate is the mean of
+        what is known of these requests, in label equivalents.
         """
         outcomes = np.array([*self._outcomes, PENDING], dtype=np.intp)
         at = int(outcomes.argmin())
