@@ -85,11 +85,15 @@ class ReadSummary(JsonValue):
 
     def __str__(self) -> str:
         coded = {"decision": self.decision, "outcome": self.outcome}
-        lines = [f"  source    {self.source}, {self.rows:,} rows counted by {self.engine}"]
+        wide = max(9, *map(len, self.columns))
+        source = f"{self.source}, {self.rows:,} rows counted by {self.engine}"
+        lines = [f"  {'source':<{wide}} {source}"]
         for role, column in self.columns.items():
             parts = [f"{bit} = {with_counts(v)}" for bit, v in coded.get(role, {}).items() if v]
-            lines.append(f"  {role:<9} {column}" + (f": {'; '.join(parts)}" if parts else ""))
-        return "\n".join([*lines, *([f"  period    {self.period}"] if self.period else [])])
+            lines.append(f"  {role:<{wide}} {column}" + (f": {'; '.join(parts)}" if parts else ""))
+        return "\n".join(
+            [*lines, *([f"  {'period':<{wide}} {self.period}"] if self.period else [])]
+        )
 
 
 def _takes(
