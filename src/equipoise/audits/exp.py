@@ -45,8 +45,8 @@ class ExpAudit(Audit):
     difference is above ``gamma + epsilon/2``, else FAIR.
 
     A verdict by features holds *if the model holds*, so it is never guaranteed: self-checks can
-    contradict a model, and a passed check would prove it to within epsilon only with as many labels
-    as a label audit takes. A verdict by labels is guaranteed. The finding gives the cost of both.
+    contradict a model and prove none. A verdict by labels is guaranteed. The finding gives the cost
+    of both.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class ExpAudit(Audit):
         """Bring what the ticket wanted; features must be a vector that the model's family knows.
 
         A label brings the person's features too, if they are known: only then can MAP counts be
-        tested.
+        tested, and the model be held against these labels before features are bought.
         """
         if self.label_audit is None and features is not None:
             features = self._vector(ticket.group, features)
@@ -348,10 +348,9 @@ class ExpAudit(Audit):
         for group in self.cells:
             zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
+            people = Labelled.together(self._people.get(group, []))
             branch = choose_branch(
-                *(fits, (zero, one), self.constants),
-                weights=self.weights,
-                labelled=Labelled.together(self._people.get(group, [])),
+                *(fits, (zero, one), self.constants), weights=self.weights, labelled=people
             )
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -359,6 +358,10 @@ class ExpAudit(Audit):
             self.counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":
                 return self._fall_back(f"group {group!r}: {branch.why}")
+            if branch.way == "likelihood" and people is not None:
+                self.checks.check_people(group, people)
+                if (problem := self.checks.broken) is not None:
+                    return self._fall_back(problem)
             if self._unseen is not None:  # past people whom the fit did not see are free
                 rows = self._unseen.unseen(group)[: branch.features]
                 self.counts[group].add(rows)

@@ -8,7 +8,8 @@ Likelihood weights are valid if their error, the laws' uncertainty included, wil
 Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
 ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
 ``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after. Both are blind to denied people whose
-outcomes are not what their features say; the labels behind the coarse weights are not.
+outcomes are not what their features say; the labels behind the coarse weights are not, above all
+where the same people's features are known: the weight that these give must be their share of ones.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from equipoise.mixture.weights import (
     Pair,
     Weight,
     foresee_weight,
+    likelihood_weight,
     map_bias,
     slopes_in_theta,
     theta_error,
@@ -266,8 +268,8 @@ class ModelChecks:
         self.history = history
         self.epsilon = epsilon
         self.made: list[SelfCheck] = []
-        # one free check and four later ones per group
-        self._level = FALSE_ALARM / (5 * len(history.cells))
+        # per group one free check, one on the labelled people, four on features
+        self._level = FALSE_ALARM / (6 * len(history.cells))
 
     @property
     def missing(self) -> str | None:
@@ -296,6 +298,21 @@ class ModelChecks:
             laws_add_up(self.model, group, cells, exact=exact, level=self._level, slack=slack)
             for group, cells in self.history.cells.items()
         ]
+
+    def check_people(self, group: str, people: Labelled) -> None:
+        """Check the likelihood weight of labelled people against their own labels.
+
+        These share chance: the share of ones is the estimate that knows all, so what the weight is
+        off by has the weight's variance less that of the share.
+        """
+        weight = likelihood_weight(people.features, self.model.of(group))
+        share = float(people.outcome.mean())
+        smaller, beyond = min(share, 1.0 - share), weight.sampling_error**2
+        beyond = max(beyond - share * (1.0 - share) / weight.size, 0.0)
+        error = float(np.hypot(np.sqrt(beyond), weight.theta_error)) / smaller
+        what = f"features of labelled people of group {group!r} tell their outcomes"
+        residual = (weight.estimate - share) / smaller
+        self.made.append(SelfCheck(what, residual, error, self.epsilon / 12.0, self._level))
 
     def check_weight(self, group: str, counts: FeatureCounts, weight: Weight) -> None:
         """Check a group's weight against the past: the second equation, on the log scale.
