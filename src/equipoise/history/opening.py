@@ -91,7 +91,8 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
         )
     if kind == "RecordBatchReader":  # which can be read once
         source = source.read_all()
-    return connection.from_arrow(source)
+    with translated(f"the {package} {kind}"):  # as where pyarrow is not there
+        return connection.from_arrow(source)
 
 
 def _open_lazy(source: Any, package: str) -> LazyTable:

@@ -318,3 +318,12 @@ def test_lists_in_a_column_are_refused_by_name(kind: Any, lists: list[list[str]]
         eq.worlds.TableWorld.from_frame(
             kind(known), group="g", decision="d", outcome="y", features=["x"]
         )
+
+
+def test_a_stream_that_cannot_be_read_is_named() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise ImportError("pyarrow is not there")
+
+    with pytest.raises(BadData, match=r"cannot read the tests Stream: .*"):
+        read(Stream())
