@@ -89,3 +89,14 @@ def refused(as_writer: str) -> None:
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 writer.execute(verb)  # type: ignore[call-overload]
+
+
+def test_a_changed_event_ends_the_verification(on_postgres: str) -> None:
+    live = create(on_postgres)
+    run(live, 30)
+    execute(on_postgres, "ALTER TABLE events DISABLE TRIGGER USER")
+    changed = "UPDATE events SET body = replace(body, '\"type\"', '\"kind\"') WHERE seq = 3"
+    execute(on_postgres, changed)
+    with pytest.raises(LedgerError, match="line 3"):  # it waited for rows that it had left unread
+        live.verify()
+    assert live.checkpoint().seq > 30  # the handle goes on

@@ -299,9 +299,10 @@ class Database:
             try:
                 yield connection
             finally:
-                with suppress(*driver_errors()):  # rows may be left unread
-                    connection.run("ROLLBACK")
-                self.close()
+                if self.kind == "sqlite":
+                    with suppress(*driver_errors()):
+                        connection.run("ROLLBACK")
+                self.close()  # rows may be left unread, and PostgreSQL would wait until they are
 
     def _file_now(self) -> tuple[int, int] | None:
         if self.path is None or not self.path.exists():
