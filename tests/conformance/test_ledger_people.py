@@ -338,6 +338,19 @@ def test_a_key_belongs_to_one_command(ledger: str) -> None:
     live.verify()
 
 
+def test_a_proposal_about_somebody_erased_since_can_only_be_rejected(ledger: str) -> None:
+    live = create(ledger, approvals=("corrected",), actor="anna")
+    bert = live.acting_as("bert")
+    live.ask("p", "B", 0)
+    live.tell("p", 1)
+    number = live.correct("p", 0, "a typing error").number
+    live.erase("p")
+    with pytest.raises(ProtocolError, match="person 1 was erased since; reject the proposal"):
+        bert.approve(number)
+    assert bert.reject(number, "erased").state == "REJECTED"
+    live.verify()
+
+
 def test_a_conflict_uses_up_no_key(ledger: str) -> None:
     live = create(ledger)
     live.ask_many([("p", "B", 0), ("q", "B", 0)])

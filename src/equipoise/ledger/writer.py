@@ -478,7 +478,7 @@ class TransactionWriter:
         if "person" in own:
             row = (self.books.people or {}).get(own["person"])
             if row is None or row.person is None:
-                raise ProtocolError(f"person {own['person']} was erased since")
+                raise ProtocolError(f"person {own['person']} was erased since; reject the proposal")
             own["person"] = row.person
         made: Command = next(c for c, (_, events) in HANDLERS.items() if kind in events)(**own)
         return made
