@@ -204,6 +204,7 @@ class RemoteAudit(Verbs):
 
     def people(self, *, states: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         """Yield people in order of arrival, in the given states, page by page."""
+        states = (states,) if isinstance(states, str) else states
         wanted, after = "".join(f"&state={quote(state)}" for state in states), 0
         while after is not None:
             page = self._call("GET", f"/people?after={after}&limit={AT_ONCE}{wanted}")

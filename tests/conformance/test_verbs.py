@@ -141,7 +141,7 @@ def test_from_the_first_ask_to_the_verdict_and_its_proof(begin: Begin) -> None:
     point = audit.checkpoint()
     assert point.seq == audit.status().events == len(list(audit.events()))
     audit.verify()
-    stored = list(audit.people(states=("REVEALED",)))
+    stored = list(audit.people(states="REVEALED"))
     assert len(stored) == len(wanted)
 
 
