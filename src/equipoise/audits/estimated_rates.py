@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +220,11 @@ def by_outcome(values: Mapping[Goal, float]) -> dict[str, dict[str, float]]:
     for (outcome, group), value in values.items():
         found.setdefault(str(outcome), {})[group] = value
     return found
+
+
+def finding_for_free(audit: Audit) -> Finding:
+    """Return the free check's answer as an audit's, which can be read back as a finding."""
+    return Finding(**{f.name: getattr(audit.known_for_free, f.name) for f in fields(Finding)})
 
 
 def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:

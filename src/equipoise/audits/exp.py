@@ -13,6 +13,7 @@ from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
     checked_tau,
+    finding_for_free,
     finding_from_rates,
     inconclusive,
     outcomes_of,
@@ -23,7 +24,6 @@ from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import FAIR_SAMPLE, ApprovalShares, Online, RSAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
-from equipoise.free_check import check
 from equipoise.history.past import Past
 from equipoise.levels import exp_event_level, exp_level
 from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
@@ -328,7 +328,7 @@ class ExpAudit(Audit):
 
     def _before_start(self) -> Finding | None:
         if not self.outcomes:
-            return check(self.history, self.question)
+            return finding_for_free(self)
         goals = [(y, g) for y in self.outcomes for g in self.cells]
         self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
         dry = len(self.rows) < len(goals)
@@ -471,8 +471,8 @@ def _finding_from_weights(
     online = np.maximum(question.epsilon / 12.0, (bias + chance) / q_hat)
     rate, most = p_hat / q_hat, np.inf if audit.weights == "published" else 1.0
     ratios = np.minimum(rate, most)
-    low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), most)
-    high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-300), most)
+    low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
+    high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-12), 1.0)
     finding = finding_from_rates(question, audit.cells.groups, ratios, low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
     headline = "if the model holds, " if problem is None else f"although {problem}: "

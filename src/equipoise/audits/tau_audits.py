@@ -29,6 +29,7 @@ from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
     by_outcome,
     checked_tau,
+    finding_for_free,
     finding_from_rates,
     impossible_rate,
     inconclusive,
@@ -40,7 +41,6 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding
-from equipoise.free_check import check
 from equipoise.history.past import Goal, Past
 from equipoise.levels import approval_level
 from equipoise.question import Costs, Question, Verdict, Want
@@ -163,10 +163,10 @@ class TauAudit(Audit):
 
     def _finding_before_start(self) -> Finding | None:
         if not self._outcomes:
-            return check(self.history, self.question)
+            return finding_for_free(self)
         if len(self._rows) == len(self._goals):
             return None
-        free, dry = self.known_for_free, "the past data run dry before the audit can start"
+        free, dry = finding_for_free(self), "the past data run dry before the audit can start"
         if free.verdict is Verdict.INCONCLUSIVE:
             lacking = rows_missing(self.history, self._goals, self.tau, self.within_group)
             return inconclusive(self, dry, lacking)

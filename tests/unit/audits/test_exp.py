@@ -548,6 +548,7 @@ def test_only_the_letter_leaves_rates_above_one() -> None:
         )
         finding = run(audit, world, 3)
         rates[weights] = [i.estimate for by in finding.rates.values() for i in by.values()]
+        assert max(i.upper for by in finding.rates.values() for i in by.values()) <= 1.0
     assert max(rates["published"]) > 1.0 >= max(rates["map"])
 
 

@@ -21,6 +21,7 @@ from equipoise.audits.tau_audits import ApprovalShares, BaselineAudit, Online, R
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, compared
 from equipoise.errors import InvalidInput
+from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.history.past import Goal, Past
@@ -215,6 +216,7 @@ def test_where_the_past_runs_dry_the_free_check_answers_at_its_own_level(
     (said,) = (line for line in finding.assumptions if "run dry" in line)
     assert "at most 0.02;" in said
     assert said.endswith("together wrong with probability at most 0.04")
+    assert Finding.from_json(finding.to_json()) == finding
 
 
 @pytest.mark.parametrize("kind", [RSAudit, BaselineAudit])
