@@ -159,16 +159,17 @@ class AuditState:
         """
         self.require_edition()
         if self._audit is None:
-            audit = build(self.settings, self.books.head.cap)
             try:
-                start = 0
+                audit, start = build(self.settings, self.books.head.cap), 0
                 for end, *accepts in self.random_accepts:
                     audit.restore(self.steps[start:end])
                     audit.set_random_accepts(*accepts)
                     start = end
                 audit.restore(self.steps[start:])
-            except ProtocolError as error:
-                raise LedgerError(f"the requests cannot be followed: {error}") from error
+            except (ProtocolError, AssertionError, *MISREAD) as error:  # of a forged log
+                raise LedgerError(
+                    f"the requests cannot be followed: {error!a}; run verify"
+                ) from error
             self._audit = audit
         return self._audit
 
