@@ -80,7 +80,7 @@ class GroupCells(JsonValue):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; what is said only of unknown outcomes is there if there are any."""
+        """Return plain data; what is optional is left out where there is none."""
         data = super().to_dict()
         return {k: v for k, v in data.items() if v or k not in _OPTIONAL}
 

@@ -120,7 +120,7 @@ class Check(Finding):
         return "\n".join([super().__str__(), *more])
 
     def opinion(self, delta: float | None) -> str:
-        """Say what to think of an answer that somebody gives in place of the interval."""
+        """Say what to think of ``delta``, a single number that is given as the gap."""
         if delta is None:
             return "no answer"
         if not self.lower <= delta <= self.upper:
@@ -427,7 +427,7 @@ def gap_bounds(
 
 
 def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compared) -> bool:
-    """Say whether the gap is certainly larger than ``gap``, which takes less than its bounds."""
+    """Say whether the gap is certainly larger than ``gap``: faster than :func:`gap_bounds`."""
     floor, _ = _one_by_one(bands, boxes, compare)
     gap += _ROUNDING
     return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
@@ -493,10 +493,10 @@ def rate_intervals(bands: Bands, boxes: Box) -> dict[str, dict[str, Interval]]:
 class _TwoRates:
     """Two rates, each of all groups of a block (bands of arrays), as every r ranges over a box.
 
-    Each group's r ties its rates together. A gap d of the first rate is possible where, for some
+    Each group's r ties its two rates together. The first rate can keep to a gap d where, for some
     level t, every group's rate fits between t and d above it (against a reference, t is its rate).
-    For t in a cell the constraints are relaxed by the cell's two ends; what is impossible then is
-    impossible for every t of the cell, others are halved.
+    Levels are cut into cells. For a cell the range is that of its lowest t to d above its highest;
+    if d is impossible even so, it is for every t of the cell, and else the cell is halved.
     """
 
     falling: bool  # the first one
@@ -526,9 +526,9 @@ class _TwoRates:
             )
 
     def least(self, floor: float, ceiling: float, tolerance: float) -> float:
-        """Return the least d that both gaps can keep to at once, never too much.
+        """Return the least d that both gaps can keep to at once, rounded down.
 
-        ``floor`` is the least d of the rates one by one, which often says as much.
+        ``floor`` is the least d of the rates one by one, which often is the answer.
         """
         if not self.exceeds(floor + tolerance):
             return floor
@@ -539,6 +539,7 @@ class _TwoRates:
         return least
 
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
+        """Say for which cells of levels both gaps may be at most d."""
         ranges = self.block.ranges(self.scale, t_low, t_high, d)
         since, until = self.first.between(*ranges, falling=self.falling)
         since, until = np.maximum(self.start, since), np.minimum(self.end, until)
@@ -554,9 +555,9 @@ class _TwoRates:
 def short_strata(
     history: Past, question: Question, budget: ErrorBudget, r: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """Name the strata whose past keeps FAIR out of reach of any number of labels at this r.
+    """Name the strata with so few past rows that no number of labels brings FAIR at this r.
 
-    So wide are the bands there that two groups that are alike could be UNFAIR.
+    The bands are so wide there that two groups with the same rates could be UNFAIR.
     """
     if history.exact or not question.comparison.within:
         return ()

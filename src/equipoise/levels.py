@@ -32,7 +32,7 @@ def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
     table = INTERVAL_SHARE / 2.0 if past_share else 0.0
     return {
         "past data, for the verdict": (half, half),
-        "past data, for the intervals": (half, 0.0),  # one event with those behind UNFAIR
+        "past data, for the intervals": (half, 0.0),  # UNFAIR rests on these bounds already
         "evidence": (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
         "past data, for all rates": (table, table),
         "labels, for the intervals": (INTERVAL_SHARE - table, INTERVAL_SHARE - table),
@@ -52,7 +52,8 @@ class ErrorBudget:
         Each one-sided bound of past data behind UNFAIR. A wrong UNFAIR is ruled out only if all
         rates of all groups are bounded on both sides at once.
     past_intervals
-        Each one-sided bound of past data behind the reported intervals: all of them, too.
+        Each one-sided bound of past data behind the reported intervals, which have to hold all at
+        once as well.
     evidence_fair, evidence_unfair
         Evidence of labels, against the whole UNFAIR set and against the whole FAIR set. Several
         covers of a set are averaged and divide nothing.
@@ -116,7 +117,10 @@ class ErrorBudget:
     def of_audit(
         cls, question: Question, groups: int, *, exact: bool, past_share: float = PAST_SHARE
     ) -> ErrorBudget:
-        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing."""
+        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing.
+
+        ``past_share`` is what the audit takes as ``free_share``.
+        """
         if not 0.0 < (plain_number(past_share) or 0.0) < 1.0 - INTERVAL_SHARE:
             raise InvalidInput(
                 f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {past_share!r}"
@@ -140,15 +144,15 @@ class ErrorBudget:
 
 
 def tau_event_level(question: Question, groups: int) -> float:
-    """Return what each of the 8K events may fail with that Baseline and RS-Audit rest on.
+    """Return the probability with which each of 8K events behind Baseline and RS-Audit may fail.
 
-    Two outcomes, online and past, too many and too few, of K groups.
+    Per group and outcome there are four: online or past, too many or too few.
     """
     return question.strictest / (8.0 * groups)
 
 
 def exp_event_level(delta: float, groups: int) -> float:
-    """Return what each of the 14K events may fail with in the proof of Exp-Audit at ``delta``."""
+    """Return the probability with which each of 14K events of Exp-Audit's proof may fail."""
     return delta / (14.0 * groups)
 
 

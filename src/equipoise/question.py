@@ -29,7 +29,7 @@ __all__ = [
     "require_asked",
 ]
 
-LEAST_LEVEL = 1e-100  # evidence is a product of floating-point numbers
+LEAST_LEVEL = 1e-100  # evidence must reach its inverse, as a floating-point number
 
 
 class Verdict(StrEnum):
@@ -49,7 +49,8 @@ class Verdict(StrEnum):
 class Want(StrEnum):
     """What an audit wants to know about one person.
 
-    SCORE_ONLY: the person counts as seen, and nothing more is wanted; NOTHING: does not count.
+    After SCORE_ONLY the person counts as an observation, though the label is not asked for; after
+    NOTHING the person does not count at all.
 
     Examples
     --------
@@ -71,8 +72,8 @@ class Question(JsonValue):
     (``compare="difference"``) or of ``1 - lowest/highest`` (``compare="ratio"``: gamma = 0.2 is
     the four-fifths rule; 0/0 counts as 0, 0/x as 1); a :class:`Compare` says which groups are
     compared, where it is not every one with every other. FAIR is right when the gap is at most
-    gamma, UNFAIR when it is above gamma + epsilon; in between both are. A verdict is wrong with
-    probability at most ``delta``.
+    gamma, UNFAIR when it is above gamma + epsilon; in between either answer is right. A verdict is
+    wrong with probability at most ``delta``.
 
     Parameters
     ----------
@@ -175,12 +176,12 @@ class Question(JsonValue):
 
     @property
     def strictest(self) -> float:
-        """The smaller of the two levels: that of whatever may lead to either mistake."""
+        """The smaller of the two levels, for whatever could cause either mistake."""
         return min(self.level_wrong_fair, self.level_wrong_unfair)
 
     @property
     def threshold(self) -> float:
-        """The smallest gap that is certainly not fair, ``gamma + epsilon``."""
+        """``gamma + epsilon``, the largest gap for which FAIR is right."""
         return self.gamma + self.epsilon
 
     def truth(self, gap: float) -> frozenset[Verdict]:
@@ -278,7 +279,7 @@ class ScoreRecord(JsonValue):
     m, pi
         The guess of the outcome, and the chance of asking.
     low, high
-        The declared range of ``m + (Y - m)/pi`` for people like this one's group.
+        The range of ``m + (Y - m)/pi`` that was declared for everybody in this person's group.
     draw
         A number of [0, 1); the label is asked for if it is below ``pi``.
 

@@ -92,19 +92,24 @@ class Curve:
     def until(self, value: ArrayLike, *, falling: bool) -> Array:
         """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate).
 
-        It is -inf where no r is, and inf where all are and the curve does not reach the value.
+        It is -inf where no r in [0, 1] is such, and inf where all are and the curve does not reach
+        the value.
         """
         return self._crossing(value, falling, 1.0)
 
     def since(self, value: ArrayLike, *, falling: bool) -> Array:
-        """Return the least r with rate <= value (falling rate) or rate >= value (rising rate)."""
+        """Return the least r with rate <= value (falling rate) or rate >= value (rising rate).
+
+        It is inf where no r in [0, 1] is such, and -inf where all are and the curve does not reach
+        the value.
+        """
         return self._crossing(value, not falling, -1.0)
 
     def _crossing(self, value: ArrayLike, at_least: bool, end: float) -> Array:
         """Return where the curve passes a value.
 
-        A constant that is at least (or at most) the value passes it at ``end`` times infinity, and
-        any other at the other end.
+        A constant curve passes it nowhere. It counts as passing at ``end`` times infinity if it is
+        at least (``at_least``), or else at most, the value, and at minus that if it is not.
         """
         v, slope = np.asarray(value, dtype=float), np.asarray(self._slope)
         zero, one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
@@ -150,7 +155,7 @@ class Band:
     def between(self, low: ArrayLike, high: ArrayLike, *, falling: bool) -> tuple[Array, Array]:
         """Return the least and the largest r with which the rate may lie in ``[low, high]``.
 
-        None does where the least is above the largest; -inf and inf where the ends 0 and 1 do.
+        No r does where the least is above the largest; -inf and inf stand for no limit on a side.
         """
         if falling:
             return self.low.since(high, falling=True), self.high.until(low, falling=True)
@@ -234,7 +239,7 @@ class Rate:
 
     @property
     def trend(self) -> int:
-        """+1 if the rate rises in r, -1 if it falls, 0 if it is constant: free."""
+        """+1 if the rate rises in r, -1 if it falls, 0 if it is constant: no label is needed."""
         curve = self.curve(0.25, 0.25, 0.5)
         assert curve is not None
         return curve.trend
@@ -268,11 +273,12 @@ class Rate:
         """Return the band for counts whose outcomes are all known.
 
         Each curve is on its right side with probability at least ``1 - alpha``, for any sample
-        size; the counts are the population if alpha is None. Given its denominator, a rate depends
-        on one share of the sample, that of the denied, or on two with half of the level each, that
-        of the denied and ``p0``. It grows with them if true positives are not in the numerator:
-        ``(p0 + s g) / (1 - s + s h)`` with ``0 <= g <= h <= 1`` does, and where true positives are
-        in the numerator its complement is of this kind.
+        size; the counts are the population if alpha is None. At a given r, a rate is a function of
+        one share, that of the denied ``s`` (among the people of the denominator), or of two, ``s``
+        and ``p0``, whose bounds then have half of the level each. It grows with them if true
+        positives are not in the numerator, being ``(p0 + s g) / (1 - s + s h)`` with
+        ``0 <= g <= h <= 1``; else its complement is of this kind, and it falls with them. Where no
+        true positives are in the denominator, false positives take their part.
         """
         if alpha is None:
             curve = self.curve(*counts.shares)
@@ -303,7 +309,7 @@ class Rate:
 
 
 def _moved(cells: AbstractSet[str]) -> float:
-    """Return what a set gains of the denied as r goes from 0 to 1."""
+    """Return the share of the denied that a set of cells gains as r goes from 0 to 1."""
     return float("fn" in cells) - float("tn" in cells)
 
 
@@ -329,12 +335,13 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     **Imputed like the known** (``cohorts``). Then the approved's share of good outcomes g is that
     among the known, within each cohort: ``g = sum_c w_c g_c`` for the cohorts' shares w of the
     approved. A rate is a fraction of linear functions in s and in g, so at every r it is least and
-    largest at a corner of the box of bounds for s and g. A curve uses one bound of s and one of g;
-    with C > 1 cohorts 2C + 1 shares, those of w on both sides. Accuracy turns with s: it pays for
-    both sides of s; precision does not move with s and pays for none. These share one half of the
-    level. The other half is that of a band for which nothing is assumed: few outcomes may be
-    unknown and people many, and then it is the narrower one. Both are on their right side but with
-    a probability of at most the level, and so is the narrower.
+    largest at a corner of the box of bounds for s and g. A curve uses one bound of s and one of g.
+    With C > 1 cohorts g rests on 2C shares: each g_c bounded on one side, each w_c on both at half
+    of the level each. Accuracy rises with s at some r and falls at others, so it uses both bounds
+    of s; precision does not depend on s and uses none. All these bounds share one half of the
+    level. The other half goes to a band for which nothing is assumed, which is the narrower one
+    where few outcomes of many people are unknown. A curve of either is on its wrong side with at
+    most half of the level, so the narrower of the two is with at most the level.
     """
     if not counts.approved_unknown:
         return rate.band(counts, alpha)
@@ -442,7 +449,10 @@ def _mean(
 
 
 def _sides_of_s(rate: Rate) -> int:
-    """Return which bounds of s a curve uses: 0 if it does not move with s, 2 if it turns with r."""
+    """Return how many bounds of s a curve uses.
+
+    None if the rate does not depend on s; both if it rises with s at some r and falls at others.
+    """
     less, more = (rate.curve((1 - s) / 2, (1 - s) / 2, s) for s in (0.3, 0.6))
     if less is None or more is None:
         return 2
@@ -454,7 +464,7 @@ def _around(lows: Sequence[Curve], highs: Sequence[Curve]) -> Band:
 
 
 def _extreme(curves: Sequence[Curve], pick: Callable[..., float]) -> Curve:
-    """Return a curve on the far side of all of them."""
+    """Return a curve below all of them (``pick`` is min), or above all of them (max)."""
     at_zero, at_one = (pick(curve.at(r) for curve in curves) for r in (0.0, 1.0))
     for curve in curves:
         if all(_same(curve.at(r), pick(c.at(r) for c in curves)) for r in (0.0, 0.5, 1.0)):

@@ -39,13 +39,13 @@ class AdaptiveAudit(Audit):
     Parameters
     ----------
     history, question, costs, budget
-        As for every audit. An unlimited past (``history.exact``) or finite ones.
+        As for every audit; the past may be unlimited (``history.exact``) or finite.
     free_share
         Share of the error level spent on finite past data.
     assist
-        Everybody welcome counts as an observation, and scores or prices, given to :meth:`ask`,
-        decide by a recorded draw whose label is asked for. The guarantee is the same for every
-        score.
+        If given, everybody whose label would be welcome counts as an observation, and their score
+        or price, given to :meth:`ask`, decides by a recorded draw whether the label is asked for.
+        The guarantee is the same for every score.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class AdaptiveAudit(Audit):
         }
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
-        # Exact past data never blur it all, unless outcomes of the approved are not known.
+        # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
         free = free_verdict(Given(history.cells, history.exact), question, error_budget)
         if free is not Verdict.INCONCLUSIVE:
@@ -118,17 +118,17 @@ class AdaptiveAudit(Audit):
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
 
-        The label's own factor changes and nothing else. The first may lower the evidence and
-        take a verdict back; the second only adds to it.
+        The label's own factor changes and nothing else. A replaced outcome may lower the evidence
+        and take a verdict back; one after a withdrawal only adds to it.
         """
         self._take(Step("corrected", ticket, self._bit("outcome", outcome)))
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
-        """Take in a log, and pause where so many of its steps are taken in as ``stops`` say.
+        """Take in a log; yield how many steps are taken in, after each number of ``stops``.
 
-        The audit of the log went on asking, so none of the answers before its last request decided;
-        the one after it that did is found by bisection. The evidence is weighed there, and where
-        a plan or a check is due.
+        The audit that wrote the log went on to its last request, so no answer before that decided;
+        which answer after it did is found by bisection. The evidence is weighed only there, and
+        where a plan or a check is due.
         """
         requests = (
             i
@@ -149,9 +149,9 @@ class AdaptiveAudit(Audit):
                 yield at
 
     def _steps_to_verdict(self, log: Sequence[Step]) -> int:
-        """Return after how many steps of the log's end, up to a correction, a verdict will stand.
+        """Return after how many steps of the rest of a log, up to a correction, a verdict stands.
 
-        More than there are if none will.
+        More than there are if none does.
         """
         run = enumerate(takewhile(lambda step: step.kind != "corrected", log), start=1)
         answers = [(at, step) for at, step in run if step.ticket.number in self._open]
@@ -243,7 +243,7 @@ class AdaptiveAudit(Audit):
                 "no label; use ask and tell"
             )
         evidence = self._evidence()
-        # A check that is due waits for a label, which somebody has to come for.
+        # Even if the check is due, it is made only after a label, so somebody must be labelled.
         until_recheck = max(np.ceil(self._next_recheck - evidence.told_in_all), 1e-9)
         count = min(evidence.labels_until_plan, until_recheck)
         return evidence.choose(arrivals, count if most is None else min(count, most), rng)
@@ -292,7 +292,7 @@ class AdaptiveAudit(Audit):
             self._weigh()
         return taken
 
-    # -- the protocol's inside ------------------------------------------------------------------
+    # -- steps of the protocol ------------------------------------------------------------------
 
     def _wants(self, group: str, decision: int) -> Want:
         if decision == 1 or self.evidence is None:
@@ -307,8 +307,9 @@ class AdaptiveAudit(Audit):
     def _take_run(self, log: Sequence[Step], start: int, end: int, *, look: bool) -> int:
         """Take in steps of a log up to where a plan or a check is due; return how many.
 
-        These are requests and first answers to them, labels without scores many at a time, or one
-        other step. The evidence is weighed if that is due, or if a ``look`` is wanted.
+        It takes many requests and first answers at a time where no scores assist, else one step,
+        and always one if it is a correction or wants nothing. The evidence is weighed if that is
+        due, or if a ``look`` is wanted.
         """
         if log[start].kind == "corrected":
             self._correct(log[start], look=look)
@@ -425,6 +426,10 @@ class AdaptiveAudit(Audit):
         ]
         return min(welcome, default=np.inf)
 
+    def _evidence(self) -> Evidence:
+        assert self.evidence is not None
+        return self.evidence
+
     # -- scores and prices -----------------------------------------------------------------------
 
     def _score_record(
@@ -449,15 +454,11 @@ class AdaptiveAudit(Audit):
         low, high = LABEL if sizing is None else (sizing.low, sizing.high)
         return ScoreRecord(given, version, cost, m, pi, low, high, float(draw))
 
+    # -- the finding ----------------------------------------------------------------------------
+
     def _conclude(self, why: str) -> Finding:
         missing = self._basis.what_is_missing(self._evidence(), len(self._open))
         return self._report(Verdict.INCONCLUSIVE, why, missing)
-
-    def _evidence(self) -> Evidence:
-        assert self.evidence is not None
-        return self.evidence
-
-    # -- the finding ----------------------------------------------------------------------------
 
     def _decided(self, verdict: Verdict) -> Finding:
         noun = self.question.gap_scale.noun

@@ -42,9 +42,10 @@ class Spending:
     """What has been requested of one group's denied people, as counts; money follows from them.
 
     ``labels`` and ``features`` count requests, ``failures`` the labels that came back 0,
-    ``pending`` the labels that have not come back. ``adjustment`` is money that withdrawn
-    requests cost on top of (or below) the feature price, and failures of people with a price of
-    their own on top of the label price; ``held`` is what the latter may still be.
+    ``pending`` the labels that have not come back. ``adjustment`` is money beyond the audit's
+    prices, or below them: what a withdrawn request cost instead of the feature price, and what
+    failures of people with a price of their own cost instead of the label price. ``held`` is how
+    much their pending labels may still add to it.
     """
 
     labels: int = 0
@@ -267,7 +268,7 @@ class Audit(ABC):
             pass
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
-        """Take in a log, and pause where so many of its steps are taken in as ``stops`` say."""
+        """Take in a log; yield how many steps are taken in, after each number of ``stops``."""
         for at, step in enumerate(log, start=1):
             if step.kind == "asked":
                 self._issued = step.ticket.number
@@ -371,16 +372,18 @@ class Audit(ABC):
     # -- bookkeeping ----------------------------------------------------------------------------
 
     def _group(self, group: object) -> str:
-        name = group if isinstance(group, str) and group in self.cells else self._said.group(group)
+        name = (
+            group if isinstance(group, str) and group in self.cells else self._values.group(group)
+        )
         if name not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         return name
 
     def _bit(self, role: str, value: object) -> int:
-        return binary(role, self._said.bit(role, value) if isinstance(value, str) else value)
+        return binary(role, self._values.bit(role, value) if isinstance(value, str) else value)
 
     @cached_property
-    def _said(self) -> LiveValues:
+    def _values(self) -> LiveValues:
         return LiveValues(self.cells, getattr(self.history, "coding", None))
 
     def _decide_want(self, group: str, decision: int) -> Want:
@@ -389,7 +392,7 @@ class Audit(ABC):
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
             want = Want.NOTHING
-            # With prices of people: going on when money comes back would prefer the cheap.
+            # Where people have prices, going on when money comes back would prefer cheap people.
             if self.assist is not None and self.assist.max_price is not None:
                 self.closed |= {group}
         if want is Want.NOTHING and self._finding is None:
@@ -413,7 +416,7 @@ class Audit(ABC):
             self._give_up_if_broke()
 
     def _book(self, step: Step) -> None:
-        """Keep open requests and money: a request, or its first answer."""
+        """Enter a request, or its first answer, in the open requests and the spending."""
         kind, ticket, outcome, _, cost = step
         spending, extra = self.spending[ticket.group], self._extra(ticket)
         is_label, counts = ticket.want is Want.LABEL, ticket.decision == 0
@@ -458,7 +461,7 @@ class Audit(ABC):
     def _worst_cost(
         self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
     ) -> float:
-        """Return the most that a request may cost; before a price is read, with the largest."""
+        """Return the most that a request may cost: at the largest price until a record has one."""
         if decision == 1 or want is Want.NOTHING:
             return 0.0
         costs = self.costs.of(group)

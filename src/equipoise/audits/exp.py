@@ -236,7 +236,8 @@ class ExpAudit(Audit):
         return np.asarray(points[0])
 
     def _wants(self, group: str, decision: int) -> Want:
-        # Whoever is passed over for money would bias the counts, so the dearest must be affordable.
+        # Passing over people for want of money would bias the counts, so the audit ends as soon as
+        # the most expensive request is out of reach.
         if self.is_broke:
             return Want.NOTHING
         if self.label_audit is not None:  # its tickets have our numbers

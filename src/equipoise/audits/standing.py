@@ -1,4 +1,4 @@
-"""What an adaptive audit knows: what past data and question fix, and what its labels say by now."""
+"""What an adaptive audit rests on: what past data and question fix, and what labels add to it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ from equipoise.rates import RATES, Bands
 Array = NDArray[np.float64]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
-TOO_FEW = 10  # labels of a group from which nothing is foretold
+TOO_FEW = 10  # labels of a group below which the number still needed is not forecast
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What past data and question fix before the first label; no label changes any of it."""
+    """What past data and question fix before the first label, and how a finding follows from it.
+
+    No label changes any of it: where labels matter, the evidence is an argument.
+    """
 
     history: Past
     question: Question
@@ -106,7 +109,7 @@ class Basis:
     # -- what labels say by now ------------------------------------------------------------------
 
     def r(self, evidence: Evidence | None) -> dict[str, Interval]:
-        """Return where each group's r lies: nowhere in particular before its first label."""
+        """Return where each group's r lies: anywhere in [0, 1] where there is no evidence."""
         if evidence is None:
             return dict.fromkeys(self.groups, Interval(0.0, 1.0))
         found = evidence.intervals(self.budget.label_interval)

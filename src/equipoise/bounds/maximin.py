@@ -44,7 +44,7 @@ Cover = NDArray[np.void]
 """Cells: the ``piece`` each belongs to, the least (``low``) and largest (``high``) levels in it."""
 
 TOLERANCE = 1e-3  # relative distance of the two sides
-_FLOOR = 1e-4  # of the budget, shared by all groups: an infinite kl then counts as such
+_FLOOR = 1e-4  # of the budget, shared by all groups, so that an infinite kl is never times 0
 _RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in floating point
 _BATCH = 2048  # cells halved at a time
 _LIMIT = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
@@ -147,8 +147,8 @@ class Alternatives:
             low = self.scale.above(cells["low"][:, level, None], least)
             high = self.scale.above(cells["high"][:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            least, most = Band(curves, curves).between(low, high, falling=falls)
-            start, end = np.maximum(start, least), np.minimum(end, most)
+            since, until = Band(curves, curves).between(low, high, falling=falls)
+            start, end = np.maximum(start, since), np.minimum(end, until)
         return start, end
 
 

@@ -15,7 +15,7 @@ DOUBT = 0.5  # shrinkage: with n labels, information i counts as i * n i / (n i 
 FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
 STICKY = 1.15  # another answer must promise this much more speed to be pursued
 _STEPS = 40  # of the ascent: within half a percent of the best speed on average
-_SHARPER = 2.0  # … by so much at each
+_SHARPER = 2.0  # by how much each step makes its soft minimum sharper
 
 
 Outlook = tuple[Array, Array]
@@ -94,9 +94,9 @@ def mean_costs(prices: Array, r: Array) -> Array:
 
 
 def doubted(info: Array, counts: Array) -> Array:
-    """Return less hope in what is known from few labels only.
+    """Return the information shrunk where it is estimated from few labels.
 
-    Information that a group's labels seem to carry counts by how much of it they have gathered.
+    Of what a group's labels seem to carry, the less counts the less they have gathered so far.
     """
     gathered = counts * info
     return info * gathered / (gathered + DOUBT)
@@ -148,8 +148,9 @@ def drawn_in_turn(
 ) -> NDArray[np.intp]:
     """Return the groups of people asked one after another, who count as ``count`` labels together.
 
-    It equals passing over people until one is welcome. A group is, while what was requested of it
-    is at most ``pace`` times all requests; its next person adds its weight to them.
+    It equals letting people arrive one by one and passing over those of groups that are not
+    welcome. A group is welcome while what was requested of it is at most about ``pace`` times all
+    requests; each person adds the group's weight to them.
     """
     rates, paces, weight = arrivals.tolist(), pace.tolist(), weights.tolist()
     asked, chosen, groups = requested.tolist(), [], range(len(pace))

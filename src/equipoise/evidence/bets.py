@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 _EDGE = 1e-9
 ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
 _DIRECTIONS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
-SMALL = 0.5  # bets of so many epsilons decide also in the middle between gamma and gamma + epsilon
-LARGER = 2.5  # between two sizes of bets on a larger gap
-LARGEST = 0.2  # … and how far such a gap moves at most
-FEW = 0.1  # share of a stake on small bets, the same for those on a gap far beyond epsilon
+SMALL = 0.5  # epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon
+LARGER = 2.5  # ratio of one size to the next of bets on a larger gap
+LARGEST = 0.2  # … and about how far such a gap moves at most
+FEW = 0.1  # share of a stake on small bets; the same for all on a gap far beyond epsilon
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,10 @@ def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
 
 
 def bet_shares(sizes: int) -> Array:
-    """Return how a corner's stake is divided among directions and sizes, two of them the main."""
+    """Return how a corner's stake is divided among directions and sizes.
+
+    Most of it goes to two sizes, ``FEW`` to the smallest, and ``FEW`` to all beyond the third.
+    """
     far = max(sizes - 3, 0)
     main = sizes - 1 - far
     each = (1.0 - FEW - FEW * (far > 0)) / main

@@ -12,7 +12,7 @@ from equipoise.evidence.observation import MOST_LOST, Sized
 
 Array = NDArray[np.float64]
 
-_MOVES = (0.01, 0.03, 0.1, 0.3)  # how far off the mean may be that bets on observations aim at
+_MOVES = (0.01, 0.03, 0.1, 0.3)  # how far from r bets on observations expect their mean to be
 _GRID = 1_000
 
 
@@ -23,9 +23,10 @@ def anytime_interval(
 
     The Beta(1/2, 1/2) mixture likelihood over the likelihood at r is a nonnegative martingale with
     mean 1 (Ville's inequality); the interval holds every r at which it is below ``1/level``.
-    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Observations
-    that bets are sized for multiply it by ``1 + W (Z - r)``, a mixture over W of both signs
-    that are fixed with their sizes; one that is unknown is taken at its worst.
+    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Where there are
+    observations that bets are ``sized`` for, the martingale is multiplied by another one: a mixture
+    of bets, each the product of ``1 + W (Z - r)``, over sizes W of both signs that are fixed
+    before the observations. One whose outcome is unknown is taken at its worst.
 
     Examples
     --------
@@ -43,10 +44,10 @@ def anytime_interval(
 def _mixed_ends(
     ones: float, zeros: float, unknown: float, level: float, sized: Sequence[Sized]
 ) -> tuple[float, float]:
-    """Return the hull of the cells of a grid in which some r is likely.
+    """Return the hull of the cells of a grid in which some r is likely (not ruled out).
 
     Within a cell the labels' part is least at an end or at their mean, and every bet is monotone.
-    Where unknown labels can make r their mean it is likely.
+    An r that the labels' mean may turn out to be, once the unknown ones are known, is likely.
     """
     grid = np.linspace(0.0, 1.0, _GRID + 1)
     start, end = grid[:-1], grid[1:]
@@ -57,7 +58,7 @@ def _mixed_ends(
     labels = max(ones + zeros + unknown, 1.0)
     amid = (unknown > 0) & (end >= (ones - 1) / labels) & (start <= (ones + unknown + 1) / labels)
     likely = np.flatnonzero(amid | (least + wealth < -log(level)))
-    if not len(likely):  # cannot be true: whatever is said is no more wrong than that
+    if not len(likely):  # an error that the level allows for: every r is ruled out
         return 0.0, 1.0
     return float(start[likely[0]]), float(end[likely[-1]])
 

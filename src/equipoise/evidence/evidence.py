@@ -92,11 +92,11 @@ class Refutation:
 
     A wrong answer is refuted when the least evidence against a cell that stands, summed over its
     covers, reaches the ``bar`` (their number over the error level): if it were true, the evidence
-    against its cell in each cover would add up to that.
+    against its cell in each cover would ever add up to that with probability at most this level.
 
     ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` the one
-    that ended the last look, ``gain`` the log gain of bets from sized observations of the first
-    ``epochs``.
+    with the least evidence when all were last looked at, ``gain`` the log gain of bets from sized
+    observations of the first ``epochs``.
     """
 
     cells: NullCells
@@ -120,7 +120,7 @@ class Evidence:
     wrong
         The wrong answers to refute.
     prices
-        What a score and what a label of 0 costs, shape (2, groups).
+        What a request costs, and what a label of 0 costs besides, shape (2, groups).
     reachable
         Which groups have denied people to label.
     sizer
@@ -239,10 +239,11 @@ class Evidence:
             self._forget()
 
     def answers_to_verdict(self, numbers: Ints, outcomes: Ints) -> int:
-        """Return after how many answers to pending requests a verdict would stand; else one more.
+        """Return after how many answers to pending requests a verdict would stand.
 
-        An answer never lowers the evidence, so the first that decides is found by bisection.
-        Nothing is recorded. Of a single answer it is not asked: it is as well to look at it.
+        One more than there are if it never would. An answer never lowers the evidence, so the first
+        that decides is found by bisection, and nothing stays recorded. It is 1 for a single answer,
+        whether it decides or not: there is nothing to search.
         """
         if self.verdict is not None or len(numbers) < 2:
             return 1
@@ -334,7 +335,7 @@ class Evidence:
 
     @property
     def labels_until_plan(self) -> float:
-        """How many labels, at least one observation, will come by the plan as it stands now."""
+        """Labels until the plan changes; if that is due, so few that one observation exceeds it."""
         return max(self.next_plan - self.told_in_all, 1e-9)
 
     def eligible(self) -> NDArray[np.bool_]:
@@ -394,7 +395,7 @@ class Evidence:
     def means(self) -> tuple[Array, Array]:
         """Return each group's mean if all outcomes unknown so far are 0, and if they are 1.
 
-        In label equivalents, kept within 0 and 1; these of a group without any.
+        In label equivalents, kept within 0 and 1; it is 0, and 1, for a group without any.
         """
         low = self._labels[:, 1].copy()
         high, weight = low + self._counts.sum(axis=0)[:, UNKNOWN], self.requested
@@ -412,8 +413,8 @@ class Evidence:
     def intervals(self, level: float) -> list[Interval]:
         """Return where each group's r lies by the requests before the first that is pending.
 
-        At most a share ``level`` of such intervals ever miss it. The estimate is the mean of
-        what is known of these requests, in label equivalents.
+        Each ever misses it with probability at most ``level``. The estimate is the mean of what is
+        known of these requests, in label equivalents.
         """
         outcomes = np.array([*self._outcomes, PENDING], dtype=np.intp)
         at = int(outcomes.argmin())
@@ -438,9 +439,9 @@ class Evidence:
     def undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
 
-        It happens where the past data are so few that their bands are about as wide as epsilon. Nor
-        does any label decide once all bets against some cell of either answer are lost. A pending
-        outcome has lost nothing yet, whatever it counts with until it is told.
+        It happens where the past data are so few that their bands are about as wide as epsilon. No
+        label decides either once all bets against some cell of every cover are lost. Pending
+        outcomes are left out here, since they may still turn out well for every bet.
         """
         if self._wrong.both_allowed(low, high):
             return True
@@ -501,8 +502,9 @@ class Evidence:
     def _first(self, covers: list[Refutation], looks: Looks) -> int:
         """Return the first look at which a wrong answer is refuted, or how many there are.
 
-        Most looks end with the cell that ended the last one. Only where this one has enough
-        evidence all others are looked at, and the one that has the least is tried next.
+        What keeps an answer from being refuted is mostly the same cell as at the last look, the
+        hardest. Only if the evidence against it suffices all others are looked at, and the one with
+        the least evidence becomes the hardest.
         """
         due = np.arange(len(looks.counts))
         while len(due):
@@ -595,7 +597,10 @@ class Evidence:
         return gain
 
     def _sized_of(self, epoch: int, most: int | None = None) -> Iterator[tuple[int, Sized]]:
-        """Yield per group an epoch's observations that bets are sized for, of ``most`` requests."""
+        """Yield per group an epoch's observations that bets are sized for.
+
+        Only the first ``most`` requests of the audit count, if it is given.
+        """
         sizings = self._sizings[epoch]
         if not any(sizings):
             return
@@ -635,7 +640,7 @@ class Evidence:
     def _lacking(
         self, cover: Refutation, look: Looks, most: int | None = None
     ) -> tuple[Array, Array, Array]:
-        """Return the boxes of cells that stand, about ``most``, and the nats each lacks."""
+        """Return the boxes of about ``most`` of the cells that stand, and the nats each lacks."""
         self._settle()
         standing = cover.standing
         some = standing[:: -(-len(standing) // (most or len(standing) or 1)) or 1]

@@ -58,7 +58,7 @@ _DRAWS = 2000
 _ROUNDS = 2  # of tightening level boxes by all rates
 _ROUNDING = 1e-12
 _AT_ONCE = 200_000  # numbers to work on at a time
-_MOST = 600.0  # log wealth is cut off there, far above any bar
+_MOST = 600.0  # log wealth is cut off there, so that it does not overflow; far above any bar
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ class WrongAnswers:
         return max(self.fineness * self.epsilon, _FINEST)
 
     def both_allowed(self, low: Array, high: Array) -> bool:
-        """Say whether all unknowns in a box allow both; a cell reaches beyond its set by a step."""
+        """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
         gap, compare, pairs = self.gamma + self.epsilon - self.step, self.compare, self.pairs
         if not any(
             _reach(rates, a, b, low[[b]], gap, compare)[0][0] >= high[a]
@@ -303,9 +303,9 @@ def _pieces(rates: Rates, pairs: Pairs) -> Iterator[tuple[int, int, Rates]]:
 def _reach(
     rates: Rates, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
 ) -> tuple[Array, Ints]:
-    """Return u(lam_b) and the rate that sets it: a falling rate of a is ``gap`` above b's, or so.
+    """Return u(lam_b), and the rate that sets it.
 
-    For a rising rate it is b's that is ``gap`` above a's.
+    Up to there a falling rate of a may be ``gap`` above b's, or a rising rate of b above a's.
     """
     bounds = []
     for bands in rates:

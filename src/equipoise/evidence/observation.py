@@ -1,8 +1,8 @@
 """What one person tells: a label, or a guess that a label would correct.
 
 An observation is ``Z = m + xi (Y - m) / pi``. The guess ``m`` and the chance ``pi`` of asking may
-come from anywhere, a score, a price, an enemy; ``xi`` is 1 with probability pi and drawn after
-both are on record. Its mean given the person is Y, so its mean is r whatever m and pi are. A
+come from anywhere, even from an adversary; ``xi`` is 1 with probability pi and drawn after both
+are on record. Its mean given the person is Y, so its mean is r whatever m and pi are. A
 label that is always asked for is the case pi = 1, in which Z = Y.
 
 At a corner x a bet with factors ``one`` and ``zero`` for the outcomes multiplies its stake by
@@ -26,7 +26,7 @@ Ends = tuple[float, float]
 LABEL: Ends = (0.0, 1.0)
 """A label that is always asked for."""
 
-MOST_LOST = 0.9  # of a stake, by any one sized observation
+MOST_LOST = 0.9  # share of its stake that a bet may lose by one observation it is sized for
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """One audit run to its end, at two speeds: person by person, or in blocks of labels.
 
 :func:`run` works for every audit and lets outcomes come at once, late, out of order, or never.
-:func:`run_in_blocks` is the same far sooner for the adaptive audit, which can say whom it would
+:func:`run_in_blocks` does the same much faster for the adaptive audit, which can say whom it would
 label until its plan changes and counts these labels together.
 """
 
@@ -60,7 +60,7 @@ def run(
     require_world(world)
     require_prices_paid(world, audit.costs, audit.assist)
     rng, by_score = np.random.default_rng(seed), audit.assist is not None
-    due: list[tuple[int, int, Ticket, Person]] = []  # outcomes to be told, by when they are
+    due: list[tuple[int, int, Ticket, Person]] = []  # a heap of outcomes, by when they are told
 
     def ended() -> bool:
         return audit.finding is not None
@@ -106,11 +106,11 @@ def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
     """Raise if people have prices of their own and the audit would pay the label cost instead."""
     if assist is None and isinstance(world, TableWorld) and world.price is not None:
         labels = [costs.of(group).label for group in world.groups]
-        dearest = max(*labels, float(np.nanmax(world.price)))
+        largest = max(*labels, float(np.nanmax(world.price)))
         raise InvalidInput(
             "people of this world have prices of their own, and an audit without assist= would "
             "pay the label cost instead: give the adaptive audit "
-            f"assist=Assist(max_price={dearest!r}), with gate=1e-9 as well if it is to ask "
+            f"assist=Assist(max_price={largest!r}), with gate=1e-9 as well if it is to ask "
             "everybody at these prices, or make the world without price="
         )
 

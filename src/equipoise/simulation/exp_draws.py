@@ -1,9 +1,10 @@
 """Exp-Audit drawn at once: stopping times and MAP counts from their distributions.
 
-What needs no people is drawn (the coarse counts, and how often the MAP oracle says 1 among R
-people); what needs features gets them (likelihood weights, self-checks). How many of the R people
-were denied is drawn apart from what the oracle said of them: the verdict and the cost each have
-their own distribution. How often the oracle says 1 is measured on points that fill each law evenly.
+Where counts suffice they are drawn (the coarse counts, and how often the MAP oracle says 1 among R
+people); where features are needed people are drawn (likelihood weights, self-checks). How many of
+the R people were denied is drawn independently of what the oracle said of them, so verdict and cost
+have the right distribution each, but not jointly. How often the oracle says 1 is measured on points
+that fill each law evenly.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ def draw(setting: Setting) -> Runs | None:
     """
     world = setting.world
     if isinstance(world, MixtureWorld):
-        crowds = {g: _of_mixture(m) for g, m in world.mixtures.items()}
+        populations = {g: _of_mixture(m) for g, m in world.mixtures.items()}
     elif isinstance(world, TableWorld) and world.features is not None:
-        crowds = {g: _of_rows(world, world.features, g) for g in world.groups}
+        populations = {g: _of_rows(world, world.features, g) for g in world.groups}
     else:
         return None
     seeds = np.random.SeedSequence(setting.seed).spawn(setting.repeats)
-    runs = [_run(setting, at, crowds, np.random.default_rng(seed)) for at, seed in enumerate(seeds)]
+    runs = [
+        _run(setting, at, populations, np.random.default_rng(seed)) for at, seed in enumerate(seeds)
+    ]
     draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
@@ -53,11 +56,11 @@ def draw(setting: Setting) -> Runs | None:
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _Population:
     """One group: P[Y=1], P[f=0 | Y=0] and P[f=0 | Y=1], and people's features.
 
-    ``draw`` lets people of one outcome come, or of both (None). ``points`` are people who fill
-    each part of the group evenly, with the part's share.
+    ``draw`` returns the features of so many people of one outcome, or of both (None). ``points``
+    are features that fill each part of the group evenly, with the part's share.
     """
 
     q: float
@@ -76,7 +79,7 @@ class _Crowd:
         return sum(w * float(np.mean(log_ratio(counts.fits, x) > limit)) for w, x in self.points())
 
 
-def _of_mixture(mixture: GroupMixture) -> _Crowd:
+def _of_mixture(mixture: GroupMixture) -> _Population:
     q, (zero, one) = mixture.q, mixture.laws
 
     def sample(size: int, rng: np.random.Generator, outcome: int | None = None) -> Points:
@@ -92,10 +95,10 @@ def _of_mixture(mixture: GroupMixture) -> _Crowd:
             for weight, law in ((q, one), (1.0 - q, zero))
         ]
 
-    return _Crowd(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
+    return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
 
 
-def _of_rows(world: TableWorld, features: Points, group: str) -> _Crowd:
+def _of_rows(world: TableWorld, features: Points, group: str) -> _Population:
     here = world.group == world.groups.index(group)
     own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
     zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
@@ -104,56 +107,62 @@ def _of_rows(world: TableWorld, features: Points, group: str) -> _Crowd:
     def draw(size: int, rng: np.random.Generator, outcome: int | None = None) -> Points:
         return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
 
-    return _Crowd(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
+    return _Population(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
 
 
 def _run(
-    setting: Setting, repeat: int, crowds: dict[str, _Crowd], rng: np.random.Generator
+    setting: Setting, repeat: int, populations: dict[str, _Population], rng: np.random.Generator
 ) -> ExpAudit | None:
     audit = setting.begin(repeat, rng)
     if not isinstance(audit, ExpAudit):
         return None
     if audit.finding is None and audit.stage == "coarse":
-        coarse = {g: _coarse(audit, crowd, g, rng) for g, crowd in crowds.items()}
+        coarse = {g: _coarse(audit, population, g, rng) for g, population in populations.items()}
         lengths = {g: (phases[0].sum(), phases[1].sum()) for g, phases in coarse.items()}
         apart = rng.spawn(1)[0]
         audit.take_coarse(
-            lengths, {g: crowd.label(coarse[g].sum(axis=0), apart) for g, crowd in crowds.items()}
+            lengths,
+            {
+                g: population.label(coarse[g].sum(axis=0), apart)
+                for g, population in populations.items()
+            },
         )
     if audit.finding is None and audit.stage == "features":
-        for group, crowd in crowds.items():
-            _add_features(audit, crowd, group, rng)
+        for group, population in populations.items():
+            _add_features(audit, population, group, rng)
         audit.take_features()
     return audit
 
 
 def _coarse(
-    audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator
+    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return how many of outcome 0 and 1 were labelled until tau of outcome 0, then of 1."""
-    shares = np.array([1.0 - crowd.q, crowd.q])
+    shares = np.array([1.0 - population.q, population.q])
     phases = []
     for outcome in (0, 1):
         counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
         phases.append(counts)
-        asked = [int(rng.binomial(counts[y], crowd.denied[y])) for y in (0, 1)]
+        asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
         audit.book(group, labels=sum(asked), failures=asked[0])
     return np.array(phases)
 
 
-def _add_features(audit: ExpAudit, crowd: _Crowd, group: str, rng: np.random.Generator) -> None:
+def _add_features(
+    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
+) -> None:
     branch, counts = audit.branches[group], audit.counts[group]
     left = branch.features - counts.size  # past people's features were free
     if left <= 0:
         return
     some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    counts.add(crowd.draw(some, rng, None))
+    counts.add(population.draw(some, rng, None))
     if branch.way == "map":
-        counts.add_counts(left - some, int(rng.binomial(left - some, crowd.map_share(counts))))
+        counts.add_counts(left - some, int(rng.binomial(left - some, population.map_share(counts))))
     else:
         for start in range(some, left, _CHUNK):
-            counts.add(crowd.draw(min(left - start, _CHUNK), rng, None))
-    s = crowd.q * crowd.denied[1] + (1.0 - crowd.q) * crowd.denied[0]
+            counts.add(population.draw(min(left - start, _CHUNK), rng, None))
+    s = population.q * population.denied[1] + (1.0 - population.q) * population.denied[0]
     audit.book(group, features=int(rng.binomial(left, s)))
 
 

@@ -44,7 +44,7 @@ Runs = NDArray[np.void]
 
 def run_of(audit: Audit) -> tuple[object, ...]:
     """Return what an audit spent and found, as a :data:`RUN`."""
-    # The audit's own books, not the finding's: labels still out at the verdict cost money too.
+    # The audit's own books, not the finding's: labels pending at the verdict cost money too.
     books = (audit.cost, audit.labels, audit.features)
     if (found := audit.finding) is None:
         return (NOTHING[0], *books, *NOTHING[4:])
@@ -186,9 +186,9 @@ class Summary(JsonValue):
         shares = ", ".join(f"{v} {share:.1%}" for v, share in self.verdicts.items() if share)
         low, middle, high = (self.cost_quantiles[q] for q in ("0.05", "0.5", "0.95"))
         rate = self.error_rate
-        # The adaptive audit asks for no features; what it has beside labels are looks.
-        looks = self.audit == "adaptive" and self.mean_features > 0.0
-        more = "more people looked at" if looks else "feature vectors"
+        # The adaptive audit has no features: there it counts people whose label was not asked for.
+        scored = self.audit == "adaptive" and self.mean_features > 0.0
+        more = "more people looked at" if scored else "feature vectors"
         return "\n".join(
             [
                 f"{self.audit}: {self.repeats:,} runs, true gap {self.gap:.4f} ({truth})",

@@ -41,9 +41,9 @@ def simulate(
     """Run an audit many times in a world whose truth is known.
 
     Baseline and RS-Audit are drawn from the exact distributions of their stopping times, so any
-    precision takes milliseconds. The adaptive audit runs block by block, exactly as it would person
-    by person; other audits, and runs with a delay, a budget or a limit of people, go person by
-    person.
+    precision takes milliseconds; Exp-Audit draws its counts, and features where it needs them. The
+    adaptive audit runs block by block, exactly as it would person by person; audits of your own,
+    and runs with a delay, a budget or a limit of people, go person by person.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def simulate(
 class Setting:
     """Everything that defines a simulation; see :func:`equipoise.simulation.simulate`.
 
-    ``pasts`` are the repeats' own past data where they are there already, else they are drawn.
+    ``pasts`` has the past data of each repeat; they are drawn if it is None.
     """
 
     audit: type[Audit]
@@ -174,7 +174,7 @@ def run_setting(
 
 
 def _draw_at_once(setting: Setting) -> Runs | None:
-    """Return all runs from their exact distributions; None where these are not known."""
+    """Return all runs, drawn from their distributions; None where these are not known."""
     name = setting.audit.name
     known = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
     if not known or not setting.at_once:
