@@ -1,4 +1,7 @@
-"""How commands answer: results as rows and lines on standard output, errors and progress beside."""
+"""How commands answer: results on standard output, as lines and tables or as JSON.
+
+Progress goes to standard error, where somebody watches.
+"""
 
 from __future__ import annotations
 
@@ -74,12 +77,12 @@ def show(found: object, json: bool) -> None:
 
 
 def stop_on(verdicts: Iterable[Verdict], *found: Verdict) -> typer.Exit | None:
-    """Return the end with code 3 if one of the verdicts was found."""
+    """Return what ends a command with code 3, if one of the verdicts was found."""
     return typer.Exit(3) if set(verdicts) & set(found) else None
 
 
 def print_json(value: object) -> None:
-    """Write an answer as JSON; a number without limit is null."""
+    """Write an answer as JSON; infinite numbers and NaN are null."""
     typer.echo(json_module.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -91,7 +94,7 @@ def console() -> Console:
 
 
 def print_parts(to: Console, parts: Sequence[Part]) -> None:
-    """Print lines and tables, at home on 80 columns."""
+    """Print lines and tables, fitted to the console's width."""
     from rich.text import Text
 
     for part in parts:

@@ -82,7 +82,7 @@ class CountedTable:
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
-    """Count a table's rows per group, decision and outcome, or say what is to be said of it.
+    """Count a table's rows per group, decision and outcome; raise if a rule is broken.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
 
 
 def _require_few(found: Rows, options: ReadOptions, most: int) -> None:
-    """Raise if there are so many combinations of values that a column is none of these."""
+    """Raise if there are so many combinations of values that a column must be something else."""
     if len(found) < most:
         return
     values = {c: len({row[at] for row in found}) for at, c in enumerate(options.columns)}
@@ -183,8 +183,9 @@ def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
 def _interpret(
     table: Table, found: Rows, notes: Sequence[str], options: ReadOptions, *, everybody: bool
 ) -> CountedTable:
-    also = tuple(map(key_of, listed(options.missing_values)))
-    kinds = _kinds(found, options, also)
+    """Read what the values mean, check every rule, and sum up the counts."""
+    missing = tuple(map(key_of, listed(options.missing_values)))
+    kinds = _kinds(found, options, missing)
     _require_words(kinds, options)
     groups = [tuple(kind.values[column] for column in options.groups) for kind in kinds]
     counted = [(values, kind.count) for values, kind in zip(groups, kinds, strict=True)]
@@ -206,25 +207,25 @@ def _interpret(
     cells = _cells_of(kinds, options)
     notes += _remarks(cells, outcome, options)
     columns = {"group": options.groups} | {role: (getattr(options, role),) for role in ROLES}
-    coding = Coding(columns, grouping, decision, outcome, also)
+    coding = Coding(columns, grouping, decision, outcome, missing)
     deciders = _deciders(kinds, options)
     attributes = _by_attribute(kinds, options, grouping)
     return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
 
 
-def _kinds(found: Rows, options: ReadOptions, also: Sequence[str]) -> list[Kind]:
+def _kinds(found: Rows, options: ReadOptions, missing: Sequence[str]) -> list[Kind]:
     counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
     kinds = []
     for written, n in sorted(counts.items()):
         own = dict(zip(options.columns, written, strict=True))
         decision, outcome = own[options.decision], own[options.outcome]
-        undecided, labelled = is_missing(decision, also), not is_missing(outcome, also)
+        undecided, labelled = is_missing(decision, missing), not is_missing(outcome, missing)
         kinds.append(Kind(own, decision, outcome, n, undecided, labelled))
     return kinds
 
 
 def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
-    """Raise if something is said of a value that is neither a decision nor an outcome."""
+    """Raise if an option names a value that is written in neither column."""
     written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
     for value in listed(options.missing_values):
         require_there("'missing_values'", [value], written)
@@ -322,7 +323,10 @@ def _fold(
 def _require_right_way_round(
     kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions
 ) -> None:
-    """Raise if outcomes are known of most of the denied and few of the approved: swapped."""
+    """Raise if outcomes are known of most of the denied and few of the approved.
+
+    Then approved and denied were probably read the wrong way round.
+    """
     if any(options.said(argument, "decision") for argument in MEANINGS):
         return
     approved = [kind for kind in kinds if kind.approved]
@@ -386,7 +390,7 @@ def _require_no_denied_outcomes(
 
 
 def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
-    """Say whose outcome is not known, and where outcomes look as if they were upside down."""
+    """Say whose outcome is not known, and where good and bad outcomes may have been swapped."""
     notes = []
     if cells.unknown:
         missing = ", ".join(
@@ -458,7 +462,7 @@ def _by_attribute(
 
 
 def _deciders(kinds: Sequence[Kind], options: ReadOptions) -> tuple[tuple[Decider, ...], ...]:
-    """Return what every decider did in every group; small ones together, by numbers of cases."""
+    """Return what every decider did in every group; those with few cases count as one."""
     if (column := options.decider) is None:
         return ()
     if none := [kind for kind in kinds if is_missing(kind.values[column])]:

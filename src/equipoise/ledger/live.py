@@ -37,7 +37,7 @@ IN_PLACE = 16  # corrections of one transaction that the audit takes as they com
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Result = Reply | EquipoiseError
-Deed = Command | Scrubbed
+AnyCommand = Command | Scrubbed  # Scrubbed is given by LiveAudit.scrub alone
 T = TypeVar("T")
 
 
@@ -160,7 +160,7 @@ class LiveAudit(Verbs):
             options=options or {},
             coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
         )
-        _ = settings.group_names  # refuses names that would be one
+        _ = settings.group_names  # refuses groups whose names cannot be told apart
         data = settings.to_data()
         rehearse(settings)
         store = Store(ledger, create=True)
@@ -362,7 +362,7 @@ def _checked_seed(seed: str) -> str:
 
 @dataclass
 class _Job:
-    commands: Sequence[Deed]
+    commands: Sequence[AnyCommand]
     actor: str
     answer: Future[list[Result]] = field(default_factory=Future)
 
@@ -381,7 +381,7 @@ class Driver:
         self._queue: SimpleQueue[_Job] = SimpleQueue()
         self._seen = (0, "")  # the last event that this handle knows of
 
-    def run(self, commands: Sequence[Deed], actor: str) -> list[Result]:
+    def run(self, commands: Sequence[AnyCommand], actor: str) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
         mine = _Job(commands, actor)
         self._queue.put(mine)
@@ -405,12 +405,12 @@ class Driver:
         try:
             # What takes long is done before others have to wait for their turn to write.
             self.read(AuditState.check_books)
-            with self._store.write(self._row.id) as turn:
-                state, now = self._current(turn.head), stamp(turn.now)
+            with self._store.write(self._row.id) as transaction:
+                state, now = self._current(transaction.head), stamp(transaction.now)
                 todo = [command for job in jobs for command in job.commands]
                 if sum(isinstance(command, do.Correct) for command in todo) > IN_PLACE:
-                    state.forget()  # and weigh all of them once
-                writer = self._writer(state, turn, todo)
+                    state.forget()  # it is rebuilt once, with all corrections
+                writer = self._writer(state, transaction, todo)
                 results = [
                     [writer.run(command, job.actor, now) for command in job.commands]
                     for job in jobs
@@ -419,7 +419,7 @@ class Driver:
                 state.check_books()
                 if writer.events:
                     people = list(writer.touched.values())
-                    turn.append(state.books.head, writer.events, writer.keys, people)
+                    transaction.append(state.books.head, writer.events, writer.keys, people)
             state.books.people = None
             self._seen = (state.books.head.seq, state.books.head.hash)
         except BaseException as error:
@@ -431,15 +431,18 @@ class Driver:
                 job.answer.set_result(found)
 
     def _writer(
-        self, state: AuditState, turn: WriteTransaction, todo: Sequence[Deed]
+        self, state: AuditState, transaction: WriteTransaction, todo: Sequence[AnyCommand]
     ) -> TransactionWriter:
-        """Return a writer who has at hand whom the commands are about."""
-        keyed, proposals = turn.events_of([c.key for c in todo if c.key]), state.books.proposals
+        """Return a writer with the rows of all people whom the commands are about."""
+        keyed, proposals = (
+            transaction.events_of([c.key for c in todo if c.key]),
+            state.books.proposals,
+        )
         approved = [c.proposal for c in todo if isinstance(c, do.Approve)]
         about = [proposals[number]["arguments"] for number in approved if number in proposals]
         about += [event["data"].get("arguments", event["data"]) for event in keyed.values()]
         names = [name for command in todo if (name := do.person_of(command))]
-        people = turn.people(names, [own["person"] for own in about if "person" in own])
+        people = transaction.people(names, [own["person"] for own in about if "person" in own])
         seed = bytes.fromhex(self._row.seed)
         return TransactionWriter(state, seed=seed, people=people, keyed_events=keyed)
 

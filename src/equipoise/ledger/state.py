@@ -43,18 +43,18 @@ class EvidencePoint(JsonValue):
 class AuditState:
     """The audit as of its latest event: the books, a log of requests and answers, drift as counts.
 
-    What an event does to people, money and the audit is the rule book's business
-    (:class:`~equipoise.ledger.verify.Books`); here it is told to the statistics. The log is the
-    whole truth about the audit object: a fresh one that replays it, with the cap as it is now, is
-    where the living one is. So nothing of an audit's inside is ever stored, and how evidence is
-    weighed may change without a change of the format.
+    What an event does to people, money and the audit is up to the rule book
+    (:class:`~equipoise.ledger.verify.Books`); this class passes it on to the statistics. The log
+    determines the audit object: a new one that replays it, with the cap as it is now, is in the
+    same state. So nothing of an audit object is ever stored, and how evidence is weighed may change
+    without a change of the format.
 
     Parameters
     ----------
     strict
-        Keep everybody, make every decision anew and insist that it is the one recorded; otherwise
-        what was decided is taken as it is. Decisions made under another edition of the statistics
-        always are.
+        Keep everybody, make every decision anew and insist that it is the one recorded. Otherwise,
+        and for decisions made under another edition of the statistics, what is recorded is taken
+        as it is.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -71,7 +71,9 @@ class AuditState:
     # -- events -----------------------------------------------------------------------------------
 
     def take(self, event: Event, own: str, *, ticket: Ticket | None = None) -> PersonRecord | None:
-        """Apply the next event; ``ticket`` is given where it was just made by the audit.
+        """Apply the next event; return the person whom it is about.
+
+        ``own`` is the event's own hash; ``ticket`` is given where the audit has just issued it.
 
         Raises
         ------
@@ -95,13 +97,13 @@ class AuditState:
             if self._audit is not None:
                 self._audit.set_random_accepts(*accepts)
         elif person is not None:
-            self._heard(kind, person, data)
+            self._learn(kind, person, data)
         return person
 
     def _asked(
         self, person: PersonRecord, data: Data, ticket: Ticket | None, requests: int
     ) -> None:
-        """Enter the request in the log, and insist on it where decisions are made anew."""
+        """Enter the request in the log; where decisions are made anew, check it first."""
         self.drift.arrive(person.group_name, person.number, person.place)
         if person.request is None:
             return
@@ -111,17 +113,17 @@ class AuditState:
             *(Want(person.want), float(person.hold)),
             None if seen is None else _from_score_event(seen),
         )
-        made = ticket is not None
-        if not made and self._repeats:
-            made = True
+        knows = ticket is not None
+        if not knows and self._repeats:
+            knows = True
             self._decide_again(recorded, data, requests)
         # whoever ended the audit, or closed a group for good, has to be asked again in a replay
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
             self._tickets[recorded.number] = recorded
-            self._enter(Step("asked", recorded), done=made)
+            self._enter(Step("asked", recorded), knows=knows)
 
-    def _heard(self, kind: str, person: PersonRecord, data: Data) -> None:
-        """Tell drift and log what became of a person's outcome."""
+    def _learn(self, kind: str, person: PersonRecord, data: Data) -> None:
+        """Enter what became of a person's outcome in the drift counts and in the log."""
         outcome = data.get("outcome")
         if outcome is not None and person.place is not None:
             if kind == "corrected":
@@ -138,10 +140,10 @@ class AuditState:
             revised = kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF
             self._enter(Step("corrected" if revised else "told", ticket, outcome))
 
-    def _enter(self, step: Step, *, done: bool = False) -> None:
-        """Enter what happened to a request; ``done`` if the audit object knows it already."""
+    def _enter(self, step: Step, *, knows: bool = False) -> None:
+        """Enter a step in the log, and in the audit object unless it ``knows`` the step already."""
         self.steps.append(step)
-        if self._audit is None or done:
+        if self._audit is None or knows:
             return
         if step.kind == "corrected" and not self._audit.correctable:
             self.forget()
@@ -191,7 +193,7 @@ class AuditState:
         answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
         every = max(1, len(answers) // max(1, points))
         drawn = {at: n for n, at in enumerate(answers, 1) if n % every == 0 or n == len(answers)}
-        return (_look(audit, 0), *(_look(audit, drawn[at]) for at in audit.replay(steps, drawn)))
+        return (_point(audit, 0), *(_point(audit, drawn[at]) for at in audit.replay(steps, drawn)))
 
     # -- decisions made anew ----------------------------------------------------------------------
 
@@ -326,6 +328,6 @@ def _from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
     )
 
 
-def _look(audit: Audit, answers: int) -> EvidencePoint:
+def _point(audit: Audit, answers: int) -> EvidencePoint:
     finding = audit.so_far()
     return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)

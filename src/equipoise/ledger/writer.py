@@ -1,7 +1,7 @@
 """Commands carried out one after the other, and the events that come of them.
 
-A command is refused here, with its remedy, or becomes an event; what the event does is the rule
-book's business (:class:`~equipoise.ledger.verify.Books`), which takes it before it is stored.
+A command is refused here, with its remedy, or becomes an event. What the event does is up to the
+rule book (:class:`~equipoise.ledger.verify.Books`), which takes it before it is stored.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class TransactionWriter:
             "time": self._now,
             "type": kind,
         }
-        if self._key and kind != "conflict":  # which carries nothing out
+        if self._key and kind != "conflict":  # a conflict does not carry out the command
             event["key"] = self._key
             self._keyed[self._key] = event
             self.keys.append((self._key, head.seq + 1))
@@ -158,11 +158,11 @@ class TransactionWriter:
             return None
         kind, data = event["type"], event["data"]
         made = data["command"] if kind == "proposed" else kind
-        said = data.get("arguments", data)
-        row = (self.books.people or {}).get(said.get("person", 0))
+        recorded = data.get("arguments", data)
+        row = (self.books.people or {}).get(recorded.get("person", 0))
         about, known = do.person_of(command), None if row is None else row.person
         other = bool(about) and known not in (None, about)
-        if other or made not in HANDLERS[type(command)][1] or self._differs(command, said):
+        if other or made not in HANDLERS[type(command)][1] or self._differs(command, recorded):
             raise Conflict(
                 f"'key' {command.key!r} was used for another command, event {event['seq']} "
                 f"({kind}); give every command a key of its own"
@@ -174,8 +174,8 @@ class TransactionWriter:
         number = data.get("proposal" if kind == "rejected" else "person")
         return self._done(kind, number, data.get("why", ""), repeated=True)
 
-    def _differs(self, command: Command | do.Scrubbed, said: Mapping[str, Any]) -> bool:
-        """Say whether an event says otherwise than a command, but for its reason."""
+    def _differs(self, command: Command | do.Scrubbed, recorded: Mapping[str, Any]) -> bool:
+        """Say whether what is recorded differs from a command in more than the reason."""
         own = {**vars(command)}
         for name, value in own.items():
             if isinstance(value, Mapping):
@@ -185,11 +185,11 @@ class TransactionWriter:
             own["random_accepts"] = plain(nobody | own["random_accepts"])
         if isinstance(command, do.Ask):
             (own["group"],) = self._by_group({command.group: None})
-        names = own.keys() & (said.keys() | {"proposal"}) - {"person", "why", "command"}
-        return any(own[name] != said.get(name) for name in names)
+        names = own.keys() & (recorded.keys() | {"proposal"}) - {"person", "why", "command"}
+        return any(own[name] != recorded.get(name) for name in names)
 
     def _by_group(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is said of groups under the past data's own names."""
+        """Return a mapping of groups with their names in the past data."""
         names = self.state.settings.group_names
         return {names.get(group, group): own for group, own in given.items()}
 
@@ -227,7 +227,10 @@ class TransactionWriter:
     def _decide(
         self, command: do.Ask, group: str, data: dict[str, Any]
     ) -> tuple[Ticket | None, str]:
-        """Return what the audit wants of somebody, and why nothing."""
+        """Return what the audit wants of somebody (None: it was not asked), and why if nothing.
+
+        What the decision rests on is added to the event's ``data``.
+        """
         state, name, decision = self.state, command.person, command.decision
         if self.books.concluded is not None:
             return None, "concluded"
@@ -460,7 +463,7 @@ class TransactionWriter:
         return self._done("rejected", command.proposal)
 
     def _proposal_of(self, number: int, how: str) -> Mapping[str, Any] | Reply:
-        """Return an open proposal; of one that was decided so before, what was answered then."""
+        """Return an open proposal, or the reply that was given when it was decided this way."""
         if number in self.books.proposals:
             return self.books.proposals[number]
         if number not in self.books.decided:
