@@ -1,4 +1,4 @@
-"""What an audit that looks before it asks is told."""
+"""The options of an audit that looks at a score or a price before it asks for a label."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.assist.options import Assist
 from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
-from equipoise.audits.standing import Basis
+from equipoise.audits.basis import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL

@@ -1,9 +1,9 @@
-"""What a verdict takes: labels at their best allocation, if each tells what it does on average.
+"""What a verdict takes in labels, at their best allocation, if each is as informative as the mean.
 
 Both wrong answers are cut into the adaptive audit's own null cells, from the bands of the past.
-Bets against a cell are fixed, so at a stated r it is known how fast each grows, hence what the
-slowest cell costs to refute: the work. Forecasts of plans are multiples of it, and Exp-Audit
-compares it with the price of features.
+Bets against a cell are fixed, so for a given r it is known how fast each grows, and hence what it
+costs to refute the slowest cell: the work. The forecasts of a plan are multiples of the work, and
+Exp-Audit compares it with the price of features.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.standing import Basis
+from equipoise.audits.basis import Basis
 from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT
 from equipoise.evidence.null_cells import NullCells, evidence, fair_covers, unfair_covers
@@ -31,7 +31,7 @@ SOME = 12  # … and so many of every pair of groups
 
 @dataclass(frozen=True)
 class Work:
-    """What a verdict costs if every label tells what it tells on average, and labels per group."""
+    """What a verdict costs if every label is as informative as the mean, and labels per group."""
 
     cost: float
     labels: Array
@@ -58,7 +58,7 @@ class LabelWork:
         self._prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
 
     def pilot(self, r: Mapping[str, float]) -> float:
-        """Return what the labels cost with which every audit begins."""
+        """Return what the first labels of each group cost, with which every audit begins."""
         return PILOT * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
 
     def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:

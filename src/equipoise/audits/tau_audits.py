@@ -85,12 +85,12 @@ class TauAudit(Audit):
         self.reuse_labels = reuse_labels
         compared = {self.cells.groups[at] for at in question.compared(self.cells).groups}
         self._goals = [(y, a) for y in self._outcomes for a in self.cells if a in compared]
-        # Past people read until the tau-th; a goal for which they run dry is not there.
+        # Past people read until the tau-th of each goal; without goals that the past does not meet.
         rows = history.rows_until(
             self.tau, question, outcomes=self._outcomes, within_group=self.within_group
         )
         self._rows = {goal: rows[goal] for goal in self._goals if goal in rows}
-        # RS-Audit's groups have a stream each, in the Baseline everybody is of one.
+        # In RS-Audit every group has a stream of its own, in Baseline all groups share one.
         blocks = [[a] for a in self.cells] if self.within_group else [list(self.cells)]
         self._streams: dict[str, Online] = {}
         for block in blocks:
@@ -318,7 +318,10 @@ class ApprovalShares:
         self._seen = {group: [0, 0] for group in past.cells}
 
     def see(self, group: str, decision: int) -> str | None:
-        """Count somebody; at every power of two say what is wrong, None if nothing is."""
+        """Count somebody; return what is wrong, None if nothing is or it is not looked at now.
+
+        A group is looked at whenever its count is a power of two.
+        """
         self._seen[group][decision] += 1
         n = sum(self._seen[group])
         return self._of(group) if n & (n - 1) == 0 else None

@@ -84,14 +84,18 @@ class TruncatedFit:
 
     Attributes
     ----------
-    theta, theta_covariance
-        Natural parameter and the covariance of its estimate.
+    family, theta, theta_covariance
+        The family, its natural parameter and the covariance of the estimate.
     size
         Number of truncated samples.
     acceptance, acceptance_error
         ``P_theta[f = 1]``, the share of everybody that is let through, and its standard error.
+    acceptance_gradient
+        The derivative of ``acceptance`` in theta.
     method
         "importance", "exact" or "known".
+    diagnostics
+        How the fit went.
 
     Examples
     --------
@@ -175,7 +179,7 @@ def fit_truncated(
         is any other linear classifier, by asking it.
     family
         One of ``Gaussian``, ``Exponential``, ``Weibull``, ``ContinuousBernoulli``,
-        ``ContinuousPoisson``.
+        ``ContinuousPoisson``, ``Poisson``, ``Binomial``.
     method
         "exact": a Gaussian cut by a ``HalfSpace``, or any family on the line. "importance":
         convex maximum likelihood, the integral by importance sampling. "auto": exact where it

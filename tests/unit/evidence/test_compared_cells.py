@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.standing import Basis
+from equipoise.audits.basis import Basis
 from equipoise.comparison import Compare
 from equipoise.evidence import NullCells, WrongAnswers
 from equipoise.evidence.null_cells import fair_covers, unfair_covers
