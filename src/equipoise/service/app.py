@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -30,7 +29,6 @@ from equipoise.service.tokens import TokenStore
 
 THREADS = 64  # requests that are worked on at once
 STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  # scripts and styles
-REFUSED: tuple[Any, ...] = (EquipoiseError, RequestValidationError, HTTPException)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
