@@ -7,9 +7,8 @@ them where there are any. The multivariate Gaussian is in :mod:`equipoise.mixtur
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +16,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, softmax, xlogy
 
-from equipoise.errors import BadData, InvalidInput
+from equipoise.errors import BadData, InvalidInput, require_whole
 
 Array = NDArray[np.float64]
 PANELS = 60  # over all intervals of an integral together
@@ -52,9 +51,8 @@ class Nodes:
         return mean, root.T @ root
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Coordinates in which a sample has mean 0 and unit scale, and the way back.
+class Frame(NamedTuple):
+    """Coordinates z in which a sample has mean 0 and unit scale, and the way back.
 
     ``x = shift + scale @ z``; ``theta = jacobian @ theta_z + offset``; ``family`` is the same
     family seen from z.
@@ -66,24 +64,16 @@ class Frame:
     jacobian: Array
     offset: Array
 
-    def inside(self, X: Array) -> Array:
-        """Return z of x."""
-        return np.asarray(np.linalg.solve(self.scale, (X - self.shift).T).T)
 
-    def outside(self, Z: Array) -> Array:
-        """Return x of z."""
-        return np.asarray(Z @ self.scale.T + self.shift)
-
-
-class Family(ABC):
+class Family:
     """One exponential family with its convex parameter set.
 
     A parameter is a flat array ``theta`` of length p, a sample an array of shape (n, d). The
     parameter set is convex and bounded; :meth:`project` is the Euclidean projection onto it.
 
     Unless a family says otherwise it lives on the line, with T(x) = x, h = 1 and a scalar parameter
-    in the interval ``bounds``, and is integrated numerically. At least it says how far its mass
-    reaches; ``ends`` and ``support`` are where it lives, in numbers and words.
+    in the interval ``bounds``, and is integrated numerically. ``ends`` and ``support`` are where it
+    lives, in numbers and words; where the ends are infinite it says how far its mass reaches.
 
     Examples
     --------
@@ -92,14 +82,18 @@ class Family(ABC):
     [-0.5, -2.0]
     """
 
-    name: ClassVar[str]
-    support: ClassVar[str]
+    name: str
+    support: str
     """The support in words."""
-    ends: ClassVar[tuple[float, float]]
+    ends: tuple[float, float]
     bounds: tuple[float, float]
-    discrete: ClassVar[bool] = False
+    discrete: bool = False
     """Whether the support are whole numbers; integrals are sums then."""
-    _highest: ClassVar[float] = np.inf  # parameters above it are of no law
+    degree: int = 1
+    """Largest degree of the polynomials in T."""
+    columns: int | None = 1
+    """Length of a point, None where it may have any."""
+    _highest: float = np.inf  # parameters above it are of no law
 
     def __post_init__(self) -> None:
         self._require_bounds(*self.bounds)
@@ -110,16 +104,6 @@ class Family(ABC):
                 f"'bounds' of the {self.name} family must satisfy low < high <= "
                 f"{self._highest:g}; got {(low, high)!r}"
             )
-
-    @property
-    def degree(self) -> int:
-        """Largest degree of the polynomials in T."""
-        return 1
-
-    @property
-    def columns(self) -> int | None:
-        """Length of a point, None where it may have any."""
-        return 1
 
     def points(self, X: ArrayLike, *, name: str = "X", remedy: str = "drop them") -> Array:
         """Return ``X`` as an (n, d) array of points that the family can produce, or object."""
@@ -139,19 +123,14 @@ class Family(ABC):
         if not np.isfinite(array).all():
             rows = int((~np.isfinite(array).all(axis=1)).sum())
             raise BadData(f"{name!r} has {rows} rows with missing or infinite values; {remedy}")
-        outside = int((~self.in_support(array)).sum())
+        x, (low, high) = array[:, 0], self.ends
+        outside = int((~((low <= x) & (x <= high)) | (self.discrete & (x != np.round(x)))).sum())
         if outside:
             raise BadData(
                 f"{outside} of {len(array)} rows of {name!r} lie outside the support of the "
                 f"{self.name} family, {self.support}; choose another family or transform them"
             )
         return array
-
-    def in_support(self, X: Array) -> NDArray[np.bool_]:
-        """Say for every row whether it lies between the ends, and is whole where it must be."""
-        x = X[:, 0]
-        between = (x >= self.ends[0]) & (x <= self.ends[1])
-        return np.asarray(between & (x == np.round(x)) if self.discrete else between)
 
     def log_density(self, theta: ArrayLike, X: ArrayLike) -> Array:
         """Return ``log E_theta(x)`` of every row."""
@@ -171,20 +150,18 @@ class Family(ABC):
 
     def nodes(self, pieces: list[tuple[float, float]]) -> Nodes:
         """Return the integral of ``h exp(theta . T)`` over intervals of the line."""
-        x, weight = self._panels(pieces)
-        return Nodes(self.statistics(x), self.log_base(x) + np.log(weight))
-
-    def _panels(self, pieces: list[tuple[float, float]]) -> tuple[Array, Array]:
-        """Return points, shape (n, 1), and their weights; whole numbers if it is discrete."""
         if self.discrete:
-            x = np.concatenate([np.arange(np.ceil(a), np.floor(b) + 1.0) for a, b in pieces])
-            return x[:, None], np.ones(len(x))
-        node, weight = GAUSS
-        span = sum(b - a for a, b in pieces)
-        edges = [np.linspace(a, b, 2 + int(PANELS * (b - a) / span)) for a, b in pieces]
-        left = np.concatenate([e[:-1] for e in edges])[:, None]
-        half = np.concatenate([np.diff(e) for e in edges])[:, None] / 2.0
-        return (left + half * (node + 1.0)).reshape(-1, 1), (half * weight).ravel()
+            whole = [np.arange(np.ceil(a), np.floor(b) + 1.0) for a, b in pieces]
+            x, log_weight = np.concatenate(whole)[:, None], np.zeros(1)
+        else:
+            node, weight = GAUSS
+            span = sum(b - a for a, b in pieces)
+            edges = [np.linspace(a, b, 2 + int(PANELS * (b - a) / span)) for a, b in pieces]
+            left = np.concatenate([e[:-1] for e in edges])[:, None]
+            half = np.concatenate([np.diff(e) for e in edges])[:, None] / 2.0
+            x = (left + half * (node + 1.0)).reshape(-1, 1)
+            log_weight = np.log(half * weight).ravel()
+        return Nodes(self.statistics(x), self.log_base(x) + log_weight)
 
     def frame(self, points: Array) -> Frame:
         """Return coordinates in which the sample is centred and scaled; none by default."""
@@ -200,9 +177,9 @@ class Family(ABC):
 
     # -- what a family provides ------------------------------------------------------------------
 
-    @abstractmethod
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the interval outside which less than about 1e-16 of the mass lies, on the line."""
+        return self.ends
 
     def dimension(self, theta: Array) -> int:
         """Return d, the length of one point."""
@@ -291,10 +268,10 @@ class Weibull(Family):
     [[9.0]]
     """
 
-    name: ClassVar[str] = "Weibull"
-    support: ClassVar[str] = "x > 0"
-    ends: ClassVar[tuple[float, float]] = (5e-324, np.inf)  # from the smallest positive number
-    _highest: ClassVar[float] = 0.0
+    name = "Weibull"
+    support = "x > 0"
+    ends = (5e-324, np.inf)  # from the smallest positive number
+    _highest = 0.0
     bounds: tuple[float, float] = (-1e60, -1e-60)
     k: float = 1.0
 
@@ -302,11 +279,8 @@ class Weibull(Family):
         super().__post_init__()
         if not 1.0 <= self.k < np.inf:
             raise InvalidInput(f"'k' must be at least 1 (the density is log-concave); got {self.k}")
-
-    @property
-    def degree(self) -> int:
-        """K, if it is a whole number: else T is no polynomial, and this is the next one."""
-        return int(np.ceil(self.k))
+        # where k is no whole number T is no polynomial, and this is the next degree
+        vars(self).update(degree=int(np.ceil(self.k)))
 
     def log_base(self, X: Array) -> Array:
         """Return ``log k + (k-1) log x``."""
@@ -317,9 +291,8 @@ class Weibull(Family):
         return np.asarray(X**self.k)
 
     def log_partition(self, theta: Array) -> Array:
-        """Return ``-log(-theta)``; +inf where theta is not negative."""
-        rate = -theta[..., 0]
-        return np.asarray(np.where(rate > 0.0, -np.log(np.where(rate > 0.0, rate, 1.0)), np.inf))
+        """Return ``-log(-theta)``."""
+        return np.asarray(-np.log(-theta[..., 0]))
 
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function."""
@@ -346,9 +319,9 @@ class Exponential(Weibull):
     array([2.])
     """
 
-    name: ClassVar[str] = "exponential"
-    support: ClassVar[str] = "x >= 0"
-    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name = "exponential"
+    support = "x >= 0"
+    ends = (0.0, np.inf)
     k: float = field(default=1.0, init=False)
 
 
@@ -362,14 +335,10 @@ class ContinuousBernoulli(Family):
     array([0.5])
     """
 
-    name: ClassVar[str] = "continuous Bernoulli"
-    support: ClassVar[str] = "0 <= x <= 1"
-    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name = "continuous Bernoulli"
+    support = "0 <= x <= 1"
+    ends = (0.0, 1.0)
     bounds: tuple[float, float] = (-500.0, 500.0)
-
-    def reach(self, theta: Array) -> tuple[float, float]:
-        """Return the unit interval."""
-        return self.ends
 
 
 @dataclass(frozen=True)
@@ -385,9 +354,9 @@ class ContinuousPoisson(Family):
     array([1.239])
     """
 
-    name: ClassVar[str] = "continuous Poisson"
-    support: ClassVar[str] = "x >= 0"
-    ends: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name = "continuous Poisson"
+    support = "x >= 0"
+    ends = (0.0, np.inf)
     bounds: tuple[float, float] = (-50.0, 12.0)
 
     def log_base(self, X: Array) -> Array:
@@ -403,12 +372,6 @@ class ContinuousPoisson(Family):
         return max(0.0, mode - width), mode + width + 30.0
 
 
-# The paper's section 2 names the Poisson and the binomial law. Its assumption of log-concavity is
-# about densities, and the anti-concentration behind TruncEst's theorem is not proved on whole
-# numbers: a classifier that lets one value through leaves nothing to estimate theta from. What
-# holds for them is ordinary maximum likelihood behind a truncation, summed exactly.
-
-
 @dataclass(frozen=True)
 class Poisson(ContinuousPoisson):
     """``exp(theta x - e^theta) / x!`` on whole numbers x >= 0; T(x) = x, integrals are sums.
@@ -422,9 +385,9 @@ class Poisson(ContinuousPoisson):
     array([1.])
     """
 
-    name: ClassVar[str] = "Poisson"
-    support: ClassVar[str] = "whole numbers x >= 0"
-    discrete: ClassVar[bool] = True
+    name = "Poisson"
+    support = "whole numbers x >= 0"
+    discrete = True
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return whole numbers around the mean."""
@@ -445,27 +408,18 @@ class Binomial(Family):
     array([5.])
     """
 
-    name: ClassVar[str] = "binomial"
-    support: ClassVar[str] = "whole numbers 0 <= x <= n"
-    discrete: ClassVar[bool] = True
+    name = "binomial"
+    support = "whole numbers 0 <= x <= n"
+    discrete = True
     bounds: tuple[float, float] = (-40.0, 40.0)
     n: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise InvalidInput(f"'n' must be a whole number of at least 1; got {self.n!r}")
-
-    @property
-    def ends(self) -> tuple[float, float]:  # type: ignore[override]
-        """0 and n."""
-        return 0.0, float(self.n)
+        require_whole("n", self.n)
+        vars(self).update(ends=(0.0, float(self.n)))
 
     def log_base(self, X: Array) -> Array:
         """Return ``log C(n, x)``."""
         x = X[:, 0]
         return np.asarray(gammaln(self.n + 1.0) - gammaln(x + 1.0) - gammaln(self.n - x + 1.0))
-
-    def reach(self, theta: Array) -> tuple[float, float]:
-        """Return the whole support."""
-        return self.ends

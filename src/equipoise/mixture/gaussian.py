@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,36 +45,34 @@ class Gaussian(Family):
     [[2.0, 0.5], [0.5, 1.0]]
     """
 
-    name: ClassVar[str] = "Gaussian"
-    support: ClassVar[str] = "finite numbers"
-    ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    name = "Gaussian"
+    support = "finite numbers"
+    ends = (-np.inf, np.inf)
+    degree = 2
+    columns = None
     covariance: str | ArrayLike = "full"
     variances: tuple[float, float] = (1e-60, 1e60)  # any unit of measurement
     longest: float = 1e60
 
     def __post_init__(self) -> None:
+        if not 0.0 < self.variances[0] < self.variances[1]:
+            raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
         if isinstance(self.covariance, str):
             if self.covariance not in _STRUCTURES:
                 raise UnknownName("covariance structure", self.covariance, _STRUCTURES)
-        else:
-            object.__setattr__(self, "covariance", _known(self.covariance))
-        if not 0.0 < self.variances[0] < self.variances[1]:
-            raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
+            return
+        known = np.array(self.covariance, dtype=float)
+        if known.ndim != 2 or len(known) != len(known.T) or not np.allclose(known, known.T):
+            raise InvalidInput(
+                f"a known 'covariance' must be a symmetric matrix; got {self.covariance!r}"
+            )
+        _require_regular(known)
+        vars(self).update(covariance=known, degree=1, columns=len(known))
 
     @property
     def structure(self) -> str:
         """One of "full", "diagonal", "spherical", "known"."""
         return self.covariance if isinstance(self.covariance, str) else "known"
-
-    @property
-    def degree(self) -> int:
-        """2, or 1 where the covariance is known."""
-        return 1 if self.structure == "known" else 2
-
-    @property
-    def columns(self) -> int | None:
-        """Any number, or that of the known covariance."""
-        return len(np.asarray(self.covariance)) if self.structure == "known" else None
 
     # -- between the flat parameter and the usual ones -------------------------------------------
 
@@ -140,13 +137,12 @@ class Gaussian(Family):
         return np.hstack([X, -0.5 * (X[:, row] * X[:, column]) @ scale])
 
     def log_partition(self, theta: Array) -> Array:
-        """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``; +inf where not definite."""
+        """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``."""
         eta, precision = self.natural(np.asarray(theta, dtype=float))
-        definite = np.linalg.eigvalsh(precision)[..., 0] > 0.0
-        safe = np.where(definite[..., None, None], precision, np.eye(precision.shape[-1]))
-        solved = np.linalg.solve(safe, eta[..., None])[..., 0]
-        value = 0.5 * np.einsum("...i,...i->...", eta, solved) - 0.5 * np.linalg.slogdet(safe)[1]
-        return np.asarray(np.where(definite, value, np.inf))
+        root = np.linalg.cholesky(precision)
+        solved = np.linalg.solve(root, eta[..., None])[..., 0]
+        half_log = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+        return np.asarray(0.5 * (solved**2).sum(axis=-1) - half_log)
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return the mean and ``-(Sigma + mu mu')/2`` in the order of the statistics."""
@@ -216,13 +212,17 @@ class Gaussian(Family):
         shift = points.mean(axis=0)
         centred = points - shift  # far means would cost digits in the moments
         covariance = self._fitted(centred.T @ centred / len(points))
-        _require_near(shift, np.sqrt(np.diag(covariance)))
+        spread = np.sqrt(np.diag(covariance))
+        column = int(np.argmax(np.abs(shift) / spread))
+        if abs(shift[column]) > _FARTHEST * spread[column]:
+            raise BadData(
+                f"column {column} of the features lies around {shift[column]:.4g} and spreads by "
+                f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
+                "constant from it everywhere, in 'accepts' and in the audit too"
+            )
         scale = np.asarray(np.linalg.cholesky(covariance))
-        inner = Gaussian(
-            np.eye(d) if self.structure == "known" else self.covariance,
-            variances=_FRAME_VARIANCES,
-            longest=1e6,
-        )
+        structure = np.eye(d) if self.structure == "known" else self.covariance
+        inner = Gaussian(structure, variances=_FRAME_VARIANCES, longest=1e6)
         # theta is an affine function of its value in the frame: see where zero and the units go
         p = self.statistics(points[:1]).shape[1]
         eta, precision = inner.natural(np.vstack([np.zeros(p), np.eye(p)]))
@@ -252,28 +252,10 @@ def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return np.append(diagonal, row), np.append(diagonal, column), scale
 
 
-def _known(covariance: ArrayLike) -> Array:
-    matrix = np.array(covariance, dtype=float)
-    if matrix.ndim != 2 or len(matrix) != len(matrix.T) or not np.allclose(matrix, matrix.T):
-        raise InvalidInput(f"a known 'covariance' must be a symmetric matrix; got {covariance!r}")
-    _require_regular(matrix)
-    return matrix
-
-
 def _require_regular(covariance: Array) -> None:
     values = np.linalg.eigvalsh(covariance)
     if values[0] <= 1e-12 * max(float(values[-1]), 1e-300):
         raise BadData(
             f"the covariance is singular (eigenvalues {values[0]:.3g} to {values[-1]:.3g}); "
             "drop constant or duplicate columns"
-        )
-
-
-def _require_near(mean: Array, spread: Array) -> None:
-    column = int(np.argmax(np.abs(mean) / spread))
-    if abs(mean[column]) > _FARTHEST * spread[column]:
-        raise BadData(
-            f"column {column} of the features lies around {mean[column]:.4g} and spreads by "
-            f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
-            "constant from it everywhere, in 'accepts' and in the audit too"
         )

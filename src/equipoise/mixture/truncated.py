@@ -11,7 +11,6 @@ classifier. It is solved by projected Newton steps, in coordinates that standard
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,29 +139,21 @@ class TruncatedFit:
         """Return the log density of everybody's law at every row."""
         return self.family.log_density(self.theta, X)
 
-    def draw_thetas(self, size: int, rng: np.random.Generator) -> Array:
-        """Return parameters from the normal approximation of the estimate's uncertainty.
-
-        Where the uncertainty is large some may be of no law: their ``log_partition`` is infinite.
-        """
-        covariance = self.theta_covariance  # it may be singular, or zero
-        return rng.multivariate_normal(
-            self.theta, covariance, size, check_valid="ignore", method="eigh"
-        )
-
     def __str__(self) -> str:
         d = self.diagnostics
-        lines = [
-            f"{self.family.name} from {self.size:,} truncated samples ({self.method})",
-            f"  acceptance  {self.acceptance:.4f} ± {self.acceptance_error:.4f}",
-            f"  effort      {d.oracle_calls:,} classifier calls, effective sample {d.ess:,.0f}, "
-            f"condition {d.condition:.3g}",
-        ]
         if isinstance(self.family, Gaussian):
-            lines.append(f"  mean        {np.array2string(self.mean, precision=4)}")
+            estimate = f"mean        {np.array2string(self.mean, precision=4)}"
         else:
-            lines.append(f"  theta       {self.theta[0]:.5g} ± {self.standard_error[0]:.2g}")
-        return "\n".join(lines + [f"  warning     {w}" for w in d.warnings])
+            estimate = f"theta       {self.theta[0]:.5g} ± {self.standard_error[0]:.2g}"
+        lines = (
+            f"{self.family.name} from {self.size:,} truncated samples ({self.method})",
+            f"acceptance  {self.acceptance:.4f} ± {self.acceptance_error:.4f}",
+            f"effort      {d.oracle_calls:,} classifier calls, effective sample {d.ess:,.0f}, "
+            f"condition {d.condition:.3g}",
+            estimate,
+            *(f"warning     {warning}" for warning in d.warnings),
+        )
+        return "\n  ".join(lines)
 
 
 def fit_truncated(
@@ -223,37 +214,44 @@ def fit_truncated(
     oracle = Oracle(accepts)
     oracle.require_all(points)
     frame = family.frame(points)
-    inner, z = frame.family, frame.inside(points)
-    ask: Ask = lambda z: oracle(frame.outside(z))  # noqa: E731
+    inner = frame.family
+    z: Array = np.asarray(np.linalg.solve(frame.scale, (points - frame.shift).T).T)
+    ask: Ask = lambda z: oracle(z @ frame.scale.T + frame.shift)  # noqa: E731
     cut = None
     if isinstance(accepts, HalfSpace):
         normal = np.asarray(accepts.normal)
-        cut = HalfSpace(frame.scale.T @ normal, accepts.offset - float(normal @ frame.shift))
-        ask = cut
+        ask = cut = HalfSpace(frame.scale.T @ normal, accepts.offset - float(normal @ frame.shift))
     elif method == "auto" and d > 1:
         cut = find_half_space(z, ask, seed)
     exact = method != "importance" and (d == 1 or cut is not None)
+    ess = np.inf
+    integral: Nodes | _HalfSpaceIntegral
     if not exact:
-        found = _fit_importance(inner, z, ask, seed)
+        integral, theta, on_edge = _fit_importance(inner, z, ask, seed)
+        ess = integral.ess(theta)
     elif cut is not None and isinstance(inner, Gaussian):
-        found = _newton(inner, z, _HalfSpaceIntegral(inner, cut))
+        integral = _HalfSpaceIntegral(inner, cut)
+        theta, on_edge = _newton(inner, z, integral, inner.fit(z))
     else:
-        found = _fit_line(inner, z, ask)
-    people = inner.from_uniforms(found.theta, sobol(d, seed).random(PROBES))
+        integral, theta, on_edge = _fit_line(inner, z, ask)
+    people = inner.from_uniforms(theta, sobol(d, seed).random(PROBES))
     let_through = ask(people)
     if exact and cut is not None and (cut(people) != let_through).any():
         return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
-    share = _share(inner, found.theta, found.integral) if exact else float(let_through.mean())
-    misfit = _misfit(z, people[let_through])
-    mean, hessian = found.integral.moments(found.theta)
-    condition = min(float(np.linalg.cond(hessian)), 1e12)
-    covariance = _inverse(hessian) * (1.0 / n + 1.0 / found.ess)
-    theta = frame.jacobian @ found.theta + frame.offset
-    projected = family.project(theta)
-    on_edge = found.on_edge or not np.allclose(projected, theta, rtol=1e-7, atol=0.0)
+    share = _share(inner, theta, integral) if exact else float(let_through.mean())
+    mean, hessian = integral.moments(theta)
+    covariance = _inverse(hessian) * (1.0 / n + 1.0 / ess)
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
-    slope = share * (mean - inner.mean_statistics(found.theta))
-    diagnostics = Diagnostics(found.ess, oracle.calls, condition, misfit, on_edge)
+    slope = share * (mean - inner.mean_statistics(theta))
+    outer = frame.jacobian @ theta + frame.offset
+    projected = family.project(outer)
+    diagnostics = Diagnostics(
+        ess=ess,
+        oracle_calls=oracle.calls,
+        condition=min(float(np.linalg.cond(hessian)), 1e12),
+        misfit=_misfit(z, people[let_through]),
+        on_edge=on_edge or not np.allclose(projected, outer, rtol=1e-7, atol=0.0),
+    )
     return TruncatedFit(
         family=family,
         theta=projected,
@@ -267,32 +265,21 @@ def fit_truncated(
 
 
 def _warnings(found: Diagnostics, family: Family, n: int, share: float) -> tuple[str, ...]:
-    doubts = (
-        (
-            found.ess < n,
-            f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
-            f"{n:,} samples: standard errors are larger for it",
+    doubts = {
+        f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
+        f"{n:,} samples: standard errors are larger for it": found.ess < n,
+        "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
+        "than the family allows, or the family is wrong": found.on_edge,
+        "some directions of the parameter are hardly identified by these samples": (
+            found.condition > 1e8
         ),
-        (
-            found.on_edge,
-            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
-            "than the family allows, or the family is wrong",
+        f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of "
+        f"the fitted law: these data are not {family.name}": abs(found.misfit) > MISFIT_LIMIT,
+        f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation": (
+            share < 0.01
         ),
-        (
-            found.condition > 1e8,
-            "some directions of the parameter are hardly identified by these samples",
-        ),
-        (
-            abs(found.misfit) > MISFIT_LIMIT,
-            f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of "
-            f"the fitted law: these data are not {family.name}",
-        ),
-        (
-            share < 0.01,
-            f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation",
-        ),
-    )
-    return tuple(words for doubtful, words in doubts if doubtful)
+    }
+    return tuple(words for words, doubtful in doubts.items() if doubtful)
 
 
 def _misfit(sample: Array, law: Array) -> float:
@@ -318,16 +305,9 @@ def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
     0.84
     """
     theta = np.asarray(theta, dtype=float)
-    return TruncatedFit(
-        family=family,
-        theta=theta,
-        theta_covariance=np.zeros((len(theta), len(theta))),
-        size=0,
-        acceptance=acceptance(family, theta, accepts),
-        acceptance_gradient=np.zeros(len(theta)),
-        method="known",
-        diagnostics=Diagnostics(ess=np.inf, oracle_calls=0, condition=1.0),
-    )
+    none, share = np.zeros(len(theta)), acceptance(family, theta, accepts)
+    sure = Diagnostics(ess=np.inf, oracle_calls=0, condition=1.0)
+    return TruncatedFit(family, theta, np.diag(none), 0, share, none, "known", sure)
 
 
 def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
@@ -352,22 +332,11 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
 # -- Newton steps --------------------------------------------------------------------------------
 
 
-class _Solution(NamedTuple):
-    theta: Array
-    integral: Nodes | _HalfSpaceIntegral
-    on_edge: bool
-    ess: float = np.inf
-
-
 def _newton(
-    family: Family,
-    z: Array,
-    integral: Nodes | _HalfSpaceIntegral,
-    theta: Array | None = None,
-) -> _Solution:
-    """Minimise from ``theta``, or the ordinary estimate, until nothing is gained any more."""
+    family: Family, z: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
+) -> tuple[Array, bool]:
+    """Minimise from ``theta`` until nothing is gained; say whether the set's edge stopped it."""
     target = family.statistics(z).mean(axis=0)
-    theta = family.theta_from_mean(target) if theta is None else theta
     for _ in range(100):
         mean, hessian = integral.moments(theta)
         gradient = mean - target
@@ -388,8 +357,7 @@ def _newton(
             break  # nothing better inside the set
         theta = candidate
     wish = theta - direction
-    on_edge = not np.allclose(family.project(wish), wish, rtol=1e-9, atol=1e-12)
-    return _Solution(theta, integral, on_edge)
+    return theta, not np.allclose(family.project(wish), wish, rtol=1e-9, atol=1e-12)
 
 
 def _inverse(hessian: Array) -> Array:
@@ -443,21 +411,21 @@ class _HalfSpaceIntegral:
 # -- the line ------------------------------------------------------------------------------------
 
 
-def _fit_line(family: Family, z: Array, ask: Ask) -> _Solution:
+def _fit_line(family: Family, z: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
     """Integrate over the accepted intervals, on a range that grows until it holds the law."""
     theta = family.fit(z)
     low, high = float(z.min()), float(z.max())
+    near, far = family.reach(theta)
     for _ in range(20):
-        near, far = family.reach(theta)
         low, high = min(low, near), max(high, far)
         # half of the scan where the sample is, so that a wide range does not coarsen it there
         grid = np.union1d(np.linspace(low, high, 2048), np.linspace(z.min(), z.max(), 2048))
-        found = _newton(family, z, family.nodes(_accepted_pieces(family, ask, grid)), theta)
-        theta = found.theta
+        integral = family.nodes(_accepted_pieces(family, ask, grid))
+        theta, on_edge = _newton(family, z, integral, theta)
         near, far = family.reach(theta)
         if near >= low - 1e-9 * abs(low) and far <= high + 1e-9 * abs(high):
             break
-    return found
+    return integral, theta, on_edge
 
 
 def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float, float]]:
@@ -479,7 +447,7 @@ def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float,
 # -- any classifier ------------------------------------------------------------------------------
 
 
-def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> _Solution:
+def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> tuple[Nodes, Array, bool]:
     """Integrate over Sobol points around the sample, so many that they add little to its error."""
 
     def sampled(size: int) -> Nodes:
@@ -497,9 +465,9 @@ def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> _Solution:
             f"'accepts' lets only {len(integral.offset)} of {asked:,} points around the sample "
             "through: it accepts (almost) nothing but the sample itself"
         )
-    found = _newton(family, z, integral)
-    wanted = PER_SAMPLE * len(z) / max(integral.ess(found.theta), 1.0) * asked
+    theta, on_edge = _newton(family, z, integral, family.fit(z))
+    wanted = PER_SAMPLE * len(z) / max(integral.ess(theta), 1.0) * asked
     if wanted > asked:
         integral = sampled(min(2 ** int(np.ceil(np.log2(wanted))), most))
-        found = _newton(family, z, integral, found.theta)
-    return found._replace(ess=integral.ess(found.theta))
+        theta, on_edge = _newton(family, z, integral, theta)
+    return integral, theta, on_edge
