@@ -11,8 +11,8 @@ import numpy as np
 from pandas import DataFrame, Series
 
 from equipoise.audits.estimated_rates import paper_tau
-from equipoise.mixture.exp_model import ExpConstants
 from equipoise.mixture.model import MixtureModel
+from equipoise.mixture.weights import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, World

@@ -16,8 +16,7 @@ import equipoise as eq
 from equipoise.bounds import expectation
 from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.mixture import MixtureModel
-from equipoise.mixture.exp_model import Branch, ExpConstants, choose_branch
-from equipoise.mixture.weights import Pair, log_ratio
+from equipoise.mixture.weights import Branch, ExpConstants, Pair, choose_branch, log_ratio
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.mixture import GroupMixture
 from study import _resumed

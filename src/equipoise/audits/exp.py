@@ -26,10 +26,16 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.levels import exp_event_level, exp_level
-from equipoise.mixture.exp_model import Branch, ExpConstants, ModelChecks, choose_branch
-from equipoise.mixture.model import MixtureModel, PastFeatures
+from equipoise.mixture.model import MixtureModel, ModelChecks, PastFeatures
 from equipoise.mixture.trunc_est import StructuralConstants
-from equipoise.mixture.weights import FeatureCounts, Labelled, Weight
+from equipoise.mixture.weights import (
+    Branch,
+    ExpConstants,
+    FeatureCounts,
+    Labelled,
+    Weight,
+    choose_branch,
+)
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
 PHASES = ("coarse", "features", "fallback")
@@ -349,7 +355,8 @@ class ExpAudit(Audit):
         for group in self.cells:
             zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
-            people = Labelled.together(self._people.get(group, []))
+            parts = self._people.get(group)
+            people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
             branch = choose_branch(
                 *(fits, (zero, one), self.constants), weights=self.weights, labelled=people
             )

@@ -1,6 +1,5 @@
 """The mixture model: exponential families behind a truncation, and what they are good for."""
 
-from equipoise.mixture.exp_model import SelfCheck
 from equipoise.mixture.families import (
     Binomial,
     ContinuousBernoulli,
@@ -12,18 +11,19 @@ from equipoise.mixture.families import (
 )
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import (
-    AssumptionCheck,
     MixtureModel,
     PastFeatures,
-    check_assumptions,
+    SelfCheck,
     fit_model,
     learn_model,
 )
 from equipoise.mixture.rules import HalfSpace, LearnedRule, learn_classifier
 from equipoise.mixture.trunc_est import (
+    AssumptionCheck,
     StructuralConstants,
     TruncEstConstants,
     TruncEstResult,
+    check_assumptions,
     separation_needed,
     trunc_est,
     trunc_est_constants,

@@ -1,25 +1,45 @@
-"""The mixture model of every group: the laws of both outcomes, and whether they fit together."""
+"""The mixture model of every group: the laws of both outcomes, and whether it is believed.
+
+Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
+``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
+``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after. Both are blind to denied people whose
+outcomes are not what their features say; the labels behind the coarse weights are not, above all
+where the same people's features are known: the weight that these give must be their share of ones.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, ndtri
 
-from equipoise.errors import BadData, InvalidInput, UnknownName, plain_number, require_kind
+from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
+from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Bits, LearnedRule, apart, learn_classifier
-from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
+from equipoise.mixture.trunc_est import StructuralConstants, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
-from equipoise.mixture.weights import Pair, same_base
+from equipoise.mixture.weights import (
+    FeatureCounts,
+    Labelled,
+    Pair,
+    Weight,
+    likelihood_weight,
+    slopes_in_theta,
+    theta_error,
+)
+
+FALSE_ALARM = 0.01  # of all self-checks together
 
 GroupAccepts: TypeAlias = Mapping[Any, Accepts] | Callable[[Array, Any], ArrayLike]
 """The decision-maker: a classifier per group, or one that is told the group."""
+Column: TypeAlias = NDArray[np.generic]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,18 +136,14 @@ def fit_model(
     if not np.isin(outcomes, (0, 1)).all():
         raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
 
-    return _model(
-        *(names, outcomes),
-        lambda group, rows: fit_truncated(
-            points[rows], accepts_of(accepts, group), family, method, seed
-        ),
-    )
+    def law(group: Hashable, rows: Bits) -> TruncatedFit:
+        return fit_truncated(points[rows], accepts_of(accepts, group), family, method, seed)
+
+    return _model(names, outcomes, law)
 
 
 def _model(
-    names: NDArray[np.generic],
-    outcomes: NDArray[np.generic],
-    law: Callable[[Hashable, Bits], TruncatedFit],
+    names: Column, outcomes: Column, law: Callable[[Hashable, Bits], TruncatedFit]
 ) -> MixtureModel:
     """Return the model of all groups that have one, and why the others have none."""
     fits: dict[str, Pair] = {}
@@ -184,22 +200,17 @@ def learn_model(
             "'outcome' must be 0 or 1 for everybody approved; leave out, as if they had never "
             "applied, people whose outcome is unknown for reasons that have nothing to do with it"
         )
-    fresh = approved.copy()  # approved people who did not teach the rule
-    learnt: dict[str, str] = {}
-
-    @cache
-    def learned(group: Hashable) -> LearnedRule:
-        here = names == group
-        rule = learn_classifier(points[here], approved[here], rules, seed=seed)
-        if rule.contradictions:
-            raise BadData(f"past decisions contradict the class of rules: {rule}")
-        fresh[here] &= rule.fresh
-        learnt[str(group)] = str(rule)
-        return rule
+    learnt: dict[str, LearnedRule] = {}
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
-        rule = learned(group)
-        here = points[rows & fresh]
+        everybody = names == group
+        if str(group) not in learnt:
+            rule = learn_classifier(points[everybody], approved[everybody], rules, seed=seed)
+            if rule.contradictions:
+                raise BadData(f"past decisions contradict the class of rules: {rule}")
+            learnt[str(group)] = rule
+        rule = learnt[str(group)]
+        here = points[everybody][rule.fresh & (rows & approved)[everybody]]
         inside = here[rule.approves(here)]
         fit = fit_truncated(inside, rule.approves, family, seed=seed)
         # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain
@@ -211,12 +222,11 @@ def learn_model(
             acceptance_gradient=fit.acceptance_gradient / held,
         )
 
-    return replace(_model(names, outcomes, law), rules=learnt)
+    model = _model(names, outcomes, law)
+    return replace(model, rules={group: str(rule) for group, rule in learnt.items()})
 
 
-def _columns(
-    family: Family, X: ArrayLike, **columns: ArrayLike
-) -> tuple[Array, list[NDArray[np.generic]]]:
+def _columns(family: Family, X: ArrayLike, **columns: ArrayLike) -> tuple[Array, list[Column]]:
     require_kind("family", family, Family, "a family such as Gaussian()")
     points = family.points(X)
     arrays = []
@@ -306,7 +316,7 @@ class PastFeatures:
     def unseen(self, group: Hashable) -> Array:
         """Return the features of a group's people whom the fit did not see, in random order."""
         points, (names, _, _), taught = self._rows
-        here = np.array([str(name) == str(group) for name in names.tolist()]) & ~taught
+        here = (names.astype(str) == str(group)) & ~taught
         return apart(self.seed, 2).permutation(points[here])
 
     def learned_model(self, rules: str) -> MixtureModel:
@@ -344,7 +354,7 @@ class PastFeatures:
         return _model(names, outcomes, law)
 
     @cached_property
-    def _rows(self) -> tuple[Array, list[NDArray[np.generic]], Bits]:
+    def _rows(self) -> tuple[Array, list[Column], Bits]:
         """Return features, (group, decision, outcome), and who teaches the fit."""
         if not 0.0 <= self.held_out < 1.0:
             raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
@@ -358,110 +368,161 @@ class PastFeatures:
         return points, columns, taught
 
     @property
-    def approved(self) -> tuple[Array, NDArray[np.generic], NDArray[np.generic]]:
+    def approved(self) -> tuple[Array, Column, Column]:
         """Features, group and outcome of the approved people who teach the fit."""
         points, (names, decided, outcomes), taught = self._rows
         rows = taught & (decided == 1)
         return points[rows], names[rows], outcomes[rows]
 
 
-# -- Assumption 1 --------------------------------------------------------------------------------
+# -- whether it is believed ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AssumptionCheck:
-    """Which constants of Assumptions 1 and 2 a group's fits support, and what they do not.
+class SelfCheck:
+    """Whether quantities that the model makes equal are equal: ``residual`` should be 0.
 
-    Attributes
-    ----------
-    constants
-        ``alpha``, the smaller acceptance less two standard errors; ``beta``; and the curvature on
-        a Theta that holds balls of radius ``1/beta`` around both thetas.
-    distance, needed
-        ``|theta_1 - theta_0|`` and what the separation condition asks for.
-    problems
-        What is not met or not proved, one line each; empty if both assumptions are.
+    A residual passes within chance (a false alarm has probability ``level``), or if it is too
+    small to matter (``slack``).
 
     Examples
     --------
-    >>> constants = StructuralConstants(1.0, 4.0, 5.0, alpha=0.3, beta=5.0)
-    >>> print(AssumptionCheck("A", constants, distance=6.0, needed=5.7))
-    group A: alpha 0.3, beta 5, kappa 1, lambda 4, L 5; |theta_1 - theta_0| 6 of 5.7 needed
+    >>> print(SelfCheck("shares add up to 1", 0.03, 0.01, slack=0.0, level=0.05))
+    shares add up to 1: off by +0.0300 ± 0.0100, FAILS
     """
 
-    group: str
-    constants: StructuralConstants
-    distance: float
-    needed: float
-    problems: tuple[str, ...] = ()
+    what: str
+    residual: float
+    standard_error: float
+    slack: float
+    level: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the residual is within chance or slack."""
+        reach = float(ndtri(1.0 - self.level / 2.0)) * self.standard_error
+        return abs(self.residual) <= reach + self.slack
 
     def __str__(self) -> str:
-        c = self.constants
-        line = (
-            f"group {self.group}: alpha {c.alpha:.3g}, beta {c.beta:.3g}, kappa {c.kappa:.3g}, "
-            f"lambda {c.lam:.3g}, L {c.lipschitz:.3g}; |theta_1 - theta_0| {self.distance:.3g} of "
-            f"{self.needed:.3g} needed"
-        )
-        return "\n".join([line, *(f"  not met: {problem}" for problem in self.problems)])
+        word = "holds" if self.passed else "FAILS"
+        return f"{self.what}: off by {self.residual:+.4f} ± {self.standard_error:.4f}, {word}"
 
 
-def check_assumptions(
-    model: MixtureModel,
-    group: Hashable,
-    *,
-    epsilon: float,
-    q: float,
-    beta: float | None = None,
-) -> AssumptionCheck:
-    """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
+def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
+    """Return the acceptance ``z`` standard errors away on the logit scale."""
+    if fit.acceptance_error == 0.0:
+        return float(np.clip(fit.acceptance, 1e-9, 1.0))
+    alpha = float(np.clip(fit.acceptance, 1e-9, 1.0 - 1e-9))
+    return max(float(expit(logit(alpha) + z * fit.acceptance_error / (alpha * (1 - alpha)))), 1e-9)
 
-    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
-    is convex around them. The constants are those of the fits; that the family is right they
-    cannot show.
 
-    Parameters
-    ----------
-    epsilon, q
-        The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
-    beta
-        At least 1. Left out, L of the Theta for ``beta = 1`` or more where such balls leave the
-        family: what the separation condition is mildest with.
+class ModelChecks:
+    """The self-checks of a model on one history, as they are made.
 
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
-    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
-    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
-    >>> print(check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3))
-    group A: alpha 0.5, beta 8, kappa 1, lambda 1, L 7.12; |theta_1 - theta_0| 7 of 5.72 needed
+    Deviations that could not change the verdict (``epsilon/36`` before, ``epsilon/12`` after
+    features, relative) pass whatever their significance.
     """
-    zero, one = fits = model.of(group)
-    family = zero.family
-    if not same_base(zero, one):
-        raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
 
-    thetas, radius = np.stack([zero.theta, one.theta]), 1.0
-    if beta is not None and (plain_number(beta) or 0.0) < 1.0:
-        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
-    while beta is None:
-        try:
-            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
-        except InvalidInput:  # such balls leave the family
-            radius /= 2.0
-    kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
-    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
-    constants = StructuralConstants(
-        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
-    )
-    distance = float(np.linalg.norm(one.theta - zero.theta))
-    needed = separation_needed(constants, epsilon=epsilon, q=q)
-    problems = []
-    if alpha <= 0.0:
-        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
-    if family.discrete:
-        problems.append(
-            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
-        )
-    if distance < needed:
-        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
-    return AssumptionCheck(str(group), constants, distance, needed, tuple(problems))
+    def __init__(self, model: MixtureModel, history: Past, epsilon: float) -> None:
+        self.model = model
+        self.history = history
+        self.epsilon = epsilon
+        self.made: list[SelfCheck] = []
+        # per group one free check, one on the labelled people, four on features
+        self._level = FALSE_ALARM / (6 * len(history.cells))
+        self._z = float(ndtri(1.0 - self._level / 2.0))
+
+    @property
+    def missing(self) -> str | None:
+        """Why there is no model to speak of, None if there is."""
+        for group in self.history.cells:
+            if group not in self.model.fits:
+                why = self.model.problems.get(group, "nobody of it whom the fit saw was approved")
+                return f"there is no model of group {group!r}: {why}"
+        return None
+
+    @property
+    def broken(self) -> str | None:
+        """Why the model is not to be believed, None if nothing speaks against it."""
+        for group, pair in self.model.fits.items():
+            for outcome, fit in enumerate(pair):
+                if fit.diagnostics.plainly_wrong:
+                    why = "; ".join(fit.diagnostics.warnings)
+                    return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
+        failed = [c for c in self.made if not c.passed]
+        return f"the model contradicts itself ({failed[0]})" if failed else None
+
+    def check_for_free(self) -> None:
+        """Check the first equation on the past's counts, on the log scale: no online data.
+
+        An acceptance is moved by its error on the logit scale, towards what would make the equation
+        hold: taken where it is estimated, the error of one that is far too large would look far
+        too small.
+        """
+        for group, cells in self.history.cells.items():
+            fits = self.model.of(group)
+            p = np.maximum([cells.shares[1], cells.shares[0]], 1e-300)
+            terms = p / [np.clip(fit.acceptance, 1e-9, 1.0) for fit in fits]
+            total = float(np.log(terms.sum()))
+            z = self._z if total > 0.0 else -self._z
+            moved = p / [_moved_acceptance(fit, z) for fit in fits]
+            error = float(np.log(moved.sum() / terms.sum())) / self._z
+            counting = 0.0
+            if not self.history.exact:  # the two counts are one multinomial sample
+                spread = float((terms**2 / p).sum() / terms.sum() ** 2) - 1.0
+                counting = float(np.sqrt(max(spread, 0.0) / cells.total))
+            what = f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1"
+            self._add(what, total, float(np.hypot(error, counting)), part=36.0)
+
+    def check_people(self, group: str, people: Labelled) -> None:
+        """Check the likelihood weight of labelled people against their own labels.
+
+        These share chance: the share of ones is the estimate that knows all, so what the weight is
+        off by has the weight's variance less that of the share.
+        """
+        weight = likelihood_weight(people.features, self.model.of(group))
+        share = float(people.outcome.mean())
+        smaller, beyond = min(share, 1.0 - share), weight.sampling_error**2
+        beyond = max(beyond - share * (1.0 - share) / weight.size, 0.0)
+        error = float(np.hypot(np.sqrt(beyond), weight.theta_error)) / smaller
+        what = f"features of labelled people of group {group!r} tell their outcomes"
+        residual = (weight.estimate - share) / smaller
+        self._add(what, residual, error)
+
+    def check_weight(self, group: str, counts: FeatureCounts, weight: Weight) -> None:
+        """Check a group's weight against the past: the second equation, on the log scale.
+
+        An estimated acceptance errs by a factor, and upwards further than downwards.
+        """
+        cells, fits = self.history.cells[group], counts.fits
+        q = float(np.clip(weight.estimate, 1e-9, 1.0 - 1e-9))
+        slopes = slopes_in_theta(counts.some, fits, q)
+        for y, fit in enumerate(fits):
+            p, here = cells.shares[1 - y], (1.0 - q, q)[y]
+            moves = [slope * (1.0 if y else -1.0) / here for slope in slopes]
+            moves[y] = moves[y] + fit.acceptance_gradient / fit.acceptance
+            past = 0.0 if self.history.exact else float(np.sqrt(1.0 / (p * cells.total)))
+            laws = theta_error((moves[0], moves[1]), fits)
+            residual = float(np.log(here * max(fit.acceptance, 1e-9) / p))
+            z = -self._z if residual > 0.0 else self._z
+            if fit.acceptance_error > 0.0:  # as in the first check
+                reach = abs(float(np.log(_moved_acceptance(fit, z) / max(fit.acceptance, 1e-9))))
+                laws *= max(1.0, reach * fit.acceptance / (self._z * fit.acceptance_error))
+            error = float(np.linalg.norm([laws, past, weight.sampling_error / here]))
+            what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}"
+            self._add(what, residual, error)
+
+    def check_labels(
+        self, group: str, weight: Weight, coarse: tuple[float, float], tau: int
+    ) -> None:
+        """Check a group's weight against the coarse weights, which rest on tau labels each."""
+        for y, counted in enumerate(coarse):
+            here = max((1.0 - weight.estimate, weight.estimate)[y], 1e-9)
+            counting = float(np.sqrt((1.0 - min(here, counted)) / tau))
+            residual = float(np.log(here / counted))
+            error = float(np.hypot(counting, weight.standard_error / here))
+            what = f"q from features = q from labels of group {group!r}, outcome {y}"
+            self._add(what, residual, error)
+
+    def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
+        self.made.append(SelfCheck(what, residual, error, self.epsilon / part, self._level))

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
-from scipy.special import betaincinv, logsumexp, ndtri
+from scipy.special import logsumexp, ndtri
 
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
 from equipoise.mixture.families import Array
-
-if TYPE_CHECKING:
-    from scipy.stats.qmc import Sobol
+from equipoise.rates import clopper_pearson
 
 Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
@@ -41,11 +39,11 @@ def apart(seed: int, number: int = 1) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
-def sobol(dimensions: int, seed: int) -> Sobol:
-    """Return a scrambled Sobol sequence: points that fill a cube more evenly than random ones."""
+def sobol(dimensions: int, size: int, seed: int) -> Array:
+    """Return scrambled Sobol points: they fill a cube more evenly than random ones."""
     from scipy.stats import qmc  # takes longer to import than most commands to run
 
-    return qmc.Sobol(dimensions, seed=seed)
+    return np.asarray(qmc.Sobol(dimensions, seed=seed).random(size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +120,7 @@ def surroundings(dimensions: int, size: int, seed: int) -> tuple[Array, Array]:
 
     A mixture of a slightly and a widely inflated normal.
     """
-    uniforms = sobol(dimensions + 1, seed).random(size)
+    uniforms = sobol(dimensions + 1, size, seed)
     inflation = 1.0 + np.minimum([0.3, 3.0], np.array([1.5, 15.0]) / dimensions)
     variance = np.where(uniforms[:, -1] < 0.7, *inflation)
     x = ndtri(np.clip(uniforms[:, :-1], 1e-15, 1.0 - 1e-15)) * np.sqrt(variance)[:, None]
@@ -205,8 +203,7 @@ class LearnedRule:
         Fresh decisions can refuse the class; they cannot prove that it holds elsewhere.
         """
         require_in_open_unit("level", level)
-        wrong, right = self.contradictions, self.checked - self.contradictions
-        return 1.0 if right <= 0 else float(betaincinv(wrong + 1, right, 1.0 - level))
+        return clopper_pearson(self.contradictions, self.checked, level)[1]
 
     def __str__(self) -> str:
         return (

@@ -11,7 +11,9 @@ numbers with dozens to thousands of digits, so counts of one's own can be given.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +28,10 @@ from equipoise.errors import (
 )
 from equipoise.mixture.families import Array, Family
 from equipoise.mixture.rules import Accepts, Oracle
+from equipoise.mixture.weights import same_base
+
+if TYPE_CHECKING:
+    from equipoise.mixture.model import MixtureModel
 
 ORACLE_LIMIT = 16_000_000
 _LOG_10 = math.log(10.0)
@@ -244,9 +250,8 @@ class TruncEstConstants:
     repeats: int
 
     def __str__(self) -> str:
-        logs = {name.removeprefix("log_"): value for name, value in vars(self).items()}
-        del logs["repeats"]
-        return ", ".join(f"{name} = 10^{value / _LOG_10:.1f}" for name, value in logs.items())
+        logs = [(name, value) for name, value in vars(self).items() if name != "repeats"]
+        return ", ".join(f"{name[4:]} = 10^{value / _LOG_10:.1f}" for name, value in logs)
 
 
 def trunc_est_constants(
@@ -314,3 +319,105 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
         8.0 * constants.kappa * beta**2
     )
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
+
+
+# -- Assumption 1 --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AssumptionCheck:
+    """Which constants of Assumptions 1 and 2 a group's fits support, and what they do not.
+
+    Attributes
+    ----------
+    constants
+        ``alpha``, the smaller acceptance less two standard errors; ``beta``; and the curvature on
+        a Theta that holds balls of radius ``1/beta`` around both thetas.
+    distance, needed
+        ``|theta_1 - theta_0|`` and what the separation condition asks for.
+    problems
+        What is not met or not proved, one line each; empty if both assumptions are.
+
+    Examples
+    --------
+    >>> constants = StructuralConstants(1.0, 4.0, 5.0, alpha=0.3, beta=5.0)
+    >>> print(AssumptionCheck("A", constants, distance=6.0, needed=5.7))
+    group A: alpha 0.3, beta 5, kappa 1, lambda 4, L 5; |theta_1 - theta_0| 6 of 5.7 needed
+    """
+
+    group: str
+    constants: StructuralConstants
+    distance: float
+    needed: float
+    problems: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        c = self.constants
+        line = (
+            f"group {self.group}: alpha {c.alpha:.3g}, beta {c.beta:.3g}, kappa {c.kappa:.3g}, "
+            f"lambda {c.lam:.3g}, L {c.lipschitz:.3g}; |theta_1 - theta_0| {self.distance:.3g} of "
+            f"{self.needed:.3g} needed"
+        )
+        return "\n".join([line, *(f"  not met: {problem}" for problem in self.problems)])
+
+
+def check_assumptions(
+    model: MixtureModel,
+    group: Hashable,
+    *,
+    epsilon: float,
+    q: float,
+    beta: float | None = None,
+) -> AssumptionCheck:
+    """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
+
+    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
+    is convex around them. The constants are those of the fits; that the family is right they
+    cannot show.
+
+    Parameters
+    ----------
+    epsilon, q
+        The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
+    beta
+        At least 1. Left out, L of the Theta for ``beta = 1`` or more where such balls leave the
+        family: what the separation condition is mildest with.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, known_law
+    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
+    >>> print(check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3))
+    group A: alpha 0.5, beta 8, kappa 1, lambda 1, L 7.12; |theta_1 - theta_0| 7 of 5.72 needed
+    """
+    zero, one = fits = model.of(group)
+    family = zero.family
+    if not same_base(zero, one):
+        raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
+
+    thetas, radius = np.stack([zero.theta, one.theta]), 1.0
+    if beta is not None and (plain_number(beta) or 0.0) < 1.0:
+        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
+    while beta is None:
+        try:
+            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
+        except InvalidInput:  # such balls leave the family
+            radius /= 2.0
+    kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
+    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
+    constants = StructuralConstants(
+        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
+    )
+    distance = float(np.linalg.norm(one.theta - zero.theta))
+    needed = separation_needed(constants, epsilon=epsilon, q=q)
+    problems = []
+    if alpha <= 0.0:
+        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
+    if family.discrete:
+        problems.append(
+            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
+        )
+    if distance < needed:
+        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
+    return AssumptionCheck(str(group), constants, distance, needed, tuple(problems))

@@ -234,7 +234,7 @@ def fit_truncated(
         theta, on_edge = _newton(inner, z, integral, inner.fit(z))
     else:
         integral, theta, on_edge = _fit_line(inner, z, ask)
-    people = inner.from_uniforms(theta, sobol(d, seed).random(PROBES))
+    people = inner.from_uniforms(theta, sobol(d, PROBES, seed))
     let_through = ask(people)
     if exact and cut is not None and (cut(people) != let_through).any():
         return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
@@ -324,7 +324,7 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
         return float(ndtr(_HalfSpaceIntegral(family, accepts).standardise(theta)[-1]))
     oracle, d = Oracle(accepts), family.dimension(theta)
     if d > 1:
-        return float(oracle(family.from_uniforms(theta, sobol(d, seed=0).random(2**17))).mean())
+        return float(oracle(family.from_uniforms(theta, sobol(d, 2**17, seed=0))).mean())
     pieces = _accepted_pieces(family, oracle, np.linspace(*family.reach(theta), 4096))
     return _share(family, theta, family.nodes(pieces)) if pieces else 0.0
 

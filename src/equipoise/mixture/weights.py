@@ -5,11 +5,17 @@ uncertainty. Two ways to q: count where the more likely outcome is 1 (the paper'
 biased when the laws overlap), or solve the likelihood's monotone score equation. The laws are
 estimates, so their uncertainty goes into the interval, through the derivative of q in theta: the
 plain interval covers far too little.
+
+Exp-Audit chooses between the two before features are bought. Its proof needs weights within
+``epsilon q_m / 12``. MAP counts are valid if the labelled people behind the coarse weights show
+their bias to within three quarters of that; it is taken off, and so many features are bought that
+chance stays within the rest. This holds whatever the laws are. Likelihood weights are valid if
+their error, the laws' uncertainty included, will be small enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,12 +25,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
 from equipoise.errors import InvalidInput, require_in_open_unit
+from equipoise.levels import exp_event_level
 from equipoise.mixture.families import Array
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.rates import clopper_pearson
 
 SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
 COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
+FEWEST = 1000  # features, for the normal approximation
+MOST = 1e10  # features: there are no more people
+ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
+VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
 
 Pair = tuple[TruncatedFit, TruncatedFit]
 """The laws of outcome 0 and outcome 1."""
@@ -35,11 +46,6 @@ class Labelled(NamedTuple):
 
     features: Array
     outcome: NDArray[np.int8]
-
-    @classmethod
-    def together(cls, parts: Sequence[Labelled]) -> Labelled | None:
-        """Return all of them, None if there is nobody."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
 @dataclass(frozen=True)
@@ -134,19 +140,14 @@ def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
 def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
     """Return the likelihood weight of all log ratios; ``some`` people carry the propagation."""
     q = solve_weight(ratio)
-    information = information_at(ratio, q)
-    return Weight(
-        q,
-        sampling_error=float(1.0 / np.sqrt(max(information, 1e-300) * len(ratio))),
-        theta_error=theta_error(slopes_in_theta(some, fits, q), fits),
-        size=len(ratio),
-    )
+    sampling_error = 1.0 / np.sqrt(max(information_at(ratio, q), 1e-300) * len(ratio))
+    laws_error = theta_error(slopes_in_theta(some, fits, q), fits)
+    return Weight(q, float(sampling_error), laws_error, len(ratio))
 
 
 def information_at(ratio: Array, q: float) -> float:
     """Return the Fisher information about q in one feature vector: the mean squared score."""
-    score = (expit(ratio + np.log(q / (1.0 - q))) - q) / (q * (1.0 - q))
-    return float(np.mean(score**2))
+    return float(np.mean(((expit(ratio + logit(q)) - q) / (q * (1.0 - q))) ** 2))
 
 
 def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
@@ -156,11 +157,11 @@ def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
     by when the log ratio moves by one.
     """
     ratio = log_ratio(fits, points)
-    posterior = expit(ratio + np.log(q / (1.0 - q)))
-    pull = posterior * (1.0 - posterior) / len(points)
+    posterior = expit(ratio + logit(q))
     scale = max(q * (1.0 - q) * information_at(ratio, q), 1e-300)
+    pull = posterior * (1.0 - posterior) / (len(points) * scale)
     zero, one = (
-        pull @ (fit.family.statistics(points) - fit.family.mean_statistics(fit.theta)) / scale
+        pull @ (fit.family.statistics(points) - fit.family.mean_statistics(fit.theta))
         for fit in fits
     )
     return -zero, one
@@ -178,15 +179,15 @@ def solve_weight(ratio: Array) -> float:
 
     The score falls in q; where it does not change sign the weight is 0 or 1, as near as 1e-12.
     """
-    # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
-    low, high = 1e-12, 1.0 - 1e-12
 
+    # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
     def score(q: float) -> float:
         return (float(expit(ratio + logit(q)).mean()) - q) / (q * (1.0 - q))
 
-    if score(low) <= 0.0 or score(high) >= 0.0:
-        return low if score(low) <= 0.0 else high
-    return float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
+    low, high = 1e-12, 1.0 - 1e-12
+    if score(low) <= 0.0:
+        return low
+    return high if score(high) >= 0.0 else float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
 
 
 def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
@@ -247,6 +248,154 @@ def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
     )
     information = information_at(log_ratio(fits, people), q)
     return information, theta_error(slopes_in_theta(people, fits, q), fits)
+
+
+@dataclass(frozen=True)
+class ExpConstants:
+    """The constants of the proof of Theorem 4 at error probability ``delta`` for K groups.
+
+    Examples
+    --------
+    >>> constants = ExpConstants(epsilon=0.1, delta=0.05, groups=2)
+    >>> constants.coarse_tau, constants.tau, constants.map_features(0.3)
+    (2532, 364490, 7234942)
+    """
+
+    epsilon: float
+    delta: float
+    groups: int
+
+    @property
+    def level(self) -> float:
+        """The share ``delta/(14 K)`` that one event of the proof may fail with."""
+        return exp_event_level(self.delta, self.groups)
+
+    @property
+    def log_term(self) -> float:
+        """``log(14 K / delta)``."""
+        return -math.log(self.level)
+
+    @property
+    def coarse_tau(self) -> int:
+        """``tau' = 4 log(14K/delta) / epsilon'^2`` for the coarse weights."""
+        return math.ceil(4.0 * self.log_term / COARSE**2)
+
+    @property
+    def tau(self) -> int:
+        """``tau = 576 log(14K/delta) / epsilon^2`` for the past."""
+        return math.ceil(576.0 * self.log_term / self.epsilon**2)
+
+    def map_features(self, smaller: float) -> int:
+        """``R = 3430 log(14K/delta) / (q_m epsilon^2)``, q_m the smaller coarse weight."""
+        return math.ceil(3430.0 * self.log_term / (smaller * self.epsilon**2))
+
+    def printed_features(self, smaller: float) -> int:
+        """R as Algorithm 2 prints it, with ``log(12K/delta)``.
+
+        3430 is nearly three times what the Chernoff step needs, so this too errs within delta.
+        """
+        log_term = math.log(12.0 * self.groups / self.delta)
+        return math.ceil(3430.0 * log_term / (smaller * self.epsilon**2))
+
+    @property
+    def z(self) -> float:
+        """Normal quantile of a weight's error: the proof leaves it 6 of the 14 shares."""
+        return float(ndtri(1.0 - 3.0 * self.level))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes.
+
+    ``bias`` is taken off MAP counts; it may be off by ``error``.
+    """
+
+    way: str
+    why: str
+    features: int = 0
+    bias: float = 0.0
+    error: float = 0.0
+
+
+def choose_branch(
+    fits: Pair,
+    coarse: tuple[float, float],
+    constants: ExpConstants,
+    *,
+    weights: str = "auto",
+    labelled: Labelled | None = None,
+) -> Branch:
+    """Choose for one group from the laws and the coarse weights of outcome 0 and 1.
+
+    "auto": of the valid ways the one with fewer features. "map" and "likelihood": that way where
+    it is valid, else the other. Where neither is, labels. "published": MAP counts, untested.
+    ``labelled`` are the people behind the coarse weights, if their features are known.
+    """
+    if weights == "published":
+        features, error = constants.printed_features(min(coarse)), constants.epsilon * min(coarse)
+        why = "as published: separation was not tested"
+        return Branch("map", why, features, error=error / 36.0)
+    # the true smaller weight may be this much smaller, as far as the coarse look knows
+    allowed = constants.epsilon * (min(coarse) * (1.0 - COARSE)) / 12.0
+    likelihood = _likelihood_branch(fits, coarse, allowed / constants.z)
+    if weights == "likelihood" and likelihood.features:
+        return likelihood
+    counted = _map_branch(fits, coarse, constants, labelled, allowed)
+    if counted.features and not (weights == "auto" and 0 < likelihood.features <= counted.features):
+        return counted
+    joint = "so likelihood weights: " if likelihood.features else "and "
+    doubt = "" if counted.features else f"{counted.why}, {joint}"
+    return replace(likelihood, why=f"{doubt}{likelihood.why}")
+
+
+def _map_branch(
+    fits: Pair,
+    coarse: tuple[float, float],
+    constants: ExpConstants,
+    labelled: Labelled | None,
+    allowed: float,
+) -> Branch:
+    """Return MAP counts with their bias and the features they take, or why they are not valid."""
+    if labelled is None:
+        return Branch(
+            "fallback", "labels came without features, which would show how MAP counts err"
+        )
+    bias, error = map_bias(fits, coarse, labelled, level=constants.level)
+    shown = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
+    if error > 0.75 * allowed:
+        return Branch("fallback", f"{shown} only, where {0.75 * allowed:.2g} is the most allowed")
+    # Bernstein's inequality; the rarer outcome is counted with probability at most ``rarer``
+    left, rarer = allowed - error, (1.0 + COARSE) * min(coarse) + abs(bias) + error
+    log_term = constants.log_term + math.log(2.0)
+    features = math.ceil(2.0 * log_term * (rarer + left / 3.0) / left**2)
+    return Branch("map", f"{shown}, and it is taken off", features, bias, error)
+
+
+def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -> Branch:
+    """Return likelihood weights with the features they take, or why they cannot be had.
+
+    They need laws whose errors are normal ones, so acceptances that are not vague; MAP counts do
+    not use acceptances. ``target`` is the standard error allowed.
+    """
+    vague = max(fit.acceptance_error / max(fit.acceptance, 1e-300) for fit in fits)
+    if vague > VAGUE:
+        return Branch(
+            "fallback",
+            f"the share of an outcome that is approved is known to within {vague:.0%} of itself "
+            f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
+        )
+    information, error = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]))
+    most = ROOM * target
+    room = information * (target**2 - error**2)  # of one feature vector, in the variance allowed
+    if error > most or room * MOST <= 1.0:
+        return Branch(
+            "fallback",
+            f"the laws' uncertainty alone puts a standard error of {error:.2g} on the weight, "
+            f"where {most:.2g} is the most allowed (about {(error / most) ** 2:.2g} times as many "
+            "past approved people would do)",
+        )
+    why = f"the weight's standard error will be within {target:.2g}"
+    return Branch("likelihood", why, max(math.ceil(1.1 / room), FEWEST))
 
 
 # -- as features come in --------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def _of_mixture(mixture: GroupMixture) -> _Population:
 
     @cache
     def points() -> list[tuple[float, Points]]:
-        uniforms = sobol(zero.family.dimension(zero.theta), seed=0).random(_POINTS)
+        uniforms = sobol(zero.family.dimension(zero.theta), _POINTS, seed=0)
         return [
             (weight, law.family.from_uniforms(law.theta, uniforms))
             for weight, law in ((q, one), (1.0 - q, zero))

@@ -11,8 +11,8 @@ from equipoise.bounds import expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, StructuralConstants, fit_model
-from equipoise.mixture.exp_model import ExpConstants, ModelChecks, choose_branch
-from equipoise.mixture.weights import Labelled
+from equipoise.mixture.model import ModelChecks
+from equipoise.mixture.weights import ExpConstants, Labelled, choose_branch
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, TableWorld

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.cells import GroupCells
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.past import Past
 from equipoise.mixture import (
     Gaussian,
     HalfSpace,
@@ -20,8 +21,8 @@ from equipoise.mixture import (
     separation_needed,
     trunc_est_constants,
 )
-from equipoise.mixture.exp_model import laws_add_up
 from equipoise.mixture.families import Array
+from equipoise.mixture.model import ModelChecks, SelfCheck
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)
@@ -35,15 +36,20 @@ def approved(size: int = 40_000, seed: int = 0) -> tuple[Array, Array, Array]:
     return people.features[keep], np.array(WORLD.groups)[people.group[keep]], people.outcome[keep]
 
 
+def free_checks(model: MixtureModel, past: Past) -> list[SelfCheck]:
+    checks = ModelChecks(model, past, epsilon=0.0)  # nothing is too small to matter
+    checks.check_for_free()
+    return checks.made
+
+
 def test_a_model_recovers_the_laws_and_checks_itself() -> None:
     model = fit_model(*approved(), CUTS, Gaussian("spherical"))
     for group, mixture in WORLD.mixtures.items():
         for fit, law in zip(model.of(group), mixture.laws, strict=True):
             assert np.all(np.abs(fit.theta - law.theta) < 5.0 * fit.standard_error)
-        check = laws_add_up(model, group, WORLD.cells[group], exact=True, level=0.001, slack=0.0)
-        assert check.passed, str(check)
         free = model.free_rates(group)
         assert free == pytest.approx([law.acceptance for law in mixture.laws], abs=0.1)
+    assert all(check.passed for check in free_checks(model, WORLD.past()))
     assert "acceptance" in str(model)
 
 
@@ -54,18 +60,13 @@ def test_the_self_check_of_a_wrong_family_fails() -> None:
     model = fit_model(X**3, group, outcome, warped, Gaussian("full"))
     assert not model.problems
     assert any(fit.diagnostics.plainly_wrong for pair in model.fits.values() for fit in pair)
-    checks = [
-        laws_add_up(model, g, WORLD.cells[g], exact=True, level=0.001, slack=0.0)
-        for g in WORLD.groups
-    ]
-    assert any("FAILS" in str(check) for check in checks)
+    assert any("FAILS" in str(check) for check in free_checks(model, WORLD.past()))
 
 
 def test_sampling_error_of_the_past_enters_the_check() -> None:
-    model = WORLD.model
-    cells = GroupCells(*(1_000 * s for s in WORLD.cells["1"].shares))
-    exact = laws_add_up(model, "1", cells, exact=True, level=0.01, slack=0.0)
-    finite = laws_add_up(model, "1", cells, exact=False, level=0.01, slack=0.0)
+    cells = Cells({"1": GroupCells(*(1_000 * s for s in WORLD.cells["1"].shares))})
+    (exact,) = free_checks(WORLD.model, Past(cells, exact=True))
+    (finite,) = free_checks(WORLD.model, Past(cells))
     assert exact.standard_error == 0.0
     assert finite.standard_error > 0.01
     assert "holds" in str(finite)

@@ -19,9 +19,16 @@ from equipoise.mixture import (
     log_ratio,
     map_weight,
 )
-from equipoise.mixture.exp_model import ExpConstants, choose_branch
 from equipoise.mixture.families import Array
-from equipoise.mixture.weights import Labelled, Pair, foresee_weight, map_bias, solve_weight
+from equipoise.mixture.weights import (
+    ExpConstants,
+    Labelled,
+    Pair,
+    choose_branch,
+    foresee_weight,
+    map_bias,
+    solve_weight,
+)
 
 FAMILY = Gaussian("full")
 ANYBODY = HalfSpace([1.0], 0.0)
