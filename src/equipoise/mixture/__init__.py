@@ -1,74 +1,37 @@
 """The mixture model: exponential families behind a truncation, and what they are good for."""
 
-from equipoise.mixture.families import (
-    Binomial,
-    ContinuousBernoulli,
-    ContinuousPoisson,
-    Exponential,
-    Family,
-    Poisson,
-    Weibull,
-)
-from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.model import (
-    MixtureModel,
-    PastFeatures,
-    SelfCheck,
-    fit_model,
-    learn_model,
-)
-from equipoise.mixture.rules import HalfSpace, LearnedRule, learn_classifier
-from equipoise.mixture.trunc_est import (
-    AssumptionCheck,
-    StructuralConstants,
-    TruncEstConstants,
-    TruncEstResult,
-    check_assumptions,
-    separation_needed,
-    trunc_est,
-    trunc_est_constants,
-)
-from equipoise.mixture.truncated import (
-    Diagnostics,
-    TruncatedFit,
-    acceptance,
-    fit_truncated,
-    known_law,
-)
-from equipoise.mixture.weights import Weight, likelihood_weight, log_ratio, map_weight
+from equipoise.mixture.families import Binomial as Binomial
+from equipoise.mixture.families import ContinuousBernoulli as ContinuousBernoulli
+from equipoise.mixture.families import ContinuousPoisson as ContinuousPoisson
+from equipoise.mixture.families import Exponential as Exponential
+from equipoise.mixture.families import Family as Family
+from equipoise.mixture.families import Poisson as Poisson
+from equipoise.mixture.families import Weibull as Weibull
+from equipoise.mixture.gaussian import Gaussian as Gaussian
+from equipoise.mixture.model import MixtureModel as MixtureModel
+from equipoise.mixture.model import PastFeatures as PastFeatures
+from equipoise.mixture.model import SelfCheck as SelfCheck
+from equipoise.mixture.model import fit_model as fit_model
+from equipoise.mixture.model import learn_model as learn_model
+from equipoise.mixture.rules import HalfSpace as HalfSpace
+from equipoise.mixture.rules import LearnedRule as LearnedRule
+from equipoise.mixture.rules import learn_classifier as learn_classifier
+from equipoise.mixture.trunc_est import AssumptionCheck as AssumptionCheck
+from equipoise.mixture.trunc_est import StructuralConstants as StructuralConstants
+from equipoise.mixture.trunc_est import TruncEstConstants as TruncEstConstants
+from equipoise.mixture.trunc_est import TruncEstResult as TruncEstResult
+from equipoise.mixture.trunc_est import check_assumptions as check_assumptions
+from equipoise.mixture.trunc_est import separation_needed as separation_needed
+from equipoise.mixture.trunc_est import trunc_est as trunc_est
+from equipoise.mixture.trunc_est import trunc_est_constants as trunc_est_constants
+from equipoise.mixture.truncated import Diagnostics as Diagnostics
+from equipoise.mixture.truncated import TruncatedFit as TruncatedFit
+from equipoise.mixture.truncated import acceptance as acceptance
+from equipoise.mixture.truncated import fit_truncated as fit_truncated
+from equipoise.mixture.truncated import known_law as known_law
+from equipoise.mixture.weights import Weight as Weight
+from equipoise.mixture.weights import likelihood_weight as likelihood_weight
+from equipoise.mixture.weights import log_ratio as log_ratio
+from equipoise.mixture.weights import map_weight as map_weight
 
-__all__ = [
-    "AssumptionCheck",
-    "Binomial",
-    "ContinuousBernoulli",
-    "ContinuousPoisson",
-    "Diagnostics",
-    "Exponential",
-    "Family",
-    "Gaussian",
-    "HalfSpace",
-    "LearnedRule",
-    "MixtureModel",
-    "PastFeatures",
-    "Poisson",
-    "SelfCheck",
-    "StructuralConstants",
-    "TruncEstConstants",
-    "TruncEstResult",
-    "TruncatedFit",
-    "Weibull",
-    "Weight",
-    "acceptance",
-    "check_assumptions",
-    "fit_model",
-    "fit_truncated",
-    "known_law",
-    "learn_classifier",
-    "learn_model",
-    "likelihood_weight",
-    "log_ratio",
-    "map_weight",
-    "separation_needed",
-    "trunc_est",
-    "trunc_est_constants",
-]
+__all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -175,8 +175,6 @@ class Family:
             "family.mean_statistics(theta)"
         )
 
-    # -- what a family provides ------------------------------------------------------------------
-
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return the interval outside which less than about 1e-16 of the mass lies, on the line."""
         return self.ends
@@ -193,11 +191,9 @@ class Family:
         """Return ``T(x)`` of every row, shape (n, p)."""
         return X
 
-    def log_partition(self, theta: Array) -> Array:
-        """Return ``W(theta)``; the last axis of ``theta`` is the parameter, others broadcast."""
-        flat = np.reshape(theta, (-1, 1))
-        values = [self.nodes([self.reach(t)]).log_total(t) for t in flat]
-        return np.reshape(values, np.shape(theta)[:-1])
+    def log_partition(self, theta: Array) -> float:
+        """Return ``W(theta)``."""
+        return self.nodes([self.reach(theta)]).log_total(theta)
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return ``E_theta[T] = grad W(theta)``."""
@@ -253,9 +249,6 @@ class Family:
         return float(mean[0]), float(variance[0, 0])
 
 
-# -- on the line ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Weibull(Family):
     """``k x^(k-1) exp(theta x^k + log(-theta))`` on x > 0, theta < 0, k known; T(x) = x^k.
@@ -290,9 +283,9 @@ class Weibull(Family):
         """Return ``x^k``."""
         return np.asarray(X**self.k)
 
-    def log_partition(self, theta: Array) -> Array:
+    def log_partition(self, theta: Array) -> float:
         """Return ``-log(-theta)``."""
-        return np.asarray(-np.log(-theta[..., 0]))
+        return -float(np.log(-theta[0]))
 
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the distribution function."""

@@ -136,13 +136,12 @@ class Gaussian(Family):
         row, column, scale = _entries(self.structure, X.shape[1])
         return np.hstack([X, -0.5 * (X[:, row] * X[:, column]) @ scale])
 
-    def log_partition(self, theta: Array) -> Array:
+    def log_partition(self, theta: Array) -> float:
         """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``."""
-        eta, precision = self.natural(np.asarray(theta, dtype=float))
+        eta, precision = self.natural(theta)
         root = np.linalg.cholesky(precision)
-        solved = np.linalg.solve(root, eta[..., None])[..., 0]
-        half_log = np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
-        return np.asarray(0.5 * (solved**2).sum(axis=-1) - half_log)
+        half = np.linalg.solve(root, eta)
+        return float(half @ half / 2.0 - np.log(np.diag(root)).sum())
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return the mean and ``-(Sigma + mu mu')/2`` in the order of the statistics."""

@@ -132,9 +132,7 @@ def fit_model(
     >>> [bool(abs(law.mean[0] - truth) < 0.5) for law, truth in zip(model.of("A"), (0.0, 2.0))]
     [True, True]
     """
-    points, (names, outcomes) = _columns(family, X, group=group, outcome=outcome)
-    if not np.isin(outcomes, (0, 1)).all():
-        raise InvalidInput("'outcome' must be 0 or 1; leave out people whose outcome is unknown")
+    points, names, outcomes, _ = _columns(family, X, group, outcome)
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
         return fit_truncated(points[rows], accepts_of(accepts, group), family, method, seed)
@@ -191,15 +189,7 @@ def learn_model(
     >>> model.problems, sorted(model.fits)
     ({}, ['A'])
     """
-    points, (names, outcomes, decided) = _columns(
-        family, X, group=group, outcome=outcome, decisions=decisions
-    )
-    approved = decided == 1
-    if not np.isin(outcomes[approved], (0, 1)).all():
-        raise InvalidInput(
-            "'outcome' must be 0 or 1 for everybody approved; leave out, as if they had never "
-            "applied, people whose outcome is unknown for reasons that have nothing to do with it"
-        )
+    points, names, outcomes, approved = _columns(family, X, group, outcome, decisions=decisions)
     learnt: dict[str, LearnedRule] = {}
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
@@ -226,11 +216,14 @@ def learn_model(
     return replace(model, rules={group: str(rule) for group, rule in learnt.items()})
 
 
-def _columns(family: Family, X: ArrayLike, **columns: ArrayLike) -> tuple[Array, list[Column]]:
+def _columns(
+    family: Family, X: ArrayLike, group: ArrayLike, outcome: ArrayLike, **decided: ArrayLike
+) -> tuple[Array, Column, Column, Bits]:
+    """Return features, groups, outcomes, and who was approved: everybody if nothing is said."""
     require_kind("family", family, Family, "a family such as Gaussian()")
     points = family.points(X)
-    arrays = []
-    for name, column in columns.items():
+    approved = np.ones(len(points), dtype=bool)
+    for name, column in {"group": group, "outcome": outcome, **decided}.items():
         values = np.asarray(column, dtype=object)
         if values.ndim != 1 or any(map(np.ndim, values[:1000])):
             raise InvalidInput(
@@ -240,10 +233,17 @@ def _columns(family: Family, X: ArrayLike, **columns: ArrayLike) -> tuple[Array,
             raise InvalidInput(
                 f"{name!r} must have one entry per row of 'X' ({len(points)}); got {len(values)}"
             )
-        arrays.append(np.asarray(column))
-        if name.startswith("decision") and not np.isin(arrays[-1], (0, 1)).all():
-            raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
-    return points, arrays
+        if name in decided:
+            if not np.isin(np.asarray(column), (0, 1)).all():
+                raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
+            approved = np.asarray(column) == 1
+    outcomes = np.asarray(outcome)
+    if not np.isin(outcomes[approved], (0, 1)).all():
+        raise InvalidInput(
+            "'outcome' must be 0 or 1 for everybody approved; leave out people whose outcome is "
+            "unknown, as if they had never applied, if the reasons have nothing to do with it"
+        )
+    return points, np.asarray(group), outcomes, approved
 
 
 def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
@@ -315,22 +315,18 @@ class PastFeatures:
 
     def unseen(self, group: Hashable) -> Array:
         """Return the features of a group's people whom the fit did not see, in random order."""
-        points, (names, _, _), taught = self._rows
+        (points, names, _, _), taught = self._rows
         here = (names.astype(str) == str(group)) & ~taught
         return apart(self.seed, 2).permutation(points[here])
 
     def learned_model(self, rules: str) -> MixtureModel:
         """Return the model if the decision-maker cannot be asked but follows a class of rules."""
-        points, columns, taught = self._rows
-        names, decided, outcomes = (column[taught] for column in columns)
-        return learn_model(points[taught], names, decided, outcomes, rules, self.family)
+        columns, taught = self._rows
+        points, names, outcomes, approved = (column[taught] for column in columns)
+        return learn_model(points, names, approved, outcomes, rules, self.family)
 
     def published_model(
-        self,
-        epsilon: float,
-        delta: float,
-        constants: StructuralConstants,
-        **steps: Any,
+        self, epsilon: float, delta: float, constants: StructuralConstants, **steps: Any
     ) -> MixtureModel:
         """Return the laws by TruncEst as printed, one run for each group and outcome.
 
@@ -340,10 +336,8 @@ class PastFeatures:
 
         def law(group: Hashable, rows: Bits) -> TruncatedFit:
             classifier = accepts_of(self.accepts, group)
-            found = trunc_est(
-                *(points[rows], classifier, self.family, epsilon, delta, constants),
-                **{"seed": self.seed, **steps},
-            )
+            problem = points[rows], classifier, self.family, epsilon, delta, constants
+            found = trunc_est(*problem, **{"seed": self.seed, **steps})
             if not found.settled:
                 raise BadData(
                     "TruncEst has no answer: no candidate is within 2 epsilon of half of them; "
@@ -353,26 +347,20 @@ class PastFeatures:
 
         return _model(names, outcomes, law)
 
-    @cached_property
-    def _rows(self) -> tuple[Array, list[Column], Bits]:
-        """Return features, (group, decision, outcome), and who teaches the fit."""
-        if not 0.0 <= self.held_out < 1.0:
-            raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
-        points, columns = _columns(
-            *(self.family, self.X),
-            group=self.group,
-            decision=self.decision,
-            outcome=self.outcome,
-        )
-        taught = apart(self.seed).random(len(points)) >= self.held_out
-        return points, columns, taught
-
     @property
     def approved(self) -> tuple[Array, Column, Column]:
         """Features, group and outcome of the approved people who teach the fit."""
-        points, (names, decided, outcomes), taught = self._rows
-        rows = taught & (decided == 1)
+        (points, names, outcomes, approved), taught = self._rows
+        rows = taught & approved
         return points[rows], names[rows], outcomes[rows]
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[Array, Column, Column, Bits], Bits]:
+        """Return features, groups, outcomes and approvals, and who teaches the fit."""
+        if not 0.0 <= self.held_out < 1.0:
+            raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
+        columns = _columns(self.family, self.X, self.group, self.outcome, decision=self.decision)
+        return columns, apart(self.seed).random(len(columns[0])) >= self.held_out
 
 
 # -- whether it is believed ----------------------------------------------------------------------
@@ -416,6 +404,7 @@ def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
     return max(float(expit(logit(alpha) + z * fit.acceptance_error / (alpha * (1 - alpha)))), 1e-9)
 
 
+@dataclass
 class ModelChecks:
     """The self-checks of a model on one history, as they are made.
 
@@ -423,13 +412,14 @@ class ModelChecks:
     features, relative) pass whatever their significance.
     """
 
-    def __init__(self, model: MixtureModel, history: Past, epsilon: float) -> None:
-        self.model = model
-        self.history = history
-        self.epsilon = epsilon
-        self.made: list[SelfCheck] = []
+    model: MixtureModel
+    history: Past
+    epsilon: float
+    made: list[SelfCheck] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         # per group one free check, one on the labelled people, four on features
-        self._level = FALSE_ALARM / (6 * len(history.cells))
+        self._level = FALSE_ALARM / (6 * len(self.history.cells))
         self._z = float(ndtri(1.0 - self._level / 2.0))
 
     @property

@@ -271,9 +271,6 @@ def learn_classifier(
     )
 
 
-# -- thresholds ----------------------------------------------------------------------------------
-
-
 def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
     """Try every column in both directions; a region must hold for all that are consistent."""
     directions = np.hstack([np.eye(yes.shape[1]), -np.eye(yes.shape[1])])
@@ -289,9 +286,6 @@ def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
         lambda X: np.all(X @ directions >= low, axis=1),
         lambda X: np.all(X @ directions <= high, axis=1),
     )
-
-
-# -- half-spaces ---------------------------------------------------------------------------------
 
 
 def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:

@@ -37,9 +37,6 @@ ORACLE_LIMIT = 16_000_000
 _LOG_10 = math.log(10.0)
 
 
-# -- as printed ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class StructuralConstants:
     """The constants of Assumption 1.
@@ -143,15 +140,13 @@ def trunc_est(
     require_whole("m", m)
     _require_positive("eta", 1.0 if eta is None else eta)
     points = family.points(X)
-    if not len(points):
-        raise BadData("'X' is empty: nobody was approved")
     p = family.statistics(points[:1]).shape[1]
     narrow = epsilon / math.sqrt(3.0)  # line 1
     theory = trunc_est_constants(constants, epsilon=narrow, delta=delta, dimension=p)
     log_n = theory.log_n if n is None else math.log(n)
     log_m = theory.log_m if m is None else math.log(m)
     log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
-    if log_rows > math.log(len(points)) + 1e-12:
+    if not len(points) or log_rows > math.log(len(points)) + 1e-12:
         shown = f"{math.exp(log_rows):,.0f}" if log_rows < 30.0 else f"10^{log_rows / _LOG_10:.0f}"
         raise BadData(
             f"TruncEst reads {shown} truncated samples, one a step in {theory.repeats} repeats, "
@@ -321,9 +316,6 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
 
 
-# -- Assumption 1 --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class AssumptionCheck:
     """Which constants of Assumptions 1 and 2 a group's fits support, and what they do not.
@@ -411,13 +403,11 @@ def check_assumptions(
     )
     distance = float(np.linalg.norm(one.theta - zero.theta))
     needed = separation_needed(constants, epsilon=epsilon, q=q)
-    problems = []
-    if alpha <= 0.0:
-        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
-    if family.discrete:
-        problems.append(
-            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
-        )
-    if distance < needed:
-        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
-    return AssumptionCheck(str(group), constants, distance, needed, tuple(problems))
+    doubts = {
+        "P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0": alpha <= 0.0,
+        "log-concavity is about densities: "
+        f"for the {family.name} family TruncEst is not proved": family.discrete,
+        f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}": distance < needed,
+    }
+    problems = tuple(words for words, doubtful in doubts.items() if doubtful)
+    return AssumptionCheck(str(group), constants, distance, needed, problems)

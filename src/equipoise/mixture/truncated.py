@@ -10,6 +10,7 @@ classifier. It is solved by projected Newton steps, in coordinates that standard
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -329,9 +330,6 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
     return _share(family, theta, family.nodes(pieces)) if pieces else 0.0
 
 
-# -- Newton steps --------------------------------------------------------------------------------
-
-
 def _newton(
     family: Family, z: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
 ) -> tuple[Array, bool]:
@@ -368,10 +366,7 @@ def _inverse(hessian: Array) -> Array:
 
 
 def _share(family: Family, theta: Array, integral: Nodes | _HalfSpaceIntegral) -> float:
-    return min(1.0, float(np.exp(integral.log_total(theta) - family.log_partition(theta))))
-
-
-# -- a Gaussian and a half-space -----------------------------------------------------------------
+    return min(1.0, math.exp(integral.log_total(theta) - family.log_partition(theta)))
 
 
 @dataclass(frozen=True)
@@ -382,7 +377,7 @@ class _HalfSpaceIntegral:
     cut: HalfSpace
 
     def log_total(self, theta: Array) -> float:
-        return float(self.family.log_partition(theta) + log_ndtr(self.standardise(theta)[-1]))
+        return self.family.log_partition(theta) + float(log_ndtr(self.standardise(theta)[-1]))
 
     def moments(self, theta: Array) -> tuple[Array, Array]:
         # The Hessian is the Jacobian of the mean: central differences are exact enough.
@@ -406,9 +401,6 @@ class _HalfSpaceIntegral:
         spread = np.sqrt(across @ np.asarray(self.cut.normal))
         at = (mean @ np.asarray(self.cut.normal) - self.cut.offset) / spread
         return mean, covariance, across / spread[..., None], at
-
-
-# -- the line ------------------------------------------------------------------------------------
 
 
 def _fit_line(family: Family, z: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
@@ -442,9 +434,6 @@ def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float,
     ends = np.concatenate([grid[:1], cuts, grid[-1:]])
     keep = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
     return [(a, b) for a, b in np.column_stack([ends[:-1], ends[1:]])[keep].tolist()]
-
-
-# -- any classifier ------------------------------------------------------------------------------
 
 
 def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> tuple[Nodes, Array, bool]:

@@ -112,9 +112,10 @@ def map_weight(ratio: Array, prior: float) -> Weight:
     return _counted(int((ratio > -logit(prior)).sum()), len(ratio))
 
 
-def _counted(ones: int, size: int) -> Weight:
+def _counted(ones: int, size: int, bias: float = 0.0) -> Weight:
     share = ones / size
-    return Weight(share, float(np.sqrt(share * (1.0 - share) / size)), 0.0, size)
+    error = float(np.sqrt(share * (1.0 - share) / size))
+    return Weight(float(np.clip(share - bias, 0.0, 1.0)), error, 0.0, size)
 
 
 def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
@@ -208,17 +209,9 @@ def map_bias(
 
     The oracle says 1 where ``log E_1 - log E_0 > -log(odds)``, with the fitted laws and the coarse
     odds; ``e_y`` is how often it misjudges outcome y. Of people whose outcome and features are both
-    known, the misjudged are binomial given the outcomes, whatever the laws are: Clopper-Pearson
-    bounds of ``e_0`` and ``e_1``, with q anywhere that the coarse weights leave it.
-
-    Parameters
-    ----------
-    coarse
-        The weights of outcome 0 and 1, each within :data:`COARSE` of the truth.
-    labelled
-        People as they come, everybody until some numbers of outcomes were seen.
-    level
-        Probability with which the bias may be further off.
+    known, as they came, the misjudged are binomial given the outcomes, whatever the laws are:
+    Clopper-Pearson bounds of ``e_0`` and ``e_1``, with q anywhere that the coarse weights leave
+    it. The bias is further off with probability ``level`` at most.
     """
     says_one = log_ratio(fits, labelled.features) > np.log(coarse[0] / coarse[1])
     bounds = []
@@ -297,6 +290,10 @@ class ExpConstants:
         log_term = math.log(12.0 * self.groups / self.delta)
         return math.ceil(3430.0 * log_term / (smaller * self.epsilon**2))
 
+    def allowed(self, coarse: tuple[float, float]) -> float:
+        """``epsilon q_m / 12``, q_m the least that the smaller weight may be by the coarse ones."""
+        return self.epsilon * (min(coarse) * (1.0 - COARSE)) / 12.0
+
     @property
     def z(self) -> float:
         """Normal quantile of a weight's error: the proof leaves it 6 of the 14 shares."""
@@ -335,12 +332,10 @@ def choose_branch(
         features, error = constants.printed_features(min(coarse)), constants.epsilon * min(coarse)
         why = "as published: separation was not tested"
         return Branch("map", why, features, error=error / 36.0)
-    # the true smaller weight may be this much smaller, as far as the coarse look knows
-    allowed = constants.epsilon * (min(coarse) * (1.0 - COARSE)) / 12.0
-    likelihood = _likelihood_branch(fits, coarse, allowed / constants.z)
+    likelihood = _likelihood_branch(fits, coarse, constants.allowed(coarse) / constants.z)
     if weights == "likelihood" and likelihood.features:
         return likelihood
-    counted = _map_branch(fits, coarse, constants, labelled, allowed)
+    counted = _map_branch(fits, coarse, constants, labelled)
     if counted.features and not (weights == "auto" and 0 < likelihood.features <= counted.features):
         return counted
     joint = "so likelihood weights: " if likelihood.features else "and "
@@ -349,17 +344,13 @@ def choose_branch(
 
 
 def _map_branch(
-    fits: Pair,
-    coarse: tuple[float, float],
-    constants: ExpConstants,
-    labelled: Labelled | None,
-    allowed: float,
+    fits: Pair, coarse: tuple[float, float], constants: ExpConstants, labelled: Labelled | None
 ) -> Branch:
     """Return MAP counts with their bias and the features they take, or why they are not valid."""
     if labelled is None:
-        return Branch(
-            "fallback", "labels came without features, which would show how MAP counts err"
-        )
+        why = "labels came without features, which would show how MAP counts err"
+        return Branch("fallback", why)
+    allowed = constants.allowed(coarse)
     bias, error = map_bias(fits, coarse, labelled, level=constants.level)
     shown = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
     if error > 0.75 * allowed:
@@ -435,8 +426,7 @@ class FeatureCounts:
     def map_weight(self, bias: float) -> Weight:
         """Return the share for whom outcome 1 is the more likely one, less its bias."""
         self._look()
-        counted = _counted(self._ones, self.size)
-        return replace(counted, estimate=float(np.clip(counted.estimate - bias, 0.0, 1.0)))
+        return _counted(self._ones, self.size, bias)
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""
