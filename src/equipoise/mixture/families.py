@@ -8,7 +8,7 @@ them where there are any. The multivariate Gaussian is in :mod:`equipoise.mixtur
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from equipoise.errors import BadData, InvalidInput, require_whole
 Array = NDArray[np.float64]
 PANELS = 60  # over all intervals of an integral together
 GAUSS = np.polynomial.legendre.leggauss(20)  # nodes and weights of one panel
+Frame: TypeAlias = "tuple[Family, Array, Array, Array, Array]"
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,6 @@ class Nodes:
         root = self.statistics - mean
         root *= np.sqrt(weights)[:, None]  # in place: the table may take a quarter of a gigabyte
         return mean, root.T @ root
-
-
-class Frame(NamedTuple):
-    """Coordinates z in which a sample has mean 0 and unit scale, and the way back.
-
-    ``x = shift + scale @ z``; ``theta = jacobian @ theta_z + offset``; ``family`` is the same
-    family seen from z.
-    """
-
-    family: Family
-    shift: Array
-    scale: Array
-    jacobian: Array
-    offset: Array
 
 
 class Family:
@@ -164,9 +151,13 @@ class Family:
         return Nodes(self.statistics(x), self.log_base(x) + log_weight)
 
     def frame(self, points: Array) -> Frame:
-        """Return coordinates in which the sample is centred and scaled; none by default."""
+        """Return the family as seen from coordinates z that centre and scale a sample.
+
+        With it ``shift, scale, jacobian, offset``, the way back: ``x = shift + scale @ z`` and
+        ``theta = jacobian @ theta_z + offset``. By default nothing is moved.
+        """
         d, p = points.shape[1], self.statistics(points[:1]).shape[1]
-        return Frame(self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p))
+        return self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p)
 
     def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
         """Return mean and covariance, which a Gaussian is named by."""
@@ -239,9 +230,9 @@ class Family:
             return self._moments(theta)[0] - mean
 
         low, high = self.bounds
-        if excess(low) >= 0.0 or excess(high) <= 0.0:
-            return low if excess(low) >= 0.0 else high
-        return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
+        if excess(low) >= 0.0:
+            return low
+        return high if excess(high) <= 0.0 else float(brentq(excess, low, high, (), 1e-13, 1e-13))
 
     def _moments(self, theta: float) -> tuple[float, float]:
         at = np.array([theta])

@@ -74,8 +74,6 @@ class Gaussian(Family):
         """One of "full", "diagonal", "spherical", "known"."""
         return self.covariance if isinstance(self.covariance, str) else "known"
 
-    # -- between the flat parameter and the usual ones -------------------------------------------
-
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
         """Return theta of a mean and a covariance (left out where it is known)."""
         mu = np.atleast_1d(np.asarray(mean, dtype=float))
@@ -118,8 +116,6 @@ class Gaussian(Family):
         _require_regular(covariance)
         return covariance
 
-    # -- the interface ---------------------------------------------------------------------------
-
     def dimension(self, theta: Array) -> int:
         """Return d, read off the length of theta."""
         p = int(theta.shape[-1])
@@ -161,9 +157,8 @@ class Gaussian(Family):
     def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> Array:
         """Return draws; normal numbers are made directly."""
         mean, covariance = self.unpack(theta)
-        return np.asarray(
-            mean + rng.standard_normal((size, len(mean))) @ np.linalg.cholesky(covariance).T
-        )
+        normals = rng.standard_normal((size, len(mean)))
+        return np.asarray(mean + normals @ np.linalg.cholesky(covariance).T)
 
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the normal distribution function."""
@@ -228,7 +223,7 @@ class Gaussian(Family):
         back = np.linalg.inv(scale)
         precision = back.T @ precision @ back
         images = self._flatten(eta @ back + precision @ shift, precision)
-        return Frame(inner, shift, scale, (images[1:] - images[0]).T, images[0])
+        return inner, shift, scale, (images[1:] - images[0]).T, images[0]
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return nine standard deviations on both sides, for one column."""

@@ -213,11 +213,7 @@ class LearnedRule:
 
 
 def learn_classifier(
-    X: ArrayLike,
-    decisions: ArrayLike,
-    family: str = "threshold",
-    *,
-    seed: int = 0,
+    X: ArrayLike, decisions: ArrayLike, family: str = "threshold", *, seed: int = 0
 ) -> LearnedRule:
     """Learn from past decisions what every consistent rule of a class does.
 

@@ -5,7 +5,8 @@ take the candidate that the majority agrees on. :func:`trunc_est` is that to the
 sample a step, one accepted draw a step, a ball around the start, one of the candidates returned.
 The theorem's step counts (:func:`trunc_est_constants`) prove that the method is polynomial and are
 numbers with dozens to thousands of digits, so counts of one's own can be given. To fit,
-:func:`equipoise.mixture.fit_truncated` minimises the same likelihood exactly.
+:func:`equipoise.mixture.fit_truncated` minimises the same likelihood exactly. Which constants of
+the theorem's Assumption 1 such fits support :func:`check_assumptions` says.
 """
 
 from __future__ import annotations
@@ -217,12 +218,8 @@ class TruncEstConstants:
 
     Attributes
     ----------
-    log_n
-        Samples for the ordinary estimate that it starts from.
-    log_m
-        Gradient steps of one repeat.
-    log_eta
-        Step size.
+    log_n, log_m, log_eta
+        Samples for the ordinary estimate at the start, gradient steps of a repeat, step size.
     log_kappa_f, log_lambda_f
         Strong convexity and smoothness of the truncated likelihood.
     log_rho
@@ -354,12 +351,7 @@ class AssumptionCheck:
 
 
 def check_assumptions(
-    model: MixtureModel,
-    group: Hashable,
-    *,
-    epsilon: float,
-    q: float,
-    beta: float | None = None,
+    model: MixtureModel, group: Hashable, *, epsilon: float, q: float, beta: float | None = None
 ) -> AssumptionCheck:
     """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
 
@@ -387,7 +379,6 @@ def check_assumptions(
     family = zero.family
     if not same_base(zero, one):
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
-
     thetas, radius = np.stack([zero.theta, one.theta]), 1.0
     if beta is not None and (plain_number(beta) or 0.0) < 1.0:
         raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")

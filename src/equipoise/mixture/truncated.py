@@ -214,14 +214,13 @@ def fit_truncated(
         )
     oracle = Oracle(accepts)
     oracle.require_all(points)
-    frame = family.frame(points)
-    inner = frame.family
-    z: Array = np.asarray(np.linalg.solve(frame.scale, (points - frame.shift).T).T)
-    ask: Ask = lambda z: oracle(z @ frame.scale.T + frame.shift)  # noqa: E731
+    inner, shift, scale, jacobian, offset = family.frame(points)
+    z: Array = np.asarray(np.linalg.solve(scale, (points - shift).T).T)
+    ask: Ask = lambda z: oracle(z @ scale.T + shift)  # noqa: E731
     cut = None
     if isinstance(accepts, HalfSpace):
         normal = np.asarray(accepts.normal)
-        ask = cut = HalfSpace(frame.scale.T @ normal, accepts.offset - float(normal @ frame.shift))
+        ask = cut = HalfSpace(scale.T @ normal, accepts.offset - float(normal @ shift))
     elif method == "auto" and d > 1:
         cut = find_half_space(z, ask, seed)
     exact = method != "importance" and (d == 1 or cut is not None)
@@ -244,7 +243,7 @@ def fit_truncated(
     covariance = _inverse(hessian) * (1.0 / n + 1.0 / ess)
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
     slope = share * (mean - inner.mean_statistics(theta))
-    outer = frame.jacobian @ theta + frame.offset
+    outer = jacobian @ theta + offset
     projected = family.project(outer)
     diagnostics = Diagnostics(
         ess=ess,
@@ -256,10 +255,10 @@ def fit_truncated(
     return TruncatedFit(
         family=family,
         theta=projected,
-        theta_covariance=frame.jacobian @ covariance @ frame.jacobian.T,
+        theta_covariance=jacobian @ covariance @ jacobian.T,
         size=n,
         acceptance=share,
-        acceptance_gradient=np.asarray(np.linalg.solve(frame.jacobian.T, slope)),
+        acceptance_gradient=np.asarray(np.linalg.solve(jacobian.T, slope)),
         method="exact" if exact else "importance",
         diagnostics=replace(diagnostics, warnings=_warnings(diagnostics, family, n, share)),
     )

@@ -329,8 +329,8 @@ def choose_branch(
     ``labelled`` are the people behind the coarse weights, if their features are known.
     """
     if weights == "published":
-        features, error = constants.printed_features(min(coarse)), constants.epsilon * min(coarse)
-        why = "as published: separation was not tested"
+        why, error = "as published: separation was not tested", constants.epsilon * min(coarse)
+        features = constants.printed_features(min(coarse))
         return Branch("map", why, features, error=error / 36.0)
     likelihood = _likelihood_branch(fits, coarse, constants.allowed(coarse) / constants.z)
     if weights == "likelihood" and likelihood.features:
