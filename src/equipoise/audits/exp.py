@@ -355,8 +355,7 @@ class ExpAudit(Audit):
         for group in self.cells:
             zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
-            parts = self._people.get(group)
-            people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+            people = Labelled.together(self._people.get(group, []))
             branch = choose_branch(
                 *(fits, (zero, one), self.constants), weights=self.weights, labelled=people
             )

@@ -67,7 +67,7 @@ class HalfSpace:
             raise InvalidInput(f"'normal' must be a finite non-zero vector; got {self.normal!r}")
         object.__setattr__(self, "normal", normal)
 
-    def __call__(self, X: ArrayLike) -> NDArray[np.bool_]:
+    def __call__(self, X: ArrayLike) -> Bits:
         """Say for every row whether it is approved."""
         return np.asarray(np.asarray(X, dtype=float) @ np.asarray(self.normal) >= self.offset)
 
@@ -79,7 +79,7 @@ class Oracle:
     accepts: Accepts
     calls: int = 0
 
-    def __call__(self, X: Array) -> NDArray[np.bool_]:
+    def __call__(self, X: Array) -> Bits:
         """Say for every row whether it is approved."""
         self.calls += len(X)
         try:
@@ -237,8 +237,9 @@ def learn_classifier(
     >>> rule.approves(np.array([[0.0, 0.4], [0.0, 0.2]])).tolist()
     [True, False]
     """
-    if family not in RULES:
-        raise UnknownName("classifier family", family, RULES)
+    classes = {"threshold": _threshold, "half_space": _half_space}
+    if family not in classes:
+        raise UnknownName("classifier family", family, classes)
     points = np.asarray(X, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
     approved = np.asarray(decisions)
@@ -255,7 +256,7 @@ def learn_classifier(
     if not (len(yes) and len(no)):
         missing = "denied" if len(yes) else "approved"
         raise BadData(f"nobody among the {teaches.sum()} people to learn from was {missing}")
-    approves, denies = RULES[family](yes, no)
+    approves, denies = classes[family](yes, no)
     fresh, decided = points[~teaches], approved[~teaches]
     sure, refused = approves(fresh), denies(fresh)
     return LearnedRule(
@@ -331,10 +332,3 @@ def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
         return np.asarray(x @ normal - middle[-1] - side * doubt)
 
     return lambda X: value(X, 1.0) >= 0.0, lambda X: value(X, -1.0) < 0.0
-
-
-RULES: dict[str, Callable[[Array, Array], tuple[Ask, Ask]]] = {
-    "threshold": _threshold,
-    "half_space": _half_space,
-}
-"""Class of rules -> what every consistent one approves and denies."""

@@ -47,6 +47,11 @@ class Labelled(NamedTuple):
     features: Array
     outcome: NDArray[np.int8]
 
+    @classmethod
+    def together(cls, parts: list[Labelled]) -> Labelled | None:
+        """Return all of them, None if there is nobody."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+
 
 @dataclass(frozen=True)
 class Weight:
