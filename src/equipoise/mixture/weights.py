@@ -128,8 +128,7 @@ def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
 
     Examples
     --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace
-    >>> from equipoise.mixture.truncated import known_law
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
     >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
     >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
     >>> rng = np.random.default_rng(0)
