@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> Table:
 def fuzz(served: Served, role: str, examples: int, *, brief: bool = False) -> Counter[int]:
     """Send valid and invalid requests to every operation; return how often each status came.
 
-    ``brief`` sends valid ones to every second operation and invalid ones to the others.
+    An operation without a query or a body has no invalid requests. ``brief`` sends valid ones to
+    every second operation and invalid ones to the others.
     """
     import schemathesis
     from schemathesis.checks import positive_data_acceptance
@@ -56,8 +57,9 @@ def fuzz(served: Served, role: str, examples: int, *, brief: bool = False) -> Co
     schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
     operations = [found.ok() for found in schema.get_all_operations()]
     for at, operation in enumerate(operations):
-        modes = list(GenerationMode)
-        for mode in modes[at % 2 : at % 2 + 1] if brief else modes:
+        valid_only = not list(operation.query) and not list(operation.body)
+        modes = [GenerationMode.POSITIVE] if valid_only else list(GenerationMode)
+        for mode in [modes[at % len(modes)]] if brief else modes:
             strategy = operation.as_strategy(generation_mode=mode)
 
             @settings(
@@ -80,11 +82,7 @@ def fuzz(served: Served, role: str, examples: int, *, brief: bool = False) -> Co
                 )
                 seen[answer.status_code] += 1
 
-            try:
-                send()
-            except Exception as error:
-                if type(error).__name__ not in ("Unsatisfiable", "InvalidArgument"):
-                    raise
+            send()
     return seen
 
 
