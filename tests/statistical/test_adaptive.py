@@ -24,10 +24,10 @@ QUESTION = Question("equalized_odds", gamma=0.1, epsilon=0.3, delta=0.1)
 ROWS = [
     pytest.param(line, past, late, runs, id=f"{line}, past {past}, {'late' if late else 'at once'}")
     for line, past, late, runs in (
-        ("half approved", None, False, quick(24, full=200)),
-        ("few approved", None, False, quick(20, full=100)),
-        ("half approved", 10_000, True, quick(6, full=50)),
-        ("half approved", 1_000, False, quick(10, full=50)),
+        ("half approved", None, False, quick(12, full=200)),
+        ("few approved", None, False, quick(10, full=100)),
+        ("half approved", 10_000, True, quick(4, full=50)),
+        ("half approved", 1_000, False, quick(5, full=50)),
         ("four groups", None, quick(False, full=True), quick(3, full=30)),
     )
 ]
@@ -68,7 +68,7 @@ def test_blocks_are_the_same_audit_as_person_by_person(past: int | None) -> None
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
     question, costs = Question(gamma=0.05), Costs(0.2, 1.0)
 
-    repeats = quick(20 if past is None else 12, full=60)
+    repeats = quick(12, full=60)
 
     def runs(seed: int, people: int | None) -> Simulation:
         return simulate(

@@ -13,7 +13,7 @@ ALARM = 1e-4
 
 @pytest.mark.parametrize("past", [None, 20_000])
 def test_verdict_and_all_intervals_are_right_together(past: int | None) -> None:
-    runs = quick(20, full=200) if past is None else quick(8, full=60)
+    runs = quick(12, full=200) if past is None else quick(5, full=60)
     for edge in boundaries("half approved", QUESTION):
         _, _, either = all_rates_missed(Row(edge, runs, past), seed=3)
         assert clopper_pearson(either, runs, ALARM / 4.0)[0] <= QUESTION.delta

@@ -13,11 +13,11 @@ from tests.profiles import quick
 from tests.support.score_audits import QUESTION, one
 
 ALARM = 1e-4
-RUNS = quick(4, full=200)
+RUNS = quick(3, full=200)
 POINTS = ("FAIR, lying score", "UNFAIR, lying score", "FAIR, late, any score")
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_score_cannot_make_verdicts_wrong_more_often_than_promised(point: str) -> None:
-    wrong = sum(one(point, seed, most=quick(400, full=1_500))["wrong"] for seed in range(RUNS))
+    wrong = sum(one(point, seed, most=quick(300, full=1_500))["wrong"] for seed in range(RUNS))
     assert clopper_pearson(int(wrong), RUNS, ALARM)[0] <= QUESTION.delta

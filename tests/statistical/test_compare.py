@@ -15,11 +15,11 @@ from tests.support.boundaries import COMPARISONS, QUESTION, Row, boundaries
 ALARM = 1e-4
 
 
-@pytest.mark.parametrize("past", [None, 20_000])
+@pytest.mark.parametrize("past", quick([None], full=[None, 20_000]))
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_wrong_verdicts_and_intervals_are_rare(name: str, past: int | None) -> None:
     line, compare = COMPARISONS[name]
-    runs = quick(12, full=200) if past is None else quick(5, full=60)
+    runs = quick(12, full=200 if past is None else 60)
     for edge in boundaries(line, replace(QUESTION, compare=compare)):
         sim = Row(edge, runs, past).simulate(seed=5, jobs=1)
         missed = (sim.gap < sim.lower) | (sim.gap > sim.upper)

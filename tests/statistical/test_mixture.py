@@ -39,7 +39,7 @@ def test_standard_errors_are_honest(method: str) -> None:
 
 def test_propagated_intervals_cover() -> None:
     """At least 92% of 95% intervals hold q, up to a false alarm of 1 in 1,000."""
-    family, q, runs, covered, plain = Gaussian("full"), 0.3, quick(24, full=60), 0, 0
+    family, q, runs, covered, plain = Gaussian("full"), 0.3, quick(16, full=60), 0, 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, 3])
         separation = (1.0, 2.0, 3.0)[seed % 3]
@@ -91,7 +91,7 @@ def test_the_default_stays_right_where_map_counts_are_wrong() -> None:
 
 def test_the_free_self_check_hardly_refuses_a_right_model() -> None:
     """At most 1% of right models, up to a false alarm of 1 in 10,000; it was one in seven."""
-    runs, refused = quick(40, full=150), 0
+    runs, refused = quick(25, full=150), 0
     for seed in range(runs):
         world = MixtureWorld.synthetic(
             4.0, approval={"1": 0.6, "0": 0.4}, tilt=(-1.2, 0.8)[seed % 2], dimension=2, seed=seed

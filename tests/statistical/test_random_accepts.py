@@ -16,10 +16,12 @@ from tests.support.random_accepts import count_misled
 ALARM = 1e-4
 
 
-@pytest.mark.parametrize(("groups", "delta"), [(2, 0.1), (3, 0.05), (5, 0.1)])
+@pytest.mark.parametrize(
+    ("groups", "delta"), quick([(2, 0.1), (5, 0.1)], full=[(2, 0.1), (3, 0.05), (5, 0.1)])
+)
 @pytest.mark.parametrize("attack", ["chosen silence", "weekly looks"])
 def test_an_attack_does_not_mislead(attack: str, groups: int, delta: float) -> None:
-    runs = quick(12, full=300)
+    runs = quick(8, full=300)
     wrong = count_misled(attack, groups, delta, runs, seed=1)
     assert clopper_pearson(wrong, runs, ALARM)[0] <= delta
 

@@ -18,8 +18,8 @@ ALARM = 1e-4
 @pytest.mark.parametrize(
     ("metric", "line", "past", "runs"),
     [
-        ("equalized_odds", "half approved", None, quick(24, full=200)),
-        ("error_rate_balance", "half approved", 20_000, quick(8, full=100)),
+        ("equalized_odds", "half approved", None, quick(12, full=200)),
+        ("error_rate_balance", "half approved", 20_000, quick(5, full=100)),
         ("negative_predictive_parity", "four groups", None, quick(6, full=60)),
     ],
 )

@@ -74,8 +74,8 @@ def test_person_by_person_and_exact_draws_agree(
 
     # Where a finite past runs dry, working out what it establishes takes most of the time.
     agree(
-        runs(name, 3_000 if size is None else quick(200, full=400)),
-        runs(slow, quick(100, full=400)),
+        runs(name, 3_000 if size is None else quick(120, full=400)),
+        runs(slow, quick(60, full=400)),
         ALARM,
     )
 

@@ -192,8 +192,9 @@ class Blind:
         seen = (ones + 0.5) / (ones + zeros + 1.0)
         a, b = int(seen.argmax()), int(seen[::-1].argmin())
         b = self.groups - 1 - b  # where all look alike, two different ones
-        later = outcomes[self.pilot :]
-        group = np.arange(len(later)) % self.groups
+        later, group = outcomes[self.pilot :], np.arange(self.pilot, len(outcomes)) % self.groups
+        matter = (group == a) | (group == b)
+        later, group = later[matter], group[matter]
         counts = np.zeros((len(later), 2, 3))
         for side, own in enumerate((a, b)):
             mine = group == own

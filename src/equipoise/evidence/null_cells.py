@@ -130,10 +130,11 @@ class NullCells:
         factors = self.log_factor[:, :, cells]
         if counts[..., 2].any():
             factors = np.concatenate([factors, factors.min(axis=1, keepdims=True)], axis=1)
-        wealth = self.log_stake[cells]
+        wealth = np.zeros((*counts.shape[:-2], 1, 1)) + self.log_stake[cells]
+        gain = np.empty_like(wealth)  # used again: making arrays takes longer than adding them
         for of_side, group in zip(factors, self._groups_of(cells), strict=True):
             for kind, factor in enumerate(of_side):
-                wealth = wealth + counts[..., group, kind] * factor
+                wealth += np.multiply(counts[..., group, kind], factor, out=gain)
         return wealth
 
     def sized_gain(self, group: int, people: Sized, by: Ints, cells: Cells) -> Array:
@@ -177,7 +178,8 @@ class NullCells:
 
 def evidence(log_wealth: Array) -> Array:
     """Return the evidence against each cell: the sum over its bets."""
-    return np.asarray(np.exp(np.minimum(log_wealth, _MOST)).sum(axis=-1))
+    wealth = np.minimum(log_wealth, _MOST)
+    return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
 
 
 @dataclass(frozen=True)

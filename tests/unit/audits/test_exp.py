@@ -17,6 +17,7 @@ from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture
+from tests.profiles import quick
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,8 @@ def test_map_counts_are_taken_if_the_labels_show_their_bias() -> None:
 
 
 def test_labels_are_taken_where_they_are_cheaper() -> None:
-    dear = ExpAudit(APART.past(), QUESTION, Costs(feature=50.0, label=0.1), fallback="adaptive")
+    costs = Costs(feature=50.0, label=0.1)
+    dear = ExpAudit(APART.past(), QUESTION, costs, fallback="adaptive", coarse_tau=100)
     finding = run(dear, APART, 0)
     assert "labels are cheaper" in finding.reason
     assert dear.cost_of("features") == 0.0
@@ -281,9 +283,9 @@ def test_bad_features_and_options_are_refused() -> None:
 
 def test_the_fast_way_and_the_slow_way_agree() -> None:
     """Means of cost, labels, features and estimate agree within five standard errors."""
-    options = {"weights": "map", **SMALL}
+    options = {"weights": "map", "tau": 1_000, "coarse_tau": 50, "features": 1_000}
     fast = simulate("exp", APART, QUESTION, COSTS, repeats=20, seed=1, **options)
-    slow = simulate("exp", APART, QUESTION, COSTS, repeats=8, seed=2, people=10**9, **options)
+    slow = simulate("exp", APART, QUESTION, COSTS, repeats=6, seed=2, people=10**9, **options)
     for name in ("cost", "labels", "features", "estimate"):
         a, b = getattr(fast, name), getattr(slow, name)
         error = np.sqrt(a.var() / len(a) + a.var() / len(b))
@@ -412,14 +414,14 @@ def test_labelled_people_contradict_a_model_before_features_are_bought() -> None
 
 @pytest.mark.parametrize("apart", [2.0, 6.0])
 def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart: float) -> None:
-    """Forty right models: the residual, in its standard errors, has a standard deviation of 1."""
+    """Right models: the residual, in its standard errors, has a standard deviation of 1."""
     rng, cut, found = np.random.default_rng(1), HalfSpace([0.0, 1.0], 0.3), []
 
     def people(size: int) -> Labelled:
         outcome = (rng.random(size) < 0.4).astype(np.int8)
         return Labelled(rng.normal(np.outer(outcome, [apart, 0.4])), outcome)
 
-    for _ in range(40):
+    for _ in range(quick(20, full=40)):
         X, outcome = people(10_000)
         past, family = cut(X), Gaussian("spherical")
         names = np.full(past.sum(), "A")
@@ -427,7 +429,32 @@ def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart:
         checks = ModelChecks(model, APART.past(), epsilon=0.3)
         checks.check_people("A", people(8_000))
         found.append(checks.made[0].residual / checks.made[0].standard_error)
-    assert 0.75 < np.std(found) < 1.3
+    assert 0.6 < np.std(found) < quick(1.5, full=1.3)
+
+
+def bring_coarse_weights(audit: ExpAudit, world: MixtureWorld) -> None:
+    """Bring as many labels at once as the coarse weights take on average."""
+    audit.take_coarse(
+        {
+            g: (round(audit.coarse_tau / (1.0 - m.q)), round(audit.coarse_tau / m.q))
+            for g, m in world.mixtures.items()
+        }
+    )
+
+
+def bring_features(audit: ExpAudit, world: MixtureWorld) -> Finding:
+    """Bring all features at once, of as many people with outcome 1 as there are on average."""
+    rng = np.random.default_rng(0)
+    for g, mixture in world.mixtures.items():
+        size = audit.branches[g].features
+        laws, ones = mixture.laws, round(size * mixture.q)
+        people = [
+            w.family.sample(w.theta, n, rng) for w, n in zip(laws, (size - ones, ones), strict=True)
+        ]
+        audit.counts[g].add(rng.permutation(np.concatenate(people)))
+    audit.take_features()
+    assert audit.finding is not None
+    return audit.finding
 
 
 def test_a_verdict_by_features_is_not_guaranteed_and_prices_both() -> None:
@@ -435,23 +462,8 @@ def test_a_verdict_by_features_is_not_guaranteed_and_prices_both() -> None:
     question = replace(QUESTION, metric="equal_opportunity")
     for weights in ("published", "map", "likelihood", "auto"):
         audit = ExpAudit(APART.past(), question, COSTS, weights=weights)
-        audit.take_coarse(
-            {
-                g: (round(audit.coarse_tau / (1.0 - m.q)), round(audit.coarse_tau / m.q))
-                for g, m in APART.mixtures.items()
-            }
-        )
-        rng = np.random.default_rng(0)
-        for g, mixture in APART.mixtures.items():
-            size = audit.branches[g].features
-            laws, ones = mixture.laws, round(size * mixture.q)
-            people = [
-                w.family.sample(w.theta, n, rng)
-                for w, n in zip(laws, (size - ones, ones), strict=True)
-            ]
-            audit.counts[g].add(rng.permutation(np.concatenate(people)))
-        audit.take_features()
-        assert audit.finding is not None
+        bring_coarse_weights(audit, APART)
+        assert bring_features(audit, APART) is audit.finding
         assert audit.finding.verdict is Verdict.FAIR, audit.finding.reason
         assert not audit.finding.guaranteed
         if weights != "published":
@@ -464,7 +476,7 @@ def test_a_verdict_by_features_is_not_guaranteed_and_prices_both() -> None:
         estimate = audit.finding.p_hat["1"]["1"] / audit.finding.q_hat["1"]["1"]
         assert audit.finding.rates["true_positive_rate"]["1"].estimate == pytest.approx(estimate)
     dear = Costs(feature=50.0, label=0.1)
-    fallen = ExpAudit(APART.past(), question, dear, fallback="adaptive")
+    fallen = ExpAudit(APART.past(), question, dear, fallback="adaptive", coarse_tau=100)
     assert run(fallen, APART, 0).guaranteed
 
 
@@ -486,22 +498,23 @@ def test_map_counts_are_tested_before_features_are_bought() -> None:
 
 
 def test_features_of_past_people_whom_the_fit_did_not_see_are_free() -> None:
-    world = MixtureWorld.synthetic(14.0, approval={"1": 0.5, "0": 0.5}, feature_rows=90_000)
-    audit = ExpAudit(world.past(seed=0), QUESTION, COSTS)
+    world, few = APART.with_feature_rows(90_000), {"tau": 2_000, "coarse_tau": 100}
+    audit = ExpAudit(world.past(seed=0), QUESTION, COSTS, **few)
     finding = run(audit, world, 0)
     assert finding.verdict is Verdict.FAIR
     assert audit.cost_of("features") == 0.0
     assert sum(audit.free_features.values()) == sum(b.features for b in audit.branches.values())
     assert any("whom the fit did not see were free" in line for line in finding.assumptions)
     # a model of one's own may have seen them all: features are bought then
-    bought = ExpAudit(world.past(seed=0), QUESTION, COSTS, model=world.model)
+    bought = ExpAudit(world.past(seed=0), QUESTION, COSTS, model=world.model, **few)
     run(bought, world, 0)
     assert bought.cost_of("features") > 0.0
     # what the past does not hold is bought on top
-    few = ExpAudit(world.with_feature_rows(6_000).past(seed=0), QUESTION, COSTS)
-    run(few, world, 0)
-    if few.fallback_reason is None:
-        assert 0 < sum(few.free_features.values()) < sum(b.features for b in few.branches.values())
+    short = ExpAudit(world.with_feature_rows(6_000).past(seed=0), QUESTION, COSTS, **few)
+    run(short, world, 0)
+    free, wanted = short.free_features.values(), (b.features for b in short.branches.values())
+    assert short.fallback_reason is None
+    assert 0 < sum(free) < sum(wanted)
 
 
 def test_published_is_algorithm_2_to_the_letter() -> None:
@@ -514,7 +527,7 @@ def test_published_is_algorithm_2_to_the_letter() -> None:
             g: GroupMixture.of(0.5, 0.5, family, thetas, cut)  # type: ignore[arg-type]
             for g, cut in cuts.items()
         },
-        feature_rows=60_000,
+        feature_rows=40_000,
     )
     c = StructuralConstants(kappa=1.0, lam=1.0, lipschitz=10.0, alpha=0.4, beta=1.0)
     past, wide = world.past(seed=0), replace(QUESTION, epsilon=0.95)  # few features are enough
@@ -524,12 +537,13 @@ def test_published_is_algorithm_2_to_the_letter() -> None:
         for law, theta in zip(audit.model.of(group), (0.0, 9.0), strict=True):
             assert law.theta[0] == pytest.approx(theta, abs=0.5)
             assert not law.theta_covariance.any()
-    finding = run(audit, world, 0)
+    bring_coarse_weights(audit, world)
     log_term = np.log(12 * 2 / 0.05)
     smaller = min(min(audit._coarse_weights("A")), min(audit._coarse_weights("B")))
     assert max(b.features for b in audit.branches.values()) == int(
         np.ceil(3430 * log_term / (smaller * 0.95**2))
     )
+    finding = bring_features(audit, world)
     assert finding.question == wide
     assert audit.constants.delta == 0.05
     above = [i.estimate for by in finding.rates.values() for i in by.values()]
@@ -569,7 +583,7 @@ def test_auto_counts_by_features_where_few_were_approved() -> None:
     """
     question = Question("equal_opportunity", gamma=0.05, epsilon=0.25, delta=0.05)
     costs = Costs(feature=0.0, label=3.0)
-    for seed in range(6):
+    for seed in range(quick(3, full=6)):
         world, model = few_approved(6.0, seed)
         vague = [
             fit.acceptance_error / fit.acceptance for pair in model.fits.values() for fit in pair

@@ -71,7 +71,7 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate(out)
 
 
-@examples(12)
+@examples(8)
 @given(setups(), st.integers(0, 2**32))
 def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -> None:
     """Also points on the frontier. A FAIR point lies in a cell of every cover of the FAIR set."""
@@ -90,7 +90,7 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
             assert all(covered(cover, point) for cover in fair), point
 
 
-@examples(24)
+@examples(16)
 @given(setups())
 def test_every_bet_is_legal_at_every_point_of_its_cell(setup: Setup) -> None:
     """A factor's mean is linear in the unknown: the ends of the box suffice."""

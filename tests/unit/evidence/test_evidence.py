@@ -130,7 +130,7 @@ def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> Non
 
 
 def test_copies_go_on_where_they_were() -> None:
-    for seed in range(4):
+    for seed in range(2):
         setup = random_setup(seed, 3)
         evidence = setup.start(1e-6)
         for group, outcome in setup.stream():

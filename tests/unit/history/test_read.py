@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
-from tests.profiles import examples
+from tests.profiles import examples, quick
 from tests.unit.history.backends import BACKENDS, Table, offer, options
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,11 @@ pytestmark = pytest.mark.slow
 KINDS = pytest.mark.parametrize("kind", BACKENDS)
 # One kind per reader: the others differ in how rows get there, not in how they are judged.
 READERS = pytest.mark.parametrize(
-    "kind", ["csv", "parquet", "pandas", "polars", "sqlite file", "polars lazy", "ibis"]
+    "kind",
+    quick(
+        ["csv", "pandas", "sqlite file", "polars lazy"],
+        full=["csv", "parquet", "pandas", "polars", "sqlite file", "polars lazy", "ibis"],
+    ),
 )
 COLUMNS = {"group": "race", "decision": "approved", "outcome": "repaid"}
 Person = tuple[str, int, int | None]
