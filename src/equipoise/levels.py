@@ -119,11 +119,11 @@ class ErrorBudget:
     ) -> ErrorBudget:
         """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing.
 
-        ``past_share`` is what the audit takes as ``free_share``.
+        ``past_share`` is the share of the error probability that finite past data use.
         """
         if not 0.0 < (plain_number(past_share) or 0.0) < 1.0 - INTERVAL_SHARE:
             raise InvalidInput(
-                f"'free_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {past_share!r}"
+                f"'past_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {past_share!r}"
             )
         shares = shares_of_audit(0.0 if exact else past_share)
         fair, unfair = question.level_wrong_fair, question.level_wrong_unfair

@@ -75,6 +75,6 @@ def test_the_table_in_the_guarantees_is_the_code_s() -> None:
 
 def test_a_share_that_leaves_nothing_is_refused_and_endings_share_the_level() -> None:
     for share in (0.0, 0.96, -0.1):
-        with pytest.raises(InvalidInput, match=r"'free_share' must be in \(0, 0.96\)"):
+        with pytest.raises(InvalidInput, match=r"'past_share' must be in \(0, 0.96\)"):
             ErrorBudget.of_audit(Question(), 2, exact=False, past_share=share)
     assert exp_level(Question(delta_wrong_fair=0.01)) == 0.005

@@ -61,10 +61,9 @@ class ScoreRecords:
     @classmethod
     def of(cls, records: Sequence[ScoreRecord]) -> ScoreRecords:
         """Return people whose records are given."""
-        scores = [np.nan if record.score is None else record.score for record in records]
-        prices, m, pi = np.array([(r.price, r.m, r.pi) for r in records], dtype=np.float64).T
-        asked = np.array([record.asked for record in records])
-        return cls(np.array(scores, dtype=np.float64), prices, m, pi, asked)
+        numbers = [(r.score, r.price, r.m, r.pi) for r in records]
+        scores, prices, m, pi = np.array(numbers, dtype=np.float64).T  # None becomes NaN
+        return cls(scores, prices, m, pi, np.array([record.asked for record in records]))
 
     def ends(self) -> Array:
         """Return ``Z = m + asked (Y - m) / pi`` for the outcomes 0 and 1, shape (n, 2)."""
@@ -90,14 +89,14 @@ class ScoreSampler:
         self._features = list(feature_costs)
         self._groups = [_Group() for _ in self._features]
 
-    def sample(self, groups: Ints, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
-        """Return whom to ask; nothing is remembered yet. Without a rule everybody is asked."""
+    def chances(self, groups: Ints, scores: Array, prices: Array) -> tuple[Array, Array]:
+        """Return everybody's guess and chance of being asked, which is 1 without a rule."""
         m, pi = np.zeros(len(groups)), np.ones(len(groups))
         for group in np.unique(groups):
             if (rule := self._groups[group].rule) is not None:
                 own = groups == group
-                m[own], pi[own] = rule.chances(scores[own], prices[own])
-        return ScoreRecords(scores, prices, m, pi, draws < pi)
+                m[own], pi[own] = rule.of(scores[own], prices[own])
+        return m, pi
 
     def remember(self, groups: Ints, records: ScoreRecords) -> None:
         """Note people who were scored."""
@@ -116,7 +115,7 @@ class ScoreSampler:
             known.labels.update(zip(numbers[told].tolist(), labels, strict=True))
             known.measure(z[told])
 
-    def relearn(self, group: int, number: int, score: float, outcome: int) -> None:
+    def relearn(self, group: int, number: int, score: float | None, outcome: int) -> None:
         """Take in another outcome of a label."""
         self._groups[group].labels[number] = (score, outcome)
 
@@ -133,9 +132,15 @@ class _Group:
 
     scores: list[float] = field(default_factory=list)  # of everybody scored
     prices: list[float] = field(default_factory=list)
-    labels: dict[int, tuple[float, int]] = field(default_factory=dict)  # score, outcome
+    labels: dict[int, tuple[float | None, int]] = field(default_factory=dict)
     rule: SamplingRule | None = None
     width: Array = field(default_factory=lambda: np.zeros(3))  # sums of 1, d, d^2
+
+    def measure(self, z: Array) -> None:
+        """Note how far observations were from what the rule expected."""
+        if self.rule is not None and len(z):
+            d = (z - self.rule.sizing.mean) ** 2 / self.rule.variance
+            self.width += len(z), d.sum(), (d * d).sum()
 
     def inflation(self) -> float:
         """Return by how much observations are clearly wider than was expected."""
@@ -146,31 +151,24 @@ class _Group:
         error = np.sqrt(max(second / n - mean * mean, 0.0) / n)
         return float(np.clip(mean - EXCESS * error, 1.0, 4.0))
 
-    def measure(self, z: Array) -> None:
-        """Note how far observations were from what the rule expected."""
-        if self.rule is not None and len(z):
-            d = (z - self.rule.sizing.mean) ** 2 / self.rule.variance
-            self.width += len(z), d.sum(), (d * d).sum()
-
     def remake(self, feature: float, assist: Assist) -> None:
-        """Make the rule anew from everything that is known by now, a score costing ``feature``."""
+        """Make the rule that costs least by the people seen, a score costing ``feature``.
+
+        There is none if labels are too few by now, or it is not worth while.
+        """
+        gate, inflation = assist.gate + HYSTERESIS * (self.rule is not None), self.inflation()
+        self.width *= FADE
         step = -(-len(self.scores) // RECENT) or 1  # some of the people, evenly spread over all
         seen, prices = np.array(self.scores[::-step]), np.array(self.prices[::-step])
-        scores, outcomes = np.array(list(self.labels.values()), dtype=np.float64).reshape(-1, 2).T
-        strata = calibrate(seen, scores, outcomes)
-        people = seen, prices
-        self.rule = None if strata is None else self._rule(strata, *people, feature, assist)
-        self.width *= FADE
-
-    def _rule(
-        self, strata: Strata, seen: Array, prices: Array, feature: float, assist: Assist
-    ) -> SamplingRule | None:
-        """Return the rule that costs least by the people seen, None if it is not worth while."""
-        r, inflation = strata.rates[strata.of(seen)], self.inflation()
+        labels = np.array(list(self.labels.values()), dtype=np.float64).reshape(-1, 2)
+        strata, self.rule = calibrate(seen, *labels.T), None
+        if strata is None:
+            return
+        r = strata.rates[strata.of(seen)]
         mean, most = float(r.mean()), assist.max_price or float(prices.max())
         coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
         if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
-            return None
+            return
         kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
         chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
         floors = FLOOR * chances.max(axis=1)
@@ -180,26 +178,23 @@ class _Group:
         allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
         product = np.where(allowed, variances * costs, np.inf)
         best = int(product.argmin())
-        ratio = product[best] * inflation / max(coin * uniform, 1e-300)
-        if not ratio <= assist.gate + HYSTERESIS * (self.rule is not None):
-            return None
+        if not product[best] * inflation / max(coin * uniform, 1e-300) <= gate:
+            return
         kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
         least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
         up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
-        third = (
-            chance * (r * up**3 + (1.0 - r) * down**3) + (1.0 - chance) * (r - mean) ** 3
-        ).mean()
+        asked = chance * (r * up**3 + (1.0 - r) * down**3)
         wide = variance * inflation
         sizing = Sizing(
             mean=mean,
             variance=wide,
-            third=float(third),
+            third=float((asked + (1.0 - chance) * (r - mean) ** 3).mean()),
             low=float((strata.rates * (1.0 - 1.0 / least)).min()),
             high=float((strata.rates + (1.0 - strata.rates) / least).max()),
             price=float(costs[best]) * wide / coin,
             asked=float(chance.mean()),
         )
-        return SamplingRule(strata, kappa, least, sizing, variance)
+        self.rule = SamplingRule(strata, kappa, least, sizing, variance)
 
 
 @dataclass(frozen=True)
@@ -216,7 +211,7 @@ class SamplingRule:
     sizing: Sizing
     variance: float  # as expected, not inflated by what was seen
 
-    def chances(self, scores: Array, prices: Array) -> tuple[Array, Array]:
+    def of(self, scores: Array, prices: Array) -> tuple[Array, Array]:
         """Return everybody's guess and chance."""
         stratum = self.strata.of(scores)
         m = self.strata.rates[stratum]
@@ -267,9 +262,8 @@ def calibrate(seen: Array, scores: Array, outcomes: Array) -> Strata | None:
     centre, scale = population.mean(), population.std()
     if not np.isfinite(scale) or scale <= 1e-12 * max(abs(centre), 1e-300):
         return flat
-    x = (np.clip(scores[known], low, high) - centre) / scale
-    y = outcomes[known]
-    level, slope = _trusted(x, y)
+    x, y = (np.clip(scores[known], low, high) - centre) / scale, outcomes[known]
+    level, slope = _logistic(x, y)
     if slope == 0.0:
         return flat
     z = (population - centre) / scale
@@ -303,20 +297,15 @@ def slope_of(scores: Array, outcomes: Array) -> float:
     ones = outcomes.sum()
     if len(outcomes) < START or min(ones, len(outcomes) - ones) < FEW or scores.std() == 0.0:
         return 0.0
-    _, slope = _trusted((scores - scores.mean()) / scores.std(), outcomes)
+    _, slope = _logistic((scores - scores.mean()) / scores.std(), outcomes)
     return float(slope / scores.std())
 
 
-def _trusted(x: Array, y: Array) -> tuple[float, float]:
-    """Return level and slope, the latter less a part of its error, 0 if it may be chance."""
-    level, slope, error = _logistic(x, y)
-    if slope * slope < SIGNIFICANT * error * error:
-        return level, 0.0
-    return level, float(np.sign(slope) * max(abs(slope) - GUARD * error, 0.0))
+def _logistic(x: Array, y: Array) -> tuple[float, float]:
+    """Return level and slope of a logistic curve, the slope drawn to 0 a little.
 
-
-def _logistic(x: Array, y: Array) -> tuple[float, float, float]:
-    """Return level, slope and the slope's standard error, the slope drawn to 0 a little."""
+    A part of its standard error is taken off the slope, which is 0 if it may be chance.
+    """
     start = np.array([np.log((y.sum() + 0.5) / (len(y) - y.sum() + 0.5)), 0.0])
     design = np.column_stack([np.ones_like(x), x])
     prior, theta = np.diag([0.01, 1.0]), start
@@ -325,4 +314,8 @@ def _logistic(x: Array, y: Array) -> tuple[float, float, float]:
         curvature = design.T @ (design * (p * (1.0 - p) + 1e-9)[:, None]) + prior
         step = np.linalg.solve(curvature, design.T @ (y - p) - prior @ (theta - start))
         theta = theta + np.clip(step, -2.0, 2.0)
-    return float(theta[0]), float(theta[1]), float(np.sqrt(np.linalg.inv(curvature)[1, 1]))
+    level, slope = theta.tolist()
+    error = float(np.sqrt(np.linalg.inv(curvature)[1, 1]))
+    if slope * slope < SIGNIFICANT * error * error:
+        return level, 0.0
+    return level, float(np.sign(slope) * max(abs(slope) - GUARD * error, 0.0))

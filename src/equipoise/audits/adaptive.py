@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ from equipoise.evidence.observation import LABEL
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
-from equipoise.levels import PAST_SHARE, ErrorBudget
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
 
 Array = NDArray[np.float64]
@@ -40,8 +38,6 @@ class AdaptiveAudit(Audit):
     ----------
     history, question, costs, budget
         As for every audit; the past may be unlimited (``history.exact``) or finite.
-    free_share
-        Share of the error level spent on finite past data.
     assist
         If given, everybody whose label would be welcome counts as an observation, and their score
         or price, given to :meth:`ask`, decides by a recorded draw whether the label is asked for.
@@ -60,7 +56,6 @@ class AdaptiveAudit(Audit):
     name: ClassVar[str] = "adaptive"
     wants_approved: ClassVar[bool] = False
     correctable = True
-    takes_unknown: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -69,14 +64,10 @@ class AdaptiveAudit(Audit):
         costs: Costs,
         *,
         budget: float | None = None,
-        free_share: float = PAST_SHARE,
         assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        error_budget = ErrorBudget.of_audit(
-            question, len(history.cells), exact=history.exact, past_share=free_share
-        )
-        self._basis = Basis(history, question, error_budget)
+        self._basis = Basis(history, question)
         self.groups = self._basis.groups
         """The groups in the order that the evidence knows them by: that of their past counts."""
         self._index = {group: i for i, group in enumerate(self.groups)}
@@ -88,14 +79,12 @@ class AdaptiveAudit(Audit):
             assist.require_label_cost(max(costs.of(group).label for group in self.groups))
             self._sampler = ScoreSampler(assist, [costs.of(group).feature for group in self.groups])
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
-        self._accepts: Mapping[str, Sequence[float]] = {
-            group: own.random_accepts or (0, 0, 0) for group, own in history.cells.items()
-        }
+        self._accepts = self._basis.accepts
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
-        free = free_verdict(Given(history.cells, history.exact), question, error_budget)
+        free = free_verdict(Given(history.cells, history.exact), question, self._basis.budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"
@@ -108,11 +97,11 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            prices = np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
-            reachable = self._basis.reachable
+            prices = self._basis.prices(costs)
             sizer = None if self._sampler is None else self._sampler.sizings
-            self.evidence = Evidence(self._basis.wrong_answers(), prices, reachable, sizer)
-            self.evidence.set_random_accepts(self._basis.random_accepts())
+            wrong = self._basis.wrong_answers()
+            self.evidence = Evidence(wrong, prices, self._basis.reachable, sizer)
+            self.evidence.set_random_accepts(self._basis.counts_of(self._accepts))
             self._weigh()
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
@@ -126,39 +115,27 @@ class AdaptiveAudit(Audit):
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log; yield how many steps are taken in, after each number of ``stops``.
 
-        The audit that wrote the log went on to its last request, so no answer before that decided;
-        which answer after it did is found by bisection. The evidence is weighed only there, and
-        where a plan or a check is due.
+        The audit that wrote the log went on to its last request, so no answer before that decided.
+        Up to there the evidence is weighed only where a plan or a check is due.
         """
-        requests = (
-            i
-            for i, step in enumerate(log)
-            if step.kind == "asked" and step.ticket.want is not Want.NOTHING
-        )
-        last, decisive, at = max(requests, default=-1) + 1, -1, 0
-        while at < len(log):
-            if at >= last and (at == last or log[at - 1].kind == "corrected"):
-                decisive = at + self._steps_to_verdict(log[at:])
-            end = min(end for end in (last, len(log), decisive, *stops) if end > at)
-            corrected = [step.kind == "corrected" for step in log[at : at + 2]]
-            look = end == decisive or (at >= last and corrected in ([True], [True, False]))
-            if log[at].ticket.want is Want.NOTHING:
-                self._decide_want(log[at].ticket.group, log[at].ticket.decision)
-            at += self._take_run(log, at, end, look=look)
+        asked = [at for at, step in enumerate(log, start=1) if step.kind == "asked"]
+        last = max((at for at in asked if log[at - 1].ticket.want is not Want.NOTHING), default=0)
+        run, left = list[Step](), self._labels_until_due()  # steps to take in together
+        for at, step in enumerate(log, start=1):
+            alone = step.kind == "corrected" or step.ticket.want is Want.NOTHING
+            if alone and run:
+                self._take_run(run)
+                run = []
+            if alone and step.kind == "asked":
+                self._decide_want(step.ticket.group, step.ticket.decision)  # it may end the audit
+            run.append(step)
+            left -= step.kind == "told"
+            due = left <= 0.0 and step.kind != "asked"
+            if alone or due or at >= last or at in stops or self._sampler is not None:
+                self._take_run(run, look=at > last)
+                run, left = [], self._labels_until_due()
             if at in stops:
                 yield at
-
-    def _steps_to_verdict(self, log: Sequence[Step]) -> int:
-        """Return after how many steps of the rest of a log, up to a correction, a verdict stands.
-
-        More than there are if none does.
-        """
-        run = enumerate(takewhile(lambda step: step.kind != "corrected", log), start=1)
-        answers = [(at, step) for at, step in run if step.ticket.number in self._open]
-        if self.evidence is None or not answers:
-            return len(log) + 1
-        needed = self.evidence.answers_to_verdict(*self._told([step for _, step in answers]))
-        return answers[needed - 1][0] if needed <= len(answers) else len(log) + 1
 
     def set_random_accepts(
         self,
@@ -215,7 +192,7 @@ class AdaptiveAudit(Audit):
         if not dry_run:
             self._accepts = now
             if self.evidence is not None:
-                self.evidence.set_random_accepts(self._basis.random_accepts(now))
+                self.evidence.set_random_accepts(self._basis.counts_of(now))
                 self._finding = None
                 self._weigh()
         return now
@@ -271,10 +248,11 @@ class AdaptiveAudit(Audit):
             if not np.isnan(prices).all():
                 self.assist.require_price(float(np.nanmin(prices)))
                 self.assist.require_price(float(np.nanmax(prices)))
-            labels = np.array([self.costs.of(group).label for group in self.groups])[groups]
+            labels = self._basis.prices(self.costs)[1][groups]
             prices = np.where(np.isnan(prices), labels, prices)
-            records = self._sampler.sample(groups, scores, prices, draws)
-            asked, extra = records.asked, prices - labels
+            m, pi = self._sampler.chances(groups, scores, prices)
+            asked, extra = draws < pi, prices - labels
+            records = ScoreRecords(scores, prices, m, pi, asked)
             outcomes = np.where(asked, outcomes, 0)
             self._sampler.remember(groups, records)
             numbers = evidence.requests + np.arange(len(groups))
@@ -302,39 +280,21 @@ class AdaptiveAudit(Audit):
         return Want.LABEL if welcome else Want.NOTHING
 
     def _take(self, step: Step) -> None:
-        self._take_run([step], 0, 1, look=True)
+        self._take_run([step], look=True)
 
-    def _take_run(self, log: Sequence[Step], start: int, end: int, *, look: bool) -> int:
-        """Take in steps of a log up to where a plan or a check is due; return how many.
+    def _take_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
+        """Take in requests and first answers, or one correction.
 
-        It takes many requests and first answers at a time where no scores assist, else one step,
-        and always one if it is a correction or wants nothing. The evidence is weighed if that is
-        due, or if a ``look`` is wanted.
+        The evidence is weighed if a plan or a check is due, or a ``look`` is wanted.
         """
-        if log[start].kind == "corrected":
-            self._correct(log[start], look=look)
-            return 1
-        if log[start].ticket.want is Want.NOTHING:
-            self._book(log[start])
-            return 1
-        left = self._labels_until_due()
-        asked: list[Ticket] = []
-        answers: list[Step] = []
-        for at in range(start, end):
-            step = log[at]
-            if step.kind == "corrected" or step.ticket.want is Want.NOTHING:
-                end = at
-                break
+        if steps[0].kind == "corrected":
+            self._correct(steps[0], look=look)
+            return
+        for step in steps:
             self._book(step)
-            if step.kind == "asked":
-                asked.append(step.ticket)
-            else:
-                answers.append(step)
-                left -= step.kind == "told"
-            if self._sampler is not None or (answers and left <= 0.0):
-                end = at + 1
-                break
-        if asked:
+        asked = [step.ticket for step in steps if step.kind == "asked"]
+        answers = [step for step in steps if step.kind != "asked"]
+        if asked and asked[0].want is not Want.NOTHING:  # who comes alone in a run
             self._request(asked)
         if answers:
             self._record(answers)
@@ -342,7 +302,6 @@ class AdaptiveAudit(Audit):
                 self._weigh()
             if self._finding is None:
                 self._give_up_if_broke()
-        return end - start
 
     def _labels_until_due(self) -> float:
         """Return how many labels are told before a plan, or a check, is due."""
@@ -352,7 +311,7 @@ class AdaptiveAudit(Audit):
         return min(self.evidence.next_plan, until) - self.evidence.told_in_all
 
     def _request(self, tickets: Sequence[Ticket]) -> None:
-        groups, ends = self._positions(tickets), None
+        groups, ends = np.array([self._index[t.group] for t in tickets], dtype=np.intp), None
         if self._sampler is not None:
             records = _score_records(tickets)
             self._sampler.remember(groups, records)
@@ -361,21 +320,13 @@ class AdaptiveAudit(Audit):
         self._numbers.update(zip((ticket.number for ticket in tickets), numbers, strict=True))
 
     def _record(self, answers: Sequence[Step]) -> None:
-        numbers, outcomes = self._told(answers)
-        known = [step.ticket for step in answers if step.outcome is not None]
-        if self._sampler is not None and known:
-            told = numbers[outcomes >= 0], _score_records(known), outcomes[outcomes >= 0]
-            self._sampler.learn(self._positions(known), *told)
+        numbers = np.array([self._numbers[step.ticket.number] for step in answers])
+        outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
+        if self._sampler is not None and (known := outcomes != UNKNOWN).any():
+            told = [step.ticket for step in answers if step.outcome is not None]
+            groups = np.array([self._index[ticket.group] for ticket in told])
+            self._sampler.learn(groups, numbers[known], _score_records(told), outcomes[known])
         self._evidence().record(numbers, outcomes)
-
-    def _positions(self, tickets: Sequence[Ticket]) -> Ints:
-        return np.array([self._index[ticket.group] for ticket in tickets], dtype=np.intp)
-
-    def _told(self, answers: Sequence[Step]) -> tuple[Ints, Ints]:
-        """Return numbers and outcomes as the evidence knows them."""
-        numbers = [self._numbers[step.ticket.number] for step in answers]
-        outcomes = [UNKNOWN if step.outcome is None else step.outcome for step in answers]
-        return np.array(numbers), np.array(outcomes)
 
     def _correct(self, step: Step, *, look: bool) -> None:
         ticket, evidence = step.ticket, self._evidence()
@@ -383,16 +334,15 @@ class AdaptiveAudit(Audit):
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
-        numbers, outcomes = self._told([step])
-        spending, number = self.spending[ticket.group], int(numbers[0])
+        assert step.outcome is not None
+        spending, number = self.spending[ticket.group], self._numbers[ticket.number]
         more = (step.outcome == 0) - (evidence.outcome(number) == 0)
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
-        if self._sampler is not None and ticket.score_record is not None:
-            index, score = self._index[ticket.group], _as_number(ticket.score_record.score)
-            self._sampler.relearn(index, number, score, int(outcomes[0]))
-        evidence.record(numbers, outcomes)
+        if self._sampler is not None and (record := ticket.score_record) is not None:
+            self._sampler.relearn(self._index[ticket.group], number, record.score, step.outcome)
+        evidence.record(np.array([number]), np.array([step.outcome]))
         if look or self._finding is not None:
             verdict = evidence.advance(replan=False)
             self._finding = None if verdict is None else self._decided(verdict)
@@ -411,7 +361,8 @@ class AdaptiveAudit(Audit):
             self._finding = self._decided(evidence.verdict)
         elif evidence.told_in_all >= self._next_recheck:
             self._next_recheck = RECHECK * evidence.told_in_all
-            if self._basis.undecidable(evidence):
+            low, high = np.array([(r.lower, r.upper) for r in self._basis.r(evidence).values()]).T
+            if evidence.undecidable(low, high):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 self._finding = self._conclude(f"{why} for any number of labels to decide")
@@ -430,29 +381,13 @@ class AdaptiveAudit(Audit):
         assert self.evidence is not None
         return self.evidence
 
-    # -- scores and prices -----------------------------------------------------------------------
-
-    def _score_record(
-        self,
-        group: str,
-        number: int,
-        score: float | None,
-        price: float | None,
-        version: str,
-        draw: float | None,
-    ) -> ScoreRecord | None:
-        if self._sampler is None:
-            return None
-        index = self._index[group]
-        cost = self.costs.of(group).label if price is None else float(price)
-        if draw is None:  # by the number, so that a replayed audit does not draw it again
-            draw = np.random.default_rng([self._seed, number]).random()
-        seen = (np.array([x], dtype=np.float64) for x in (_as_number(score), cost, draw))
-        records = self._sampler.sample(np.array([index]), *seen)
-        m, pi = float(records.m[0]), float(records.pi[0])
-        sizing, given = self._evidence().sizings[index], None if score is None else float(score)
+    def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
+        assert self._sampler is not None
+        index, person = self._index[group], ScoreRecords.of([record])
+        m, pi = self._sampler.chances(np.array([index]), person.scores, person.prices)
+        sizing = self._evidence().sizings[index]
         low, high = LABEL if sizing is None else (sizing.low, sizing.high)
-        return ScoreRecord(given, version, cost, m, pi, low, high, float(draw))
+        return replace(record, m=float(m[0]), pi=float(pi[0]), low=low, high=high)
 
     # -- the finding ----------------------------------------------------------------------------
 
@@ -476,7 +411,3 @@ class AdaptiveAudit(Audit):
 
 def _score_records(tickets: Sequence[Ticket]) -> ScoreRecords:
     return ScoreRecords.of([t.score_record for t in tickets if t.score_record is not None])
-
-
-def _as_number(score: float | None) -> float:
-    return np.nan if score is None else float(score)

@@ -120,13 +120,13 @@ class Audit(ABC):
 
     name: ClassVar[str]
     wants_approved: ClassVar[bool] = True
-    """Whether approved people are ever wanted; a simulation may pass over them if not."""
+    """Whether approved people are wanted, and counted by outcome; a simulation may leave them out
+    if not, and past outcomes of theirs may be unknown."""
     correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
     assist: Assist | None = None
     """How scores decide whom to ask; None if they do not."""
-    takes_unknown: ClassVar[bool] = False
-    """Whether outcomes of approved people may be unknown."""
+    _seed: int = 0  # where the audit's own draws start, if it has assist
 
     def __init__(
         self, history: Past, question: Question, costs: Costs, *, budget: float | None = None
@@ -135,7 +135,7 @@ class Audit(ABC):
             require_non_negative("budget", budget)
         require_past(history)
         require_asked(question, costs)
-        if history.cells.unknown and not self.takes_unknown:
+        if history.cells.unknown and self.wants_approved:
             raise InvalidInput(
                 f"the audit {self.name!r} counts approved people by their outcome, and those of "
                 f"{history.cells.unknown:,g} are not known; the adaptive audit and 'check' take "
@@ -144,11 +144,9 @@ class Audit(ABC):
         for group in costs.groups:
             if group not in history.cells:
                 raise UnknownName("group in 'costs'", group, history.cells.groups)
-        self.question = question
-        self.costs = costs
-        self.history = history
-        self.budget = budget
+        self.history, self.question, self.costs, self.budget = history, question, costs, budget
         self.cells = history.cells
+        self._values = LiveValues(history.cells, getattr(history, "coding", None))
         self.spending = {group: Spending() for group in history.cells}
         self._issued = 0
         self._open: dict[int, Ticket] = {}  # requests without an answer
@@ -198,9 +196,14 @@ class Audit(ABC):
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
         number = self._issued if number is None else number
         want, record = self._decide_want(name, bit), None
-        if want is Want.LABEL and bit == 0:
-            record = self._score_record(name, number, score, price, version, draw)
-            want = Want.LABEL if record is None or record.asked else Want.SCORE_ONLY
+        if want is Want.LABEL and bit == 0 and self.assist is not None:
+            if draw is None:  # by the number, so that a replayed audit does not draw it again
+                draw = np.random.default_rng([self._seed, number]).random()
+            cost = self.costs.of(name).label if price is None else float(price)
+            given = None if score is None else float(score)
+            anybody = ScoreRecord(given, version, cost, 0.0, 1.0, 0.0, 1.0, float(draw))
+            record = self._sampled(name, anybody)
+            want = Want.LABEL if record.asked else Want.SCORE_ONLY
         hold = self._worst_cost(name, bit, want, record)
         ticket = Ticket(number, name, bit, want, hold, record)
         self._take(Step("asked", ticket))
@@ -361,6 +364,10 @@ class Audit(ABC):
         """Take in the next answer in request order; return what it decides."""
         raise NotImplementedError
 
+    def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
+        """Return the record with the chance of asking this person; audits with assist have one."""
+        raise NotImplementedError
+
     @abstractmethod
     def _conclude(self, why: str) -> Finding:
         """Return the finding when no further label will be requested."""
@@ -372,19 +379,14 @@ class Audit(ABC):
     # -- bookkeeping ----------------------------------------------------------------------------
 
     def _group(self, group: object) -> str:
-        name = (
-            group if isinstance(group, str) and group in self.cells else self._values.group(group)
-        )
+        known = isinstance(group, str) and group in self.cells
+        name = str(group) if known else self._values.group(group)
         if name not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         return name
 
     def _bit(self, role: str, value: object) -> int:
         return binary(role, self._values.bit(role, value) if isinstance(value, str) else value)
-
-    @cached_property
-    def _values(self) -> LiveValues:
-        return LiveValues(self.cells, getattr(self.history, "coding", None))
 
     def _decide_want(self, group: str, decision: int) -> Want:
         """Return what is wanted and can be paid; the audit may end because nothing can be."""
@@ -434,11 +436,11 @@ class Audit(ABC):
             self._require_open(ticket)
         if cost is not None:
             require_non_negative("cost", cost)
-        if cost is not None and cost > ticket.hold * (1.0 + 1e-12):
-            raise InvalidInput(
-                f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
-                f"is held for ticket {ticket}; got {cost!r}"
-            )
+            if cost > ticket.hold * (1.0 + 1e-12):
+                raise InvalidInput(
+                    f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+                    f"is held for ticket {ticket}; got {cost!r}"
+                )
         if kind == "told" and is_label:
             binary("outcome", outcome)
         del self._open[ticket.number]
@@ -471,30 +473,15 @@ class Audit(ABC):
         price = largest if record is None else record.price
         return costs.worst if price is None else costs.feature + price
 
-    def _score_record(
-        self,
-        group: str,
-        number: int,
-        score: float | None,
-        price: float | None,
-        version: str,
-        draw: float | None,
-    ) -> ScoreRecord | None:
-        """Record how somebody whose label is welcome is sampled; None for audits without scores."""
-        return None
-
     def _give_up_if_broke(self) -> None:
-        if not self._open and self.is_broke:
-            self._finding = self._conclude(self._why_broke())
-
-    def _why_broke(self) -> str:
-        if self.cost > 0.0 or self.closed:
-            return "the budget is spent: what is left does not cover one more request at its worst"
-        least = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
-        return (
-            f"the budget of {self.budget:,.10g} does not cover one request, which may cost "
-            f"{least:,.10g}"
-        )
+        if self._open or not self.is_broke:
+            return
+        why = "the budget is spent: what is left does not cover one more request at its worst"
+        if self.cost == 0.0 and not self.closed:
+            least = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
+            budget = f"the budget of {self.budget:,.10g} does not cover one request"
+            why = f"{budget}, which may cost {least:,.10g}"
+        self._finding = self._conclude(why)
 
     def _require_open(self, ticket: Ticket) -> None:
         require_kind("ticket", ticket, Ticket, "what ask returned, a Ticket")

@@ -1,4 +1,8 @@
-"""What an adaptive audit rests on: what past data and question fix, and what labels add to it."""
+"""What past data and question fix before the first label, and what labels add to it.
+
+:class:`Basis` has the wrong answers that an adaptive audit must refute, and turns its evidence into
+a finding. :class:`LabelWork` says what refuting them takes.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.evidence import Evidence
-from equipoise.evidence.null_cells import WrongAnswers
+from equipoise.evidence import null_cells
+from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
+from equipoise.evidence.evidence import PILOT, Evidence
+from equipoise.evidence.null_cells import NullCells, WrongAnswers, fair_covers, unfair_covers
 from equipoise.finding import Finding, Interval, separation
 from equipoise.free_check import (
     assumptions_of,
@@ -22,13 +28,16 @@ from equipoise.free_check import (
 )
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
-from equipoise.question import Question, Verdict
+from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import RATES, Bands
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 TOO_FEW = 10  # labels of a group below which the number still needed is not forecast
+NEAR = 300  # cells of a cover that count for its work, those with the least information
+SOME = 12  # … and so many of every pair of groups
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,12 @@ class Basis:
 
     history: Past
     question: Question
-    budget: ErrorBudget
+
+    @cached_property
+    def budget(self) -> ErrorBudget:
+        """How the error probability is divided."""
+        past = self.history
+        return ErrorBudget.of_audit(self.question, len(past.cells), exact=past.exact)
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -97,14 +111,18 @@ class Basis:
             precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
         )
 
-    def random_accepts(self, counts: Mapping[str, Sequence[float]] | None = None) -> Array:
-        """Return labels of a test programme as evidence counts them: 0, 1 and unknown per group.
+    @cached_property
+    def accepts(self) -> Mapping[str, Sequence[float]]:
+        """Labels of a test programme in the past data: good, bad and unknown ones per group."""
+        return {g: own.random_accepts or (0, 0, 0) for g, own in self.history.cells.items()}
 
-        Those of the past data, or good, bad and unknown outcomes of a later file.
-        """
-        if counts is None:
-            counts = {g: own.random_accepts or (0, 0, 0) for g, own in self.history.cells.items()}
-        return np.array([counts[g] for g in self.groups], dtype=np.float64)[:, [1, 0, 2]]
+    def counts_of(self, accepts: Mapping[str, Sequence[float]]) -> Array:
+        """Return labels of a test programme as evidence counts them: 0, 1 and unknown per group."""
+        return np.array([accepts[g] for g in self.groups], dtype=np.float64)[:, [1, 0, 2]]
+
+    def prices(self, costs: Costs) -> Array:
+        """Return what a request costs, and what a label of 0 costs besides, shape (2, groups)."""
+        return np.array([(costs.of(g).feature, costs.of(g).label) for g in self.groups]).T
 
     # -- what labels say by now ------------------------------------------------------------------
 
@@ -114,11 +132,6 @@ class Basis:
             return dict.fromkeys(self.groups, Interval(0.0, 1.0))
         found = evidence.intervals(self.budget.label_interval)
         return dict(zip(self.groups, found, strict=True))
-
-    def undecidable(self, evidence: Evidence) -> bool:
-        """Say whether no number of labels decides."""
-        low, high = np.array([(own.lower, own.upper) for own in self.r(evidence).values()]).T
-        return evidence.undecidable(low, high)
 
     def finding(
         self, evidence: Evidence | None, verdict: Verdict, reason: str, missing: tuple[str, ...]
@@ -159,7 +172,7 @@ class Basis:
                 curve = RATES[rate].curve(*cells[group].like_known.shares)
                 mean, guess = r[group], None
                 if curve is not None and (curve.trend == 0 or mean is not None):
-                    value = curve.at(0.0 if curve.trend == 0 else min(max(mean or 0.0, 0.0), 1.0))
+                    value = curve.at(min(max(mean or 0.0, 0.0), 1.0))
                     guess = min(max(value, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
         compare = self.question.compared(cells)
@@ -189,9 +202,13 @@ class Basis:
                 "epsilon"
             )
         elif not history.exact:
+            middle, scale = dict.fromkeys(self.groups, (0.5, 0.5)), self.question.gap_scale
+            by_rate = rate_intervals(self.bands, middle).values()
+            widths = [scale.gap(own.lower, own.upper) for by in by_rate for own in by.values()]
+            shrink = max(float(max(widths)) / (self.question.epsilon / 4.0), 2.0)
             lacks = (
                 "more past rows: at the present estimates no number of labels decides with these; "
-                f"try about {self._past_rows_needed():,.0f} in all, or a larger epsilon"
+                f"try about {history.cells.total * shrink**2:,.0f} in all, or a larger epsilon"
             )
         else:
             lacks = "a larger epsilon: at the present estimates both answers stay possible"
@@ -204,13 +221,88 @@ class Basis:
         waiting = f"{pending:,} outcomes that are still pending; ranges and best guesses count what"
         return (lacks, *strata, f"{waiting} was asked before the first of them")
 
-    def _past_rows_needed(self) -> float:
-        """Return a size of past data whose bands are narrow against epsilon."""
-        question, middle = self.question, dict.fromkeys(self.groups, (0.5, 0.5))
-        widest = max(
-            float(question.gap_scale.gap(interval.lower, interval.upper))
-            for by_group in rate_intervals(self.bands, middle).values()
-            for interval in by_group.values()
-        )
-        shrink = max(widest / (question.epsilon / 4.0), 2.0)
-        return self.history.cells.total * shrink**2
+
+@dataclass(frozen=True)
+class Work:
+    """What a verdict costs if every label is as informative as the mean, and labels per group."""
+
+    cost: float
+    labels: Array
+
+
+class LabelWork:
+    """What a verdict takes in labels, at their best allocation, if each is as good as the mean.
+
+    Both wrong answers are cut into the adaptive audit's own null cells, from the bands of the past.
+    Bets against a cell are fixed, so for a given r it is known how fast each grows, and hence what
+    it costs to refute the slowest cell: the work. The forecasts of a plan are multiples of the
+    work, and Exp-Audit compares it with the price of features.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+    >>> work = LabelWork(world.past(), Question(epsilon=0.4), Costs())
+    >>> work.of(Verdict.FAIR, world.r).cost < work.of(Verdict.UNFAIR, world.r).cost
+    True
+    """
+
+    def __init__(self, past: Past, question: Question, costs: Costs) -> None:
+        basis = Basis(past, question)
+        self.groups, self.reachable = basis.groups, basis.reachable
+        self._start, self._prices = basis.counts_of(basis.accepts), basis.prices(costs)
+        wrong = basis.wrong_answers()
+        self._to_refute = {
+            Verdict.FAIR: (unfair_covers(wrong), wrong.level_fair),
+            Verdict.UNFAIR: (fair_covers(wrong), wrong.level_unfair),
+        }
+
+    def pilot(self, r: Mapping[str, float]) -> float:
+        """Return what the first labels of each group cost, with which every audit begins."""
+        return PILOT * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
+
+    def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
+        """Return what a verdict takes, FAIR or UNFAIR."""
+        covers, level = self._to_refute[verdict]
+        bar = float(np.log(len(covers) / level))
+        every = [self._refute(cover, self._rates(r), bar) for cover in covers]
+        return min(every, key=lambda one: one.cost)
+
+    def _rates(self, r: Mapping[str, float]) -> Array:
+        """Return every group's r, inside (0, 1)."""
+        return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
+
+    def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
+        prices, nothing = mean_costs(self._prices, r), np.zeros(len(r))
+        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
+        cells = _slowest(cover, info @ (1.0 / prices))
+        if not len(cells):
+            return Work(0.0, nothing)
+        start = cover.log_wealth(self._start, cells)
+        missing = bar - np.log(np.maximum(null_cells.evidence(start), 1e-300))
+        if missing.max() <= 0.0:
+            return Work(0.0, nothing)
+        budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
+        shares, even = budget / prices * self.reachable, FLOOR * self.reachable
+        shares = (1.0 - FLOOR) * shares / shares.sum() + even / self.reachable.sum()
+        label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
+            growth = cover.log_wealth(label, cells) - cover.log_stake[cells]
+            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
+        number = float(np.where(missing > 0.0, needed.min(axis=1), 0.0).max())
+        if not np.isfinite(number):
+            return Work(np.inf, nothing)
+        return Work(number * float(shares @ prices), number * shares)
+
+
+def _slowest(cover: NullCells, gain: Array) -> Ints:
+    """Return the cells about which labels tell least, some of every pair of groups."""
+    order = np.argsort(gain, kind="stable")
+    a, b = cover.groups
+    if a.shape[1] > 1:  # boxes of all groups
+        return order[:NEAR]
+    pair = (a * cover.low.shape[1] + b)[order, 0]
+    by_pair = np.argsort(pair, kind="stable")
+    place = np.empty_like(order)
+    place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
+    return order[(place < SOME) | (np.arange(len(order)) < NEAR)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +42,9 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     (True, False)
     """
     metric = METRICS[question.metric]
-    if metric.is_free:
-        return True
-    if by_features and question.compare != "difference":
-        return False
-    return {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
+    proven = not by_features or question.compare == "difference"
+    rates = {rate.name for rate in metric.rates}
+    return metric.is_free or (proven and rates <= set(RATE_OF_OUTCOME.values()))
 
 
 def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
@@ -189,29 +187,20 @@ def finding_from_rates(
     ``ratios`` and their bounds have shape (outcomes of the metric, groups); NaN of groups that are
     not compared.
     """
-    estimate, lower, upper = (
-        float(x) for x in compare_rates(ratios, low, high, question.compared(groups))
-    )
+    found = compare_rates(ratios, low, high, question.compared(groups))
+    estimate, lower, upper = (float(x) for x in found)
     limit = question.gamma + question.epsilon / 2.0
-    verdict = Verdict.UNFAIR if estimate > limit else Verdict.FAIR
-    return Finding(
-        question=question,
-        verdict=verdict,
-        estimate=estimate,
-        lower=lower,
-        upper=upper,
-        reason=f"the estimated {question.gap_scale.noun} {estimate:.4g} is "
-        f"{'above' if verdict is Verdict.UNFAIR else 'at most'} gamma + epsilon/2 = {limit:g}",
-        rates={
-            RATE_OF_OUTCOME[y]: {
-                group: Interval(float(low[i, j]), float(high[i, j]), float(ratios[i, j]))
-                if ratios[i, j] >= 0.0
-                else Interval(0.0, 1.0)
-                for j, group in enumerate(groups)
-            }
-            for i, y in enumerate(outcomes_of(question))
-        },
-    )
+    verdict, side = Verdict.FAIR, "at most"
+    if estimate > limit:
+        verdict, side = Verdict.UNFAIR, "above"
+    scale = f"the estimated {question.gap_scale.noun} {estimate:.4g}"
+    reason = f"{scale} is {side} gamma + epsilon/2 = {limit:g}"
+    rates: dict[str, dict[str, Interval]] = {}
+    for y, *row in zip(outcomes_of(question), low, high, ratios, strict=True):
+        ends = zip(*(column.tolist() for column in row), strict=True)
+        known = [Interval(*own) if own[2] >= 0.0 else Interval(0.0, 1.0) for own in ends]
+        rates[RATE_OF_OUTCOME[y]] = dict(zip(groups, known, strict=True))
+    return Finding(question, verdict, lower, upper, reason, estimate, rates)
 
 
 def by_outcome(values: Mapping[Goal, float]) -> dict[str, dict[str, float]]:
@@ -229,20 +218,18 @@ def finding_for_free(audit: Audit) -> Finding:
 
 def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
     """Return what the past alone establishes, and what is missing."""
-    free = audit.known_for_free
-    return Finding(
-        question=audit.question,
+    free = finding_for_free(audit)
+    return replace(
+        free,
         verdict=Verdict.INCONCLUSIVE,
-        lower=free.lower,
-        upper=free.upper,
         reason=f"{why}; {free.reason}",
-        rates=free.rates,
         cost=audit.cost,
         labels=audit.labels,
         features=audit.features,
         missing=missing,
-        assumptions=free.assumptions,
-        shares=free.shares,
+        estimate=None,
+        decided_by=None,
+        warnings=(),
     )
 
 

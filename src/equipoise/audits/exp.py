@@ -10,8 +10,10 @@ import numpy as np
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Features, Step
+from equipoise.audits.basis import LabelWork
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
+    by_outcome,
     checked_tau,
     finding_for_free,
     finding_from_rates,
@@ -20,7 +22,6 @@ from equipoise.audits.estimated_rates import (
     paper_tau,
     rows_missing,
 )
-from equipoise.audits.label_work import LabelWork
 from equipoise.audits.tau_audits import FAIR_SAMPLE, ApprovalShares, Online, RSAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
@@ -127,18 +128,14 @@ class ExpAudit(Audit):
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
-        self.coarse_tau = (
-            self.constants.coarse_tau
-            if coarse_tau is None
-            else checked_tau(coarse_tau, "coarse_tau")
-        )
+        own = self.constants.coarse_tau if coarse_tau is None else coarse_tau
+        self.coarse_tau = checked_tau(own, "coarse_tau")
         self.feature_cap = None if features is None else checked_tau(features, "features")
-        self.stage = "coarse"
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
         self._begins = {"coarse": (0, 0.0)}  # phase -> its first ticket, and the cost before it
-        self._fallback_kind = fallback
+        self._fallback = fallback
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
         self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
@@ -196,6 +193,11 @@ class ExpAudit(Audit):
 
     # -- where it stands -------------------------------------------------------------------------
 
+    @property
+    def phase(self) -> str:
+        """Which of :data:`PHASES` lasts."""
+        return list(self._begins)[-1]
+
     def cost_of(self, phase: str) -> float:
         """Return what was spent so far while one of :data:`PHASES` lasted."""
         if phase not in PHASES:
@@ -227,19 +229,16 @@ class ExpAudit(Audit):
         tested, and the model be held against these labels before features are bought.
         """
         if self.label_audit is None and features is not None:
-            features = self._vector(ticket.group, features)
+            law = self.model.of(ticket.group)[0]
+            length = law.family.dimension(law.theta)
+            remedy = "nobody may be left out: tell a label without them, or withdraw the ticket"
+            points = law.family.points([features], name="features", remedy=remedy)
+            if points.shape != (1, length):
+                raise InvalidInput(
+                    f"'features' must be a vector of length {length}; got length {points.shape[1]}"
+                )
+            features = np.asarray(points[0])
         super().tell(ticket, outcome, features)
-
-    def _vector(self, group: str, features: Features) -> Features:
-        law = self.model.of(group)[0]
-        length = law.family.dimension(law.theta)
-        remedy = "nobody may be left out: tell a label without them, or withdraw the ticket"
-        points = law.family.points([features], name="features", remedy=remedy)
-        if points.shape != (1, length):
-            raise InvalidInput(
-                f"'features' must be a vector of length {length}; got length {points.shape[1]}"
-            )
-        return np.asarray(points[0])
 
     def _wants(self, group: str, decision: int) -> Want:
         # Passing over people for want of money would bias the counts, so the audit ends as soon as
@@ -248,7 +247,7 @@ class ExpAudit(Audit):
             return Want.NOTHING
         if self.label_audit is not None:  # its tickets have our numbers
             return self.label_audit.ask(group, decision, number=self._issued).want
-        if self.stage == "coarse":
+        if self.phase == "coarse":
             return Want.NOTHING if self._coarse[group].done else Want.LABEL
         if self._asked[group] >= self.branches[group].features:
             return Want.NOTHING
@@ -256,55 +255,46 @@ class ExpAudit(Audit):
         return Want.FEATURES
 
     def _least_hold(self) -> float:
-        want = Want.FEATURES if self.stage == "features" else Want.LABEL
+        want = Want.FEATURES if self.phase == "features" else Want.LABEL
         return max(self._worst_cost(g, 0, want) for g in self.cells)
 
-    def _phase_of(self, ticket: Ticket) -> str:
-        return [p for p, (first, _) in self._begins.items() if first <= ticket.number][-1]
-
-    def _begin(self, stage: str) -> None:
-        self.stage = stage
-        self._begins[stage] = self._issued, self.cost
-
     def _learn(self, answer: Step) -> Finding | None:
-        phase, group = self._phase_of(answer.ticket), answer.ticket.group
-        if phase == "fallback":
-            assert self.label_audit is not None
-            if answer.outcome is None:
-                self.label_audit.withdraw(answer.ticket)
+        ticket, outcome, phase = answer.ticket, answer.outcome, self.phase
+        group, is_late = ticket.group, ticket.number < self._begins[phase][0]
+        if self.label_audit is not None and not is_late:
+            if outcome is None:
+                self.label_audit.withdraw(ticket)
             else:
-                self.label_audit.tell(answer.ticket, answer.outcome)
+                self.label_audit.tell(ticket, outcome)
             found = self.label_audit.finding
             return None if found is None else self._by_labels(found)
-        if (why := self._approvals.see(group, answer.ticket.decision)) is not None:
+        if (why := self._approvals.see(group, ticket.decision)) is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
-        if phase != self.stage or (phase == "coarse" and self._coarse[group].done):
+        if is_late or (phase == "coarse" and self._coarse[group].done):
             return None  # asked for before it was known that no more was needed
-        if phase == "coarse":
-            if answer.outcome is None:
-                return self._conclude(f"the outcome of person {answer.ticket} is missing")
-            self._coarse[group].see(group, answer.outcome)
+        if phase == "features":
             if answer.features is None:
-                self._people.pop(group, None)
-            elif group in self._people:
-                person = Labelled(answer.features[None], np.array([answer.outcome]))
-                self._people[group].append(person)
-            return self._choose() if all(c.done for c in self._coarse.values()) else None
+                return self._conclude(f"the features of person {ticket} are missing")
+            self.counts[group].add(answer.features)
+            return self._weigh_if_complete()
+        if outcome is None:
+            return self._conclude(f"the outcome of person {ticket} is missing")
+        self._coarse[group].see(group, outcome)
         if answer.features is None:
-            return self._conclude(f"the features of person {answer.ticket} are missing")
-        self.counts[group].add(answer.features)
-        return self._weigh() if self._complete() else None
+            self._people.pop(group, None)
+        elif group in self._people:
+            self._people[group].append(Labelled(answer.features[None], np.array([outcome])))
+        return self._choose() if all(c.done for c in self._coarse.values()) else None
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
-            return self._by_labels(self.label_audit.so_far("nobody else is to come"), f"{why}: ")
-        if self.stage == "coarse":
+            found = self.label_audit.so_far("nobody else is to come")
+            return self._by_labels(replace(found, reason=f"{why}: {found.reason}"))
+        if self.phase == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
-        missing = tuple(
-            f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n
-        )
-        return inconclusive(self, why, missing)
+        lacks = [f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n]
+        return inconclusive(self, why, tuple(lacks))
 
     # -- many people at once, for simulations ----------------------------------------------------
 
@@ -322,43 +312,36 @@ class ExpAudit(Audit):
 
     def take_features(self) -> None:
         """Weigh the features that were added to ``counts`` of every group."""
-        self._finding = self._weigh()
+        self._finding = self._weigh_if_complete()
 
-    def book(self, group: str, *, labels: int = 0, failures: int = 0, features: int = 0) -> None:
-        """Book requests to denied people that were made elsewhere."""
-        spending = self.spending[group]
-        spending.labels += labels
-        spending.failures += failures
-        spending.features += features
-
-    # -- from one stage to the next --------------------------------------------------------------
+    # -- from one phase to the next --------------------------------------------------------------
 
     def _before_start(self) -> Finding | None:
         if not self.outcomes:
             return finding_for_free(self)
-        goals = [(y, g) for y in self.outcomes for g in self.cells]
-        self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
-        dry = len(self.rows) < len(goals)
-        problem = self.checks.missing
-        if problem is not None and self.weights == "published":
+        published, problem = self.weights == "published", self.checks.missing
+        if published and problem is not None:
             raise BadData(problem)
         if problem is None:
             self.checks.check_for_free()
             problem = self.checks.broken
-        missing = rows_missing(self.history, goals, self.tau, within_group=True)
-        if self.weights != "published":
-            problem = ": ".join(["the past data run dry", *missing[:1]]) if dry else problem
-            return None if problem is None else self._fall_back(problem)
-        return inconclusive(self, "the past data run dry", missing) if dry else None
+        goals = [(y, g) for y in self.outcomes for g in self.cells]
+        self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
+        if len(self.rows) < len(goals):
+            dry = "the past data run dry"
+            missing = rows_missing(self.history, goals, self.tau, within_group=True)
+            if published:
+                return inconclusive(self, dry, missing)
+            problem = ": ".join([dry, *missing[:1]])
+        return None if published or problem is None else self._fall_back(problem)
 
     def _choose(self) -> Finding | None:
         for group in self.cells:
             zero, one = self._coarse_weights(group)
             fits = self.model.of(group)
             people = Labelled.together(self._people.get(group, []))
-            branch = choose_branch(
-                *(fits, (zero, one), self.constants), weights=self.weights, labelled=people
-            )
+            coarse, weights = (zero, one), self.weights
+            branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
             self.branches[group] = branch
@@ -379,14 +362,10 @@ class ExpAudit(Audit):
             for g, branch in self.branches.items()
         )
         if self.weights == "auto" and self._price_of_labels(self.fallback_question) < price:
-            return self._fall_back(
-                "labels are cheaper than the features that the weights would take"
-            )
-        self._begin("features")
-        return self._weigh() if self._complete() else None
-
-    def _complete(self) -> bool:
-        return all(self.counts[g].size >= self.branches[g].features for g in self.cells)
+            why = "labels are cheaper than the features that the weights would take"
+            return self._fall_back(why)
+        self._begins["features"] = self._issued, self.cost
+        return self._weigh_if_complete()
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
         lengths = self._coarse[group].lengths
@@ -400,7 +379,7 @@ class ExpAudit(Audit):
             p1, _, s = self.cells[group].shares
             ahead = self.coarse_tau / coarse.lengths[1, group] - p1
             r[group] = float(np.clip(ahead / s, 0.0, 1.0)) if s > 0.0 else 0.0
-        if self._fallback_kind == "adaptive":
+        if self._fallback == "adaptive":
             work = LabelWork(self.history, question, self.costs)
             return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
         tau = self._own_tau or paper_tau(question, len(self.cells))
@@ -412,13 +391,14 @@ class ExpAudit(Audit):
             total += people * s * self.costs.of(group).expected(r[group]) if s > 0.0 else 0.0
         return total
 
-    def _weigh(self) -> Finding | None:
+    def _weigh_if_complete(self) -> Finding | None:
+        if any(self.counts[g].size < branch.features for g, branch in self.branches.items()):
+            return None
         if (why := self._approvals.contradiction()) is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
-            counts = self.counts[group]
-            by_map = branch.way == "map"
+            counts, by_map = self.counts[group], branch.way == "map"
             weight = counts.map_weight(branch.bias) if by_map else counts.likelihood_weight()
             found[group] = weight
             self.checks.check_weight(group, counts, weight)
@@ -434,25 +414,27 @@ class ExpAudit(Audit):
         problem = self.checks.broken
         if problem is not None and self.weights != "published":
             return self._fall_back(problem)
-        return self._booked(_finding_from_weights(self, found, problem))
+        return _finding_from_weights(self, found, problem)
 
     def _fall_back(self, why: str) -> Finding | None:
-        self._begin("fallback")
+        self._begins["fallback"] = self._issued, self.cost
         self.fallback_reason = why
-        options: dict[str, Any] = {"tau": self._own_tau} if self._fallback_kind == "rs" else {}
-        kind = FALLBACKS[self._fallback_kind]
+        options: dict[str, Any] = {"tau": self._own_tau} if self._fallback == "rs" else {}
+        kind = FALLBACKS[self._fallback]
         self.label_audit = kind(self.history, self.fallback_question, self.costs, **options)
         found = self.label_audit.finding
         return None if found is None else self._by_labels(found)
 
-    def _by_labels(self, found: Finding, why: str = "") -> Finding:
+    def _by_labels(self, found: Finding) -> Finding:
         """Return what the fall-back found as a finding of this audit."""
-        because = f"(not by features, because {self.fallback_reason})"
-        return self._booked(replace(found, reason=f"{why}{found.reason} {because}"))
-
-    def _booked(self, finding: Finding) -> Finding:
-        books = {"cost": self.cost, "labels": self.labels, "features": self.features}
-        return replace(finding, question=self.question, **books)  # type: ignore[arg-type]
+        return replace(
+            found,
+            question=self.question,
+            reason=f"{found.reason} (not by features, because {self.fallback_reason})",
+            cost=self.cost,
+            labels=self.labels,
+            features=self.features,
+        )
 
 
 # -- the verdict from weights ---------------------------------------------------------------------
@@ -483,19 +465,18 @@ def _finding_from_weights(
     finding = finding_from_rates(question, audit.cells.groups, ratios, low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
     headline = "if the model holds, " if problem is None else f"although {problem}: "
-
-    def shown(values: Features) -> dict[str, dict[str, float]]:
-        rows = zip(audit.outcomes, values.tolist(), strict=True)
-        return {str(y): dict(zip(weights, row, strict=True)) for y, row in rows}
-
+    goals = [(y, group) for y in audit.outcomes for group in weights]
     return replace(
         finding,
         reason=f"{headline}{finding.reason} (weights from features, {ways})",
+        cost=audit.cost,
+        labels=audit.labels,
+        features=audit.features,
         guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),
-        p_hat=shown(p_hat),
-        q_hat=shown(q_hat),
+        p_hat=by_outcome(dict(zip(goals, p_hat.ravel().tolist(), strict=True))),
+        q_hat=by_outcome(dict(zip(goals, q_hat.ravel().tolist(), strict=True))),
     )
 
 

@@ -120,8 +120,7 @@ class TauAudit(Audit):
         stream.see(answer.ticket.group, answer.outcome)
         done = all(s.done for s in self._streams.values())
         why = self._approvals.see(answer.ticket.group, answer.ticket.decision)
-        if why is None and done:
-            why = self._approvals.contradiction()
+        why = self._approvals.contradiction() if why is None and done else why
         if why is not None:
             return inconclusive(self, why, (FAIR_SAMPLE,))
         return self._decide() if done else None
@@ -137,9 +136,7 @@ class TauAudit(Audit):
         for y, a in self._goals:
             at = self._outcomes.index(y), self.cells.groups.index(a)
             ratios[at] = lengths[y, a] / self._rows[y, a]
-        impossible = impossible_rate(ratios, self.tau)
-        if impossible.any():
-            i, j = np.argwhere(impossible)[0]
+        for i, j in np.argwhere(impossible_rate(ratios, self.tau)):
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
             return inconclusive(
                 self,
@@ -155,7 +152,7 @@ class TauAudit(Audit):
             finding,
             cost=self.cost,
             labels=self.labels,
-            guaranteed=self._is_proven(),
+            guaranteed=self.tau >= paper_tau(self.question, len(self.cells)),
             assumptions=self._assumptions(),
             p_hat=by_outcome({goal: self.tau / n for goal, n in self._rows.items()}),
             q_hat=by_outcome({goal: self.tau / n for goal, n in lengths.items()}),
@@ -189,21 +186,18 @@ class TauAudit(Audit):
             if goal not in s.lengths
         )
 
-    def _is_proven(self) -> bool:
-        return self.tau >= paper_tau(self.question, len(self.cells))
-
     def _assumptions(self) -> tuple[str, ...]:
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
         asked = self.question.epsilon
         seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
         left_out = self.question.compared(self.cells).left_out
-        lines = [
-            *([f"not compared: {few_of(left_out)}"] if left_out else []),
+        lines = [f"not compared: {few_of(left_out)}"] if left_out else []
+        lines += [
             "everybody comes from one population, past and present, independently",
             f"past people are read in an order drawn from their counts{seed}: if the population "
             "changed meanwhile, that averages over the period (date, since and until choose one)",
         ]
-        if not self._is_proven():
+        if self.tau < paper_tau(self.question, len(self.cells)):
             lines.append(
                 f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "
                 f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"

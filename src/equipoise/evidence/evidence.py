@@ -19,7 +19,6 @@ epoch, whenever their outcomes come, and follow from what was told before it beg
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf, log
@@ -214,8 +213,7 @@ class Evidence:
     def record(self, numbers: Ints, outcomes: Ints) -> None:
         """Take in outcomes of different requests, the first or other ones.
 
-        UNKNOWN is one that will never be known; PENDING takes one back. What follows from them is
-        left to :meth:`advance`.
+        UNKNOWN is one that will never be known. What follows from them is left to :meth:`advance`.
         """
         asked = numbers.tolist()
         old = np.array([self._outcomes[n] for n in asked], dtype=np.intp)
@@ -237,26 +235,6 @@ class Evidence:
         self._stale = int(epochs.min(initial=self._stale))
         if (old != PENDING).any():
             self._forget()
-
-    def answers_to_verdict(self, numbers: Ints, outcomes: Ints) -> int:
-        """Return after how many answers to pending requests a verdict would stand.
-
-        One more than there are if it never would. An answer never lowers the evidence, so the first
-        that decides is found by bisection, and nothing stays recorded. It is 1 for a single answer,
-        whether it decides or not: there is nothing to search.
-        """
-        if self.verdict is not None or len(numbers) < 2:
-            return 1
-
-        def decided(count: int) -> bool:
-            taken = np.arange(len(numbers)) < count
-            self.record(numbers, np.where(taken, outcomes, PENDING))
-            return self.advance(replan=False) is not None
-
-        every = range(1, len(numbers) + 1)
-        needed = bisect_left(every, True, key=decided) + 1 if decided(every[-1]) else every.stop
-        self.record(numbers, np.full_like(numbers, PENDING))
-        return needed
 
     def record_block(self, groups: Ints, outcomes: Ints, ends: Array | None = None) -> int:
         """Request observations that are told at once; return how many until a verdict, or all.

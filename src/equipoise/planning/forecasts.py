@@ -4,8 +4,8 @@ Nobody knows what the denied would have done, and what an audit costs depends on
 its cost at cases that a reader can judge: the denied succeed so many times as often as the approved
 of their group, or the gap lies just beside the grey zone, where audits are most expensive.
 
-An audit costs the work of its verdict (:mod:`equipoise.audits.label_work`), and the pilot, times a
-multiple that was measured on this same quantity (``python -m study forecast``).
+An audit costs the work of its verdict (:class:`~equipoise.audits.basis.LabelWork`), and the pilot,
+times a multiple that was measured on this same quantity (``python -m study forecast``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.audits.label_work import LabelWork
+from equipoise.audits.basis import LabelWork
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.evidence.evidence import PILOT

@@ -116,7 +116,7 @@ def _run(
     audit = setting.begin(repeat, rng)
     if not isinstance(audit, ExpAudit):
         return None
-    if audit.finding is None and audit.stage == "coarse":
+    if audit.finding is None and audit.phase == "coarse":
         coarse = {g: _coarse(audit, population, g, rng) for g, population in populations.items()}
         lengths = {g: (phases[0].sum(), phases[1].sum()) for g, phases in coarse.items()}
         apart = rng.spawn(1)[0]
@@ -127,7 +127,7 @@ def _run(
                 for g, population in populations.items()
             },
         )
-    if audit.finding is None and audit.stage == "features":
+    if audit.finding is None and audit.phase == "features":
         for group, population in populations.items():
             _add_features(audit, population, group, rng)
         audit.take_features()
@@ -144,7 +144,8 @@ def _coarse(
         counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
         phases.append(counts)
         asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
-        audit.book(group, labels=sum(asked), failures=asked[0])
+        audit.spending[group].labels += sum(asked)
+        audit.spending[group].failures += asked[0]
     return np.array(phases)
 
 
@@ -163,7 +164,7 @@ def _add_features(
         for start in range(some, left, _CHUNK):
             counts.add(population.draw(min(left - start, _CHUNK), rng, None))
     s = population.q * population.denied[1] + (1.0 - population.q) * population.denied[0]
-    audit.book(group, features=int(rng.binomial(left, s)))
+    audit.spending[group].features += int(rng.binomial(left, s))
 
 
 def _run_fallbacks(setting: Setting, going: dict[int, ExpAudit], draws: Runs) -> None:

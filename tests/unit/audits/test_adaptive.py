@@ -17,7 +17,7 @@ from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.finding import Finding
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
-from equipoise.levels import PAST_SHARE, ErrorBudget
+from equipoise.levels import ErrorBudget
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld
@@ -175,12 +175,11 @@ def test_one_unfair_pair_among_many_groups_is_found() -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("share", [0.05, PAST_SHARE, 0.5])
-def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool, share: float) -> None:
+def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool) -> None:
     question = replace(QUESTION, delta_wrong_fair=0.01, delta_wrong_unfair=0.1)
     past = WORLD.past(None if exact else 50_000, 0)
-    audit = AdaptiveAudit(past, question, Costs(), free_share=share)
-    budget = ErrorBudget.of_audit(question, len(past.cells), exact=exact, past_share=share)
+    audit = AdaptiveAudit(past, question, Costs())
+    budget = ErrorBudget.of_audit(question, len(past.cells), exact=exact)
     assert audit.evidence is not None
     wrong = audit.evidence._wrong
     assert (wrong.level_fair, wrong.level_unfair) == (budget.evidence_fair, budget.evidence_unfair)
@@ -425,9 +424,6 @@ def test_a_person_nobody_asked_about_cannot_be_told() -> None:
 
 
 def test_bad_options_are_refused() -> None:
-    for share in (0.0, 0.99, -0.1):
-        with pytest.raises(InvalidInput, match="'free_share' must be in"):
-            audited(WORLD, free_share=share)
     with pytest.raises(InvalidInput, match="'budget'"):
         audited(WORLD, budget=-1.0)
 

@@ -18,8 +18,7 @@ from equipoise.worlds import CellWorld
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 WRONG = [
     ("adaptive", {"tau": 500}, r"option of the audit 'adaptive': 'tau'.* have it: baseline, exp"),
-    ("adaptive", {"free_share": "much"}, "'free_share' must be .*; got 'much'"),
-    ("adaptive", {"free_share": 2.0}, r"'free_share' must be in \(0, 0.96\)"),
+    ("adaptive", {"assist": "much"}, "'assist' must be an Assist.*; got 'much'"),
     ("rs", {"tua": 5}, "'tua'. Did you mean 'tau'"),
     ("rs", {"tau": "5"}, "'tau' must be a whole number .*; got '5'"),
     ("rs", {"tau": True}, "'tau' must be a whole number .*; got True"),
@@ -68,5 +67,5 @@ def test_a_class_of_your_own_brings_its_own_options() -> None:
             self.patience = patience
 
     check_options(Patient, {"patience": 4})
-    with pytest.raises(UnknownName, match="option of the audit 'patient': 'free_share'"):
-        check_options(Patient, {"free_share": 0.1})
+    with pytest.raises(UnknownName, match="option of the audit 'patient': 'assist'"):
+        check_options(Patient, {"assist": None})

@@ -121,7 +121,7 @@ def recounted(audit: ExpAudit, world: MixtureWorld, seed: int) -> dict[str, floa
     log: list[tuple[str, str, int, Want, int]] = []
     while audit.finding is None:
         for person in world.draw(2_000, np.random.default_rng([seed, len(log)])):
-            stage = audit.stage
+            stage = audit.phase
             ticket = audit.ask(person.group, person.decision)
             if ticket.want is Want.NOTHING:
                 continue
@@ -210,7 +210,7 @@ def test_a_wrong_model_is_not_believed() -> None:
         zero, one = (known_law(family, t, APART.mixtures[group].accepts) for t in moved)
         wrong[group] = (zero, one)
     audit = ExpAudit(APART.past(), QUESTION, COSTS, model=MixtureModel(wrong), **SMALL)
-    assert audit.stage == "fallback"
+    assert audit.phase == "fallback"
     assert "the model contradicts itself" in str(audit.fallback_reason)
     assert run(audit, APART, 0).verdict is Verdict.FAIR
     options = {"model": MixtureModel(wrong), "weights": "likelihood", **SMALL}
@@ -606,7 +606,7 @@ def test_labels_that_come_with_features_test_map_counts_person_by_person() -> No
     silent = ExpAudit(world.past(), question, Costs(0.0, 3.0), model=model, features=1_000)
     for person in world.draw(60_000, 0):
         ticket = silent.ask(person.group, person.decision)
-        if silent.stage != "coarse":
+        if silent.phase != "coarse":
             break
         if ticket.want is Want.LABEL:
             silent.tell(ticket, person.outcome)

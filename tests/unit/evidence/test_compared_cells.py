@@ -10,7 +10,6 @@ from equipoise.audits.basis import Basis
 from equipoise.comparison import Compare
 from equipoise.evidence import NullCells, WrongAnswers
 from equipoise.evidence.null_cells import fair_covers, unfair_covers
-from equipoise.levels import ErrorBudget
 from equipoise.question import Question
 from equipoise.rates import RATES
 from equipoise.worlds import CellWorld
@@ -30,7 +29,7 @@ def setting(
     gamma = 0.4 if compare.by == "ratio" else 0.2  # few points are FAIR by two ratios
     question = Question(metric, gamma, 0.1, compare=compare)
     past = world.past(size, seed)
-    basis = Basis(past, question, ErrorBudget.of_audit(question, len(groups), exact=past.exact))
+    basis = Basis(past, question)
     return world, question, basis.groups, basis.wrong_answers()
 
 
@@ -92,8 +91,7 @@ def test_a_set_is_no_larger_than_the_question_asks() -> None:
         "above": Compare(against="A", direction="above"),
     }.items():
         question = Question("equal_opportunity", 0.05, 0.05, compare=compare)
-        budget = ErrorBudget.of_audit(question, 3, exact=True)
-        basis = Basis(world.past(), question, budget)
+        basis = Basis(world.past(), question)
         wrong, point = basis.wrong_answers(), np.array([[world.r[group] for group in basis.groups]])
         (unfair,) = unfair_covers(wrong)
         held[name] = bool(cells_with(unfair, point).any())
@@ -107,8 +105,7 @@ def test_a_reference_and_one_other_are_compared_as_a_pair() -> None:
     covers = []
     for compare in (Compare(), Compare(against="B")):
         question = Question("equalized_odds", compare=compare)
-        budget = ErrorBudget.of_audit(question, 2, exact=True)
-        wrong = Basis(world.past(), question, budget).wrong_answers()
+        wrong = Basis(world.past(), question).wrong_answers()
         covers.append((*unfair_covers(wrong), *fair_covers(wrong)))
     for one, other in zip(*covers, strict=True):
         assert np.array_equal(one.low, other.low)
@@ -126,7 +123,7 @@ def test_a_group_without_denied_people_is_compared_up_to_the_boundary(
         known, other = rng.dirichlet([1, 1]), rng.dirichlet([3, 3, 2])
         world = CellWorld.from_shares({"A": (*known, 0.0, 0.0), "B": (*other, 0.5)})
         question = Question(metric, 0.3, 0.1, compare=compare)
-        basis = Basis(world.past(), question, ErrorBudget.of_audit(question, 2, exact=True))
+        basis = Basis(world.past(), question)
         points = [
             [r[group] for group in basis.groups]
             for x in np.linspace(0.0005, 0.9995, 1000).tolist()

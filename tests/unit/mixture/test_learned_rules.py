@@ -139,7 +139,7 @@ def test_what_past_decisions_teach_is_free(past: Past, learned: MixtureModel) ->
     """The features of past denied people are in the past data: nothing is charged for them."""
     costs = Costs(0.5, 3.0)
     audit = ExpAudit(past, QUESTION, costs, model=learned)
-    assert (audit.stage, audit.cost) == ("coarse", 0.0)
+    assert (audit.phase, audit.cost) == ("coarse", 0.0)
     sim = simulate("exp", WORLD, QUESTION, costs, repeats=1, model=learned, seed=1)
     assert not sim.wrong.any()
 
