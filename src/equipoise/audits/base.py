@@ -190,7 +190,11 @@ class Audit(ABC):
         number
             The ticket's number, where a ledger counts people itself; the next one if left out.
         """
-        name, bit = self._group(group), self._bit("decision", decision)
+        known = isinstance(group, str) and group in self.cells
+        name = str(group) if known else self._values.group(group)
+        if name not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        bit = self._bit("decision", decision)
         require_seen(self.assist, score, price)
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
@@ -377,13 +381,6 @@ class Audit(ABC):
         return min(self.costs.of(group).worst for group in self.cells)
 
     # -- bookkeeping ----------------------------------------------------------------------------
-
-    def _group(self, group: object) -> str:
-        known = isinstance(group, str) and group in self.cells
-        name = str(group) if known else self._values.group(group)
-        if name not in self.cells:
-            raise UnknownName("group", group, self.cells.groups)
-        return name
 
     def _bit(self, role: str, value: object) -> int:
         return binary(role, self._values.bit(role, value) if isinstance(value, str) else value)

@@ -106,12 +106,10 @@ class ExpAudit(Audit):
         features: int | None = None,
         budget: float | None = None,
     ) -> None:
-        for name, value, known in (
-            ("weights", weights, WEIGHTS),
-            ("fallback", fallback, FALLBACKS),
-        ):
-            if value not in known:
-                raise UnknownName(name, value, known)
+        if weights not in WEIGHTS:
+            raise UnknownName("weights", weights, WEIGHTS)
+        if fallback not in FALLBACKS:
+            raise UnknownName("fallback", fallback, FALLBACKS)
         self.outcomes = outcomes_of(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         if model is None and history.model is None:
@@ -337,10 +335,9 @@ class ExpAudit(Audit):
 
     def _choose(self) -> Finding | None:
         for group in self.cells:
-            zero, one = self._coarse_weights(group)
-            fits = self.model.of(group)
+            fits, weights = self.model.of(group), self.weights
+            zero, one = coarse = self._coarse_weights(group)
             people = Labelled.together(self._people.get(group, []))
-            coarse, weights = (zero, one), self.weights
             branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -374,22 +371,21 @@ class ExpAudit(Audit):
 
     def _price_of_labels(self, question: Question) -> float:
         """Return what the fall-back would cost if the coarse weights are right."""
-        r = {}
-        for group, coarse in self._coarse.items():
-            p1, _, s = self.cells[group].shares
-            ahead = self.coarse_tau / coarse.lengths[1, group] - p1
-            r[group] = float(np.clip(ahead / s, 0.0, 1.0)) if s > 0.0 else 0.0
-        if self._fallback == "adaptive":
-            work = LabelWork(self.history, question, self.costs)
-            return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
+        by_rs, r = 0.0, dict.fromkeys(self.cells, 0.0)
         tau = self._own_tau or paper_tau(question, len(self.cells))
-        total = 0.0
         for group, cells in self.cells.items():
             p1, _, s = cells.shares
-            one = p1 + s * r[group]
-            people = arrivals_in_turn((one if y else 1.0 - one for y in outcomes_of(question)), tau)
-            total += people * s * self.costs.of(group).expected(r[group]) if s > 0.0 else 0.0
-        return total
+            if s > 0.0:
+                ahead = self.coarse_tau / self._coarse[group].lengths[1, group] - p1
+                r[group] = float(np.clip(ahead / s, 0.0, 1.0))
+                one = p1 + s * r[group]
+                shares = [one if y else 1.0 - one for y in outcomes_of(question)]
+                people = arrivals_in_turn(shares, tau)
+                by_rs += people * s * self.costs.of(group).expected(r[group])
+        if self._fallback == "rs":
+            return by_rs
+        work = LabelWork(self.history, question, self.costs)
+        return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
 
     def _weigh_if_complete(self) -> Finding | None:
         if any(self.counts[g].size < branch.features for g, branch in self.branches.items()):

@@ -126,7 +126,15 @@ class TauAudit(Audit):
         return self._decide() if done else None
 
     def _conclude(self, why: str) -> Finding:
-        return inconclusive(self, f"{why}, and the counts are not complete", self._goals_missed())
+        missing = [
+            f"{self.tau - (stream.seen[goal] if i == 0 else 0):,} more people of group {goal[1]!r} "
+            f"with outcome {goal[0]}"
+            for stream in dict.fromkeys(self._streams.values())
+            for i, phase in enumerate(stream.phases)
+            for goal in phase
+            if goal not in stream.lengths
+        ]
+        return inconclusive(self, f"{why}, and the counts are not complete", tuple(missing))
 
     # -- findings --------------------------------------------------------------------------------
 
@@ -174,17 +182,6 @@ class TauAudit(Audit):
             f"together wrong with probability at most {2.0 * level:g}"
         )
         return replace(free, assumptions=(*free.assumptions, stands))
-
-    def _goals_missed(self) -> tuple[str, ...]:
-        streams = {id(s): s for s in self._streams.values() if not s.done}
-        return tuple(
-            f"{self.tau - (s.seen[goal] if i == 0 else 0):,} more people of group {goal[1]!r} "
-            f"with outcome {goal[0]}"
-            for s in streams.values()
-            for i, phase in enumerate(s.phases)
-            for goal in phase
-            if goal not in s.lengths
-        )
 
     def _assumptions(self) -> tuple[str, ...]:
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
@@ -294,10 +291,9 @@ class Online:
 class ApprovalShares:
     """Whether the people counted are approved as often as past ones were: a test at any time.
 
-    Per group, ``k`` of ``n`` counted people were approved. The e-process
-    ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))`` is a martingale where ``a`` is the
-    share of approvals; ``a`` lies in the past's Clopper-Pearson interval. Someone who shows denied
-    people only is found out after some thirty of them, before money is spent on a wrong answer.
+    Per group the share of approvals lies in the past's Clopper-Pearson interval, else
+    :func:`share_evidence` grows. Someone who shows denied people only is found out after some
+    thirty of them, before money is spent on a wrong answer.
     """
 
     def __init__(self, past: Past) -> None:
@@ -325,15 +321,25 @@ class ApprovalShares:
         return next(filter(None, map(self._of, self._seen)), None)
 
     def _of(self, group: str) -> str | None:
-        from scipy.special import betaln, xlog1py, xlogy
-
         denied, k = self._seen[group]
         low, high = self._limits[group]
-        a = min(max(k / max(k + denied, 1), low), high)
-        evidence = betaln(k + 0.5, denied + 0.5) - betaln(0.5, 0.5)
-        if not evidence - xlogy(k, a) - xlog1py(denied, -a) >= self._bar:
+        if not share_evidence(np.float64(k), np.float64(k + denied), low, high) >= self._bar:
             return None
         return (
             f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and of past "
             f"ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
         )
+
+
+def share_evidence(k: Array | np.float64, n: Array | np.float64, low: float, high: float) -> Array:
+    """Return the log evidence, k of n people being counted, that a share is outside [low, high].
+
+    It is the log of ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))``, a martingale
+    where ``a`` is the share, at the ``a`` of the range that is nearest to k/n.
+    """
+    from scipy.special import betaln, xlog1py, xlogy
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        a = np.clip(np.where(n > 0, k / np.maximum(n, 1.0), low), low, high)
+        null = xlogy(k, a) + xlog1py(n - k, -a)
+    return np.asarray(betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) - null)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
+from equipoise.audits.tau_audits import share_evidence
 from equipoise.history.past import Past
 from equipoise.rates import clopper_pearson
 
@@ -127,7 +128,7 @@ def _test(
     if not exact:
         low, high = clopper_pearson(successes, total, alpha * SHARE_FOR_PAST / 2.0)
     threshold = -math.log(alpha if exact else alpha * (1.0 - SHARE_FOR_PAST))
-    evidence = _log_evidence(_nearest(fewest, most, people, low, high), people, low, high)
+    evidence = share_evidence(_nearest(fewest, most, people, low, high), people, low, high)
     best = float(evidence.max(initial=0.0))
     n = int(people[-1]) if len(people) else 0
     unknown = int(most[-1] - fewest[-1]) if n else 0
@@ -156,13 +157,3 @@ def _nearest(fewest: Array, most: Array, people: Array, low: float, high: float)
         most,
         np.where(fewest > high * people, fewest, people * (low + high) / 2),
     )
-
-
-def _log_evidence(k: Array, n: Array, low: float, high: float) -> Array:
-    from scipy.special import betaln, xlog1py, xlogy
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = np.clip(np.where(n > 0, k / np.maximum(n, 1.0), low), low, high)
-        null = xlogy(k, p) + xlog1py(n - k, -p)
-    mixture = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
-    return np.asarray(mixture - null)

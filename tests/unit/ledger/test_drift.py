@@ -74,16 +74,17 @@ def test_unknown_outcomes_do_not_hide_a_drift_that_is_certain() -> None:
 
 
 def test_the_worst_completion_is_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.ledger.drift import _log_evidence, _nearest
+    from equipoise.audits.tau_audits import share_evidence
+    from equipoise.ledger.drift import _nearest
 
     low, high, n = 0.75, 0.85, 60
     for known in range(0, 61, 6):
         for unknown in range(0, 61 - known, 5):
             fewest, most = np.array([float(known)]), np.array([float(known + unknown)])
             people = np.array([float(n)])
-            chosen = _log_evidence(_nearest(fewest, most, people, low, high), people, low, high)
+            chosen = share_evidence(_nearest(fewest, most, people, low, high), people, low, high)
             every = np.arange(known, known + unknown + 1.0)
-            least = _log_evidence(every, np.full_like(every, n), low, high).min()
+            least = share_evidence(every, np.full_like(every, n), low, high).min()
             # Below zero neither can ever alarm, so only positive values must agree.
             assert max(chosen[0], 0.0) == pytest.approx(max(least, 0.0), abs=1e-9)
 
