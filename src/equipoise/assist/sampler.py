@@ -14,8 +14,7 @@ before the next score is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +58,11 @@ class ScoreRecords:
     asked: Flags
 
     @classmethod
-    def of(cls, records: Sequence[ScoreRecord]) -> ScoreRecords:
-        """Return people whose records are given."""
-        numbers = [(r.score, r.price, r.m, r.pi) for r in records]
-        scores, prices, m, pi = np.array(numbers, dtype=np.float64).T  # None becomes NaN
-        return cls(scores, prices, m, pi, np.array([record.asked for record in records]))
+    def of(cls, record: ScoreRecord) -> ScoreRecords:
+        """Return one person."""
+        one = [[record.score], [record.price], [record.m], [record.pi]]
+        scores, prices, m, pi = np.array(one, dtype=np.float64)  # None becomes NaN
+        return cls(scores, prices, m, pi, np.array([record.asked]))
 
     def ends(self) -> Array:
         """Return ``Z = m + asked (Y - m) / pi`` for the outcomes 0 and 1, shape (n, 2)."""
@@ -72,96 +71,79 @@ class ScoreRecords:
 
 
 class ScoreSampler:
-    """Samples people by score and price, a rule per group, remade whenever bets are sized anew.
-
-    People come as arrays, one entry each; groups are given by position.
+    """Samples one group's people by score and price; people come as arrays, one entry each.
 
     Parameters
     ----------
     assist
         The options.
-    feature_costs
-        What a score costs, per group.
+    feature
+        What a score costs.
     """
 
-    def __init__(self, assist: Assist, feature_costs: Sequence[float]) -> None:
-        self._assist = assist
-        self._features = list(feature_costs)
-        self._groups = [_Group() for _ in self._features]
+    def __init__(self, assist: Assist, feature: float) -> None:
+        self._assist, self._feature = assist, feature
+        self._scores: list[float] = []  # of everybody scored
+        self._prices: list[float] = []
+        self._labels: dict[int, tuple[float | None, int]] = {}  # score and outcome, by request
+        self._rule: SamplingRule | None = None
+        self._width = np.zeros(3)  # how far observations were from the expected: sums of 1, d, d^2
 
-    def chances(self, groups: Ints, scores: Array, prices: Array) -> tuple[Array, Array]:
-        """Return everybody's guess and chance of being asked, which is 1 without a rule."""
-        m, pi = np.zeros(len(groups)), np.ones(len(groups))
-        for group in np.unique(groups):
-            if (rule := self._groups[group].rule) is not None:
-                own = groups == group
-                m[own], pi[own] = rule.of(scores[own], prices[own])
-        return m, pi
+    def sample(self, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
+        """Return whom to ask; nothing is remembered yet. Without a rule everybody is asked."""
+        m, pi = np.zeros(len(scores)), np.ones(len(scores))
+        if self._rule is not None:
+            m, pi = self._rule.of(scores, prices)
+        return ScoreRecords(scores, prices, m, pi, draws < pi)
 
-    def remember(self, groups: Ints, records: ScoreRecords) -> None:
+    def remember(self, records: ScoreRecords) -> None:
         """Note people who were scored."""
-        for group in np.unique(groups):
-            own, known = groups == group, self._groups[group]
-            known.scores.extend(records.scores[own].tolist())
-            known.prices.extend(records.prices[own].tolist())
-            known.measure(records.m[own & ~records.asked])
+        self._scores += records.scores.tolist()
+        self._prices += records.prices.tolist()
+        self._measure(records.m[~records.asked])
 
-    def learn(self, groups: Ints, numbers: Ints, records: ScoreRecords, outcomes: Ints) -> None:
+    def learn(self, numbers: Ints, records: ScoreRecords, outcomes: Ints) -> None:
         """Take in the labels of those who were asked, by the numbers of their requests."""
-        z = np.where(outcomes == 1, records.ends()[:, 1], records.ends()[:, 0])
-        for group in np.unique(groups):
-            told, known = np.flatnonzero((groups == group) & records.asked), self._groups[group]
-            labels = zip(records.scores[told].tolist(), outcomes[told].tolist(), strict=True)
-            known.labels.update(zip(numbers[told].tolist(), labels, strict=True))
-            known.measure(z[told])
+        asked, (zero, one) = records.asked, records.ends().T
+        labels = zip(records.scores[asked].tolist(), outcomes[asked].tolist(), strict=True)
+        self._labels.update(zip(numbers[asked].tolist(), labels, strict=True))
+        self._measure(np.where(outcomes == 1, one, zero)[asked])
 
-    def relearn(self, group: int, number: int, score: float | None, outcome: int) -> None:
+    def relearn(self, number: int, score: float | None, outcome: int) -> None:
         """Take in another outcome of a label."""
-        self._groups[group].labels[number] = (score, outcome)
+        self._labels[number] = (score, outcome)
 
-    def sizings(self) -> list[Sizing | None]:
-        """Make all rules anew; return how bets on each group are sized from now on."""
-        for own, feature in zip(self._groups, self._features, strict=True):
-            own.remake(feature, self._assist)
-        return [None if own.rule is None else own.rule.sizing for own in self._groups]
+    def sizing(self) -> Sizing | None:
+        """Make the rule anew; return how bets on the group are sized from now on."""
+        self._remake()
+        return None if self._rule is None else self._rule.sizing
 
+    def _measure(self, z: Array) -> None:
+        if self._rule is not None and len(z):
+            d = (z - self._rule.sizing.mean) ** 2 / self._rule.variance
+            self._width += len(z), d.sum(), (d * d).sum()
 
-@dataclass
-class _Group:
-    """What is known of one group's people."""
-
-    scores: list[float] = field(default_factory=list)  # of everybody scored
-    prices: list[float] = field(default_factory=list)
-    labels: dict[int, tuple[float | None, int]] = field(default_factory=dict)
-    rule: SamplingRule | None = None
-    width: Array = field(default_factory=lambda: np.zeros(3))  # sums of 1, d, d^2
-
-    def measure(self, z: Array) -> None:
-        """Note how far observations were from what the rule expected."""
-        if self.rule is not None and len(z):
-            d = (z - self.rule.sizing.mean) ** 2 / self.rule.variance
-            self.width += len(z), d.sum(), (d * d).sum()
-
-    def inflation(self) -> float:
+    def _inflation(self) -> float:
         """Return by how much observations are clearly wider than was expected."""
-        n, first, second = self.width
+        n, first, second = self._width
         if n <= ENOUGH:
             return 1.0
         mean = first / n
         error = np.sqrt(max(second / n - mean * mean, 0.0) / n)
         return float(np.clip(mean - EXCESS * error, 1.0, 4.0))
 
-    def remake(self, feature: float, assist: Assist) -> None:
-        """Make the rule that costs least by the people seen, a score costing ``feature``.
+    def _remake(self) -> None:
+        """Make the rule that costs least by the people seen.
 
         There is none if labels are too few by now, or it is not worth while.
         """
-        gate, inflation = assist.gate + HYSTERESIS * (self.rule is not None), self.inflation()
-        self.width *= FADE
-        step = -(-len(self.scores) // RECENT) or 1  # some of the people, evenly spread over all
-        seen, prices = np.array(self.scores[::-step]), np.array(self.prices[::-step])
-        labels = np.array(list(self.labels.values()), dtype=np.float64).reshape(-1, 2)
-        strata, self.rule = calibrate(seen, *labels.T), None
+        assist, feature, inflation = self._assist, self._feature, self._inflation()
+        gate = assist.gate + HYSTERESIS * (self._rule is not None)
+        self._width *= FADE
+        step = -(-len(self._scores) // RECENT) or 1  # some of the people, evenly spread over all
+        seen, prices = np.array(self._scores[::-step]), np.array(self._prices[::-step])
+        labels = np.array(list(self._labels.values()), dtype=np.float64).reshape(-1, 2)
+        strata, self._rule = calibrate(seen, *labels.T), None
         if strata is None:
             return
         r = strata.rates[strata.of(seen)]
@@ -194,7 +176,7 @@ class _Group:
             price=float(costs[best]) * wide / coin,
             asked=float(chance.mean()),
         )
-        self.rule = SamplingRule(strata, kappa, least, sizing, variance)
+        self._rule = SamplingRule(strata, kappa, least, sizing, variance)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from equipoise.audits.base import Audit, Step
 from equipoise.audits.basis import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
-from equipoise.evidence.observation import LABEL
+from equipoise.evidence.observation import LABEL, Sizing
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
@@ -73,11 +73,12 @@ class AdaptiveAudit(Audit):
         self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self.assist = assist
-        self._sampler: ScoreSampler | None = None
+        self._samplers: list[ScoreSampler] = []  # of each group, with assist
+        prices = self._basis.prices(costs)
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
-            assist.require_label_cost(max(costs.of(group).label for group in self.groups))
-            self._sampler = ScoreSampler(assist, [costs.of(group).feature for group in self.groups])
+            assist.require_label_cost(float(prices[1].max()))
+            self._samplers = [ScoreSampler(assist, feature) for feature in prices[0].tolist()]
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._accepts = self._basis.accepts
         self.evidence: Evidence | None = None
@@ -97,9 +98,7 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            prices = self._basis.prices(costs)
-            sizer = None if self._sampler is None else self._sampler.sizings
-            wrong = self._basis.wrong_answers()
+            wrong, sizer = self._basis.wrong_answers(), self._sizings if self._samplers else None
             self.evidence = Evidence(wrong, prices, self._basis.reachable, sizer)
             self.evidence.set_random_accepts(self._basis.counts_of(self._accepts))
             self._weigh()
@@ -131,7 +130,7 @@ class AdaptiveAudit(Audit):
             run.append(step)
             left -= step.kind == "told"
             due = left <= 0.0 and step.kind != "asked"
-            if alone or due or at >= last or at in stops or self._sampler is not None:
+            if alone or due or at >= last or at in stops or self._samplers:
                 self._take_run(run, look=at > last)
                 run, left = [], self._labels_until_due()
             if at in stops:
@@ -238,26 +237,25 @@ class AdaptiveAudit(Audit):
         With ``assist`` everybody's score, price and draw are needed as well, NaN for none; outcomes
         of people who turn out not to be asked are not read.
         """
-        evidence = self._evidence()
-        if self._sampler is None or self.assist is None:
-            asked, extra = np.ones(len(groups), dtype=bool), np.zeros(len(groups))
-            taken = evidence.record_block(groups, outcomes)
-        else:
+        evidence, count = self._evidence(), len(groups)
+        asked, extra, ends = np.ones(count, dtype=bool), np.zeros(count), None
+        if self.assist is not None:
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit with 'assist' needs 'scores', 'prices' and 'draws'")
             if not np.isnan(prices).all():
                 self.assist.require_price(float(np.nanmin(prices)))
                 self.assist.require_price(float(np.nanmax(prices)))
             labels = self._basis.prices(self.costs)[1][groups]
-            prices = np.where(np.isnan(prices), labels, prices)
-            m, pi = self._sampler.chances(groups, scores, prices)
-            asked, extra = draws < pi, prices - labels
-            records = ScoreRecords(scores, prices, m, pi, asked)
+            prices, ends = np.where(np.isnan(prices), labels, prices), np.zeros((count, 2))
+            numbers, extra = evidence.requests + np.arange(count), prices - labels
+            for index, sampler in enumerate(self._samplers):
+                own = groups == index
+                records = sampler.sample(scores[own], prices[own], draws[own])
+                asked[own], ends[own] = records.asked, records.ends()
+                sampler.remember(records)
+                sampler.learn(numbers[own], records, outcomes[own])
             outcomes = np.where(asked, outcomes, 0)
-            self._sampler.remember(groups, records)
-            numbers = evidence.requests + np.arange(len(groups))
-            self._sampler.learn(groups, numbers, records, outcomes)
-            taken = evidence.record_block(groups, outcomes, records.ends())
+        taken = evidence.record_block(groups, outcomes, ends)
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self.spending.items():
             mine = groups == self._index[group]
@@ -312,9 +310,9 @@ class AdaptiveAudit(Audit):
 
     def _request(self, tickets: Sequence[Ticket]) -> None:
         groups, ends = np.array([self._index[t.group] for t in tickets], dtype=np.intp), None
-        if self._sampler is not None:
-            records = _score_records(tickets)
-            self._sampler.remember(groups, records)
+        if self._samplers:
+            records = _records(tickets)
+            self._samplers[groups[0]].remember(records)
             ends = records.ends()
         numbers = self._evidence().request(groups, ends).tolist()
         self._numbers.update(zip((ticket.number for ticket in tickets), numbers, strict=True))
@@ -322,10 +320,9 @@ class AdaptiveAudit(Audit):
     def _record(self, answers: Sequence[Step]) -> None:
         numbers = np.array([self._numbers[step.ticket.number] for step in answers])
         outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
-        if self._sampler is not None and (known := outcomes != UNKNOWN).any():
-            told = [step.ticket for step in answers if step.outcome is not None]
-            groups = np.array([self._index[ticket.group] for ticket in told])
-            self._sampler.learn(groups, numbers[known], _score_records(told), outcomes[known])
+        if self._samplers and answers[0].outcome is not None:
+            ticket = answers[0].ticket
+            self._samplers[self._index[ticket.group]].learn(numbers, _records([ticket]), outcomes)
         self._evidence().record(numbers, outcomes)
 
     def _correct(self, step: Step, *, look: bool) -> None:
@@ -340,8 +337,8 @@ class AdaptiveAudit(Audit):
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
-        if self._sampler is not None and (record := ticket.score_record) is not None:
-            self._sampler.relearn(self._index[ticket.group], number, record.score, step.outcome)
+        if self._samplers and (record := ticket.score_record) is not None:
+            self._samplers[self._index[ticket.group]].relearn(number, record.score, step.outcome)
         evidence.record(np.array([number]), np.array([step.outcome]))
         if look or self._finding is not None:
             verdict = evidence.advance(replan=False)
@@ -382,12 +379,14 @@ class AdaptiveAudit(Audit):
         return self.evidence
 
     def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
-        assert self._sampler is not None
-        index, person = self._index[group], ScoreRecords.of([record])
-        m, pi = self._sampler.chances(np.array([index]), person.scores, person.prices)
+        index, one = self._index[group], ScoreRecords.of(record)
+        one = self._samplers[index].sample(one.scores, one.prices, np.array([record.draw]))
         sizing = self._evidence().sizings[index]
         low, high = LABEL if sizing is None else (sizing.low, sizing.high)
-        return replace(record, m=float(m[0]), pi=float(pi[0]), low=low, high=high)
+        return replace(record, m=float(one.m[0]), pi=float(one.pi[0]), low=low, high=high)
+
+    def _sizings(self) -> list[Sizing | None]:
+        return [sampler.sizing() for sampler in self._samplers]
 
     # -- the finding ----------------------------------------------------------------------------
 
@@ -409,5 +408,8 @@ class AdaptiveAudit(Audit):
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
 
 
-def _score_records(tickets: Sequence[Ticket]) -> ScoreRecords:
-    return ScoreRecords.of([t.score_record for t in tickets if t.score_record is not None])
+def _records(tickets: Sequence[Ticket]) -> ScoreRecords:
+    """Return the person whom the ticket is about: where scores assist, people come one by one."""
+    (ticket,) = tickets
+    assert ticket.score_record is not None
+    return ScoreRecords.of(ticket.score_record)

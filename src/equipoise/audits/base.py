@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
@@ -353,6 +353,10 @@ class Audit(ABC):
     def pending(self) -> int:
         """Requests without an answer."""
         return len(self._open)
+
+    def _booked(self, finding: Finding) -> Finding:
+        """Return a finding with what was spent so far."""
+        return replace(finding, cost=self.cost, labels=self.labels, features=self.features)
 
     def _left(self) -> float:
         """Return the budget less what is spent and held."""

@@ -219,18 +219,8 @@ def finding_for_free(audit: Audit) -> Finding:
 def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
     """Return what the past alone establishes, and what is missing."""
     free = finding_for_free(audit)
-    return replace(
-        free,
-        verdict=Verdict.INCONCLUSIVE,
-        reason=f"{why}; {free.reason}",
-        cost=audit.cost,
-        labels=audit.labels,
-        features=audit.features,
-        missing=missing,
-        estimate=None,
-        decided_by=None,
-        warnings=(),
-    )
+    free = replace(free, verdict=Verdict.INCONCLUSIVE, estimate=None, decided_by=None, warnings=())
+    return audit._booked(replace(free, reason=f"{why}; {free.reason}", missing=missing))
 
 
 def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:

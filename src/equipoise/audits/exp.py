@@ -410,7 +410,7 @@ class ExpAudit(Audit):
         problem = self.checks.broken
         if problem is not None and self.weights != "published":
             return self._fall_back(problem)
-        return _finding_from_weights(self, found, problem)
+        return self._booked(_finding_from_weights(self, found, problem))
 
     def _fall_back(self, why: str) -> Finding | None:
         self._begins["fallback"] = self._issued, self.cost
@@ -423,14 +423,8 @@ class ExpAudit(Audit):
 
     def _by_labels(self, found: Finding) -> Finding:
         """Return what the fall-back found as a finding of this audit."""
-        return replace(
-            found,
-            question=self.question,
-            reason=f"{found.reason} (not by features, because {self.fallback_reason})",
-            cost=self.cost,
-            labels=self.labels,
-            features=self.features,
-        )
+        reason = f"{found.reason} (not by features, because {self.fallback_reason})"
+        return self._booked(replace(found, question=self.question, reason=reason))
 
 
 # -- the verdict from weights ---------------------------------------------------------------------
@@ -465,9 +459,6 @@ def _finding_from_weights(
     return replace(
         finding,
         reason=f"{headline}{finding.reason} (weights from features, {ways})",
-        cost=audit.cost,
-        labels=audit.labels,
-        features=audit.features,
         guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),

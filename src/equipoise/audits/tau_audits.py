@@ -144,7 +144,8 @@ class TauAudit(Audit):
         for y, a in self._goals:
             at = self._outcomes.index(y), self.cells.groups.index(a)
             ratios[at] = lengths[y, a] / self._rows[y, a]
-        for i, j in np.argwhere(impossible_rate(ratios, self.tau)):
+        if len(impossible := np.argwhere(impossible_rate(ratios, self.tau))):
+            i, j = impossible[0]
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
             return inconclusive(
                 self,
@@ -157,9 +158,7 @@ class TauAudit(Audit):
             self.question, self.cells.groups, ratios, *rate_intervals(ratios, error)
         )
         return replace(
-            finding,
-            cost=self.cost,
-            labels=self.labels,
+            self._booked(finding),
             guaranteed=self.tau >= paper_tau(self.question, len(self.cells)),
             assumptions=self._assumptions(),
             p_hat=by_outcome({goal: self.tau / n for goal, n in self._rows.items()}),
