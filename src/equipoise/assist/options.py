@@ -59,11 +59,11 @@ class Assist(JsonValue):
         if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
             raise InvalidInput(f"'seed' must be a whole number >= 0, or None; got {self.seed!r}")
 
-    def require_label_cost(self, dearest: float) -> None:
+    def require_label_cost(self, label: float) -> None:
         """Raise unless people without a price of their own stay within the declared one."""
-        if self.max_price is not None and self.max_price < dearest:
+        if self.max_price is not None and self.max_price < label:
             raise InvalidInput(
-                f"'max_price' must be at least the label cost, {dearest:g}, which people without a "
+                f"'max_price' must be at least the label cost, {label:g}, which people without a "
                 f"price of their own cost; got {self.max_price!r}"
             )
 

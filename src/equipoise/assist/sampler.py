@@ -148,7 +148,7 @@ class ScoreSampler:
             return
         r = strata.rates[strata.of(seen)]
         mean, most = float(r.mean()), assist.max_price or float(prices.max())
-        coin, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
+        of_label, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
         if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
             return
         kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
@@ -160,7 +160,7 @@ class ScoreSampler:
         allowed = chances.mean(axis=1) >= 1.0 / assist.people_per_label
         product = np.where(allowed, variances * costs, np.inf)
         best = int(product.argmin())
-        if not product[best] * inflation / max(coin * uniform, 1e-300) <= gate:
+        if not product[best] * inflation / max(of_label * uniform, 1e-300) <= gate:
             return
         kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
         least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
@@ -173,7 +173,7 @@ class ScoreSampler:
             third=float((asked + (1.0 - chance) * (r - mean) ** 3).mean()),
             low=float((strata.rates * (1.0 - 1.0 / least)).min()),
             high=float((strata.rates + (1.0 - strata.rates) / least).max()),
-            price=float(costs[best]) * wide / coin,
+            price=float(costs[best]) * wide / of_label,
             asked=float(chance.mean()),
         )
         self._rule = SamplingRule(strata, kappa, least, sizing, variance)

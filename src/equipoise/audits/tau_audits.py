@@ -107,7 +107,7 @@ class TauAudit(Audit):
         return Want.NOTHING if self._streams[group].done or self.is_broke else Want.LABEL
 
     def _least_hold(self) -> float:
-        # Nobody may be left out for being expensive, so the dearest person must be affordable.
+        # Nobody may be left out for the price, so the most expensive person must be affordable.
         groups = [g for g, stream in self._streams.items() if not stream.done]
         return max((self.costs.of(g).worst for g in groups), default=0.0)
 
@@ -140,10 +140,8 @@ class TauAudit(Audit):
 
     def _decide(self) -> Finding:
         lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
-        ratios = np.full((len(self._outcomes), len(self.cells)), np.nan)  # of those left out
-        for y, a in self._goals:
-            at = self._outcomes.index(y), self.cells.groups.index(a)
-            ratios[at] = lengths[y, a] / self._rows[y, a]
+        found = {goal: lengths[goal] / rows for goal, rows in self._rows.items()}
+        ratios = np.array([[found.get((y, a), np.nan) for a in self.cells] for y in self._outcomes])
         if len(impossible := np.argwhere(impossible_rate(ratios, self.tau))):
             i, j = impossible[0]
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
