@@ -439,10 +439,8 @@ def _finding_from_weights(
     """
     question, constants, found = audit.question, audit.constants, list(weights.values())
     p_hat = np.array([[audit.tau / audit.rows[y, g] for g in weights] for y in audit.outcomes])
-    q_hat = np.array(
-        [[w.estimate if y else 1.0 - w.estimate for w in found] for y in audit.outcomes]
-    )
-    q_hat = np.maximum(q_hat, 1e-12)
+    q = np.array([weight.estimate for weight in found])
+    q_hat = np.maximum([q if y else 1.0 - q for y in audit.outcomes], 1e-12)
     # how far off counts and weights may be, relative to them: the proof's, or what caps leave
     past = question.epsilon / 12.0 * np.sqrt(constants.tau / audit.tau)
     chance = constants.z * np.array([max(w.standard_error, 1.0 / w.size) for w in found])
