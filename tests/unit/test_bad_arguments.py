@@ -97,7 +97,7 @@ def audit() -> Audit:
         (lambda: any_.History.read(3, group="g", decision="d", outcome="y"), "'source'"),
         (
             lambda: any_.History.read(FRAME, group=3, decision="d", outcome="y"),
-            "'group', 'within', 'decision' and 'outcome' must name columns; got 3",
+            "'group' (--group) must name a column; got 3",
         ),
         (
             lambda: any_.LiveAudit.create("sqlite://", "x", FRAME, ASKED, COSTS),

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from equipoise.cells import Cells, Decider, GroupCells
-from equipoise.errors import BadData, few_of
-from equipoise.history.dates import cut
+from equipoise.comparison import WITHIN
+from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.opening import open_table
-from equipoise.history.options import (
-    MEANINGS,
-    ROLES,
-    Problem,
-    ReadOptions,
-    listed,
-    settle,
-    short,
-    unknown_column,
-)
+from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
+from equipoise.history.other_columns import cut
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
+    AND,
     OTHER,
     STANDARD,
     Coding,
@@ -31,7 +25,6 @@ from equipoise.history.values import (
     is_missing,
     key_of,
     labels_of,
-    read_groups,
     read_yes_no,
     require_plain,
     require_there,
@@ -77,23 +70,27 @@ class CountedTable:
     cells: Cells
     coding: Coding
     notes: tuple[str, ...]
-    deciders: tuple[tuple[Decider, ...], ...] = ()
-    attributes: Mapping[str, Cells] = field(default_factory=dict)
+    deciders: tuple[tuple[Decider, ...], ...]
+    attributes: Mapping[str, Cells]
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
     """Count a table's rows per group, decision and outcome; raise if a rule is broken.
 
-    Parameters
-    ----------
-    everybody
-        Whether outcomes of all denied people are known: they count as random accepts.
+    With ``everybody`` the outcomes of all denied people are known: they count as random accepts.
     """
     table = open_table(source, options)
+    present = table.columns
     counted: dict[Any, tuple[Table, Rows, list[str]]] = {}
 
     def step(options: ReadOptions) -> CountedTable:
-        _require_columns(table, options)
+        require_once(options.used, present)
+        for column in options.used:
+            if column not in present:
+                alike = {name.strip().casefold(): name for name in present}
+                near = get_close_matches(column.strip().casefold(), alike, n=1, cutoff=0.6)
+                fix = options.renamed(column, alike[near[0]]) if near else {}
+                raise Problem(str(UnknownName("column", column, present)), **fix)
         asked = (options.columns, options.id, options.repeated, options.date)
         if asked not in counted:
             counted[asked] = _count(table, options)
@@ -105,20 +102,10 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
 # -- what is asked of the engine -------------------------------------------------------------------
 
 
-def _require_columns(table: Table, options: ReadOptions) -> None:
-    present = table.columns
-    require_once(options.used, present)
-    for column in options.used:
-        if column not in present:
-            raise unknown_column(options, column, present)
-
-
 def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     """Return the rows that count, their combinations of values, and notes on repetitions."""
-    table = cut(table, options)
+    table = _each_once(cut(table, options), options)
     notes = []
-    if options.id is not None:
-        table = _each_once(table, options.id, options)
     _require_few(table.take(options.columns, PEEK).count(options.columns), options, PEEK // 2)
     found = table.count(options.columns, MOST_KINDS)
     if not found:
@@ -150,25 +137,27 @@ def _require_few(found: Rows, options: ReadOptions, most: int) -> None:
     )
 
 
-def _each_once(table: Table, name: str, options: ReadOptions) -> Table:
+def _each_once(table: Table, options: ReadOptions) -> Table:
     """Refuse people who are there twice, or count rows once that say the same of a person."""
+    name = options.id
+    if name is None:
+        return table
     without, again = table.outline(name)
     if without:
         raise BadData(
             f"column {name!r} must name a person in every row; {rows(without)} have none; fill it "
             "in, or leave 'id' out"
         )
-    if not again:
-        return table
-    if options.repeated == "refuse":
+    if again and options.repeated == "refuse":
         raise Problem(
             f"column {name!r}: people are there more than once ({rows(again)} too many) and would "
             "count as often; rows that say the same of a person can be counted once",
             repeated="count_once",
         )
-    others = [column for column in options.used if column != name]
-    table = table.take([name, *others])
-    _, again = table.outline(name)
+    if again:
+        others = [column for column in options.used if column != name]
+        table = table.take([name, *others])
+        _, again = table.outline(name)
     if again:
         raise BadData(
             f"column {name!r}: rows of the same people differ in {', '.join(others)} "
@@ -184,44 +173,37 @@ def _interpret(
     table: Table, found: Rows, notes: Sequence[str], options: ReadOptions, *, everybody: bool
 ) -> CountedTable:
     """Read what the values mean, check every rule, and sum up the counts."""
-    missing = tuple(map(key_of, listed(options.missing_values)))
-    kinds = _kinds(found, options, missing)
-    _require_words(kinds, options)
-    groups = [tuple(kind.values[column] for column in options.groups) for kind in kinds]
-    counted = [(values, kind.count) for values, kind in zip(groups, kinds, strict=True)]
-    grouping, own_notes = read_groups(options, counted)
-    notes = [*notes, *own_notes]
-    for kind, values in zip(kinds, groups, strict=True):
-        kind.group = grouping.name(values)
-    names = {kind.group for kind in kinds}
-    _mark_random_accepts(kinds, options)
-    kinds = _decided(kinds, options, notes)
-    if gone := sorted(names - {kind.group for kind in kinds}):
-        notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
-    grouping = _fold(kinds, grouping, options.min_group, names, notes)
+    missing, notes = tuple(map(key_of, listed(options.missing_values))), [*notes]
+    every = []
+    counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
+    for written, n in sorted(counts.items()):
+        own = dict(zip(options.columns, written, strict=True))
+        said = own[options.decision], own[options.outcome]
+        undecided, unlabelled = (is_missing(value, missing) for value in said)
+        every.append(Kind(own, *said, n, undecided, not unlabelled))
+    _require_words(every, options)
+    grouping = _name_groups(every, options, notes)
+    _mark_random_accepts(every, options)
+    kinds = _decided(every, options, notes)
+    grouping = _fold(every, kinds, grouping, options.min_group, notes)
     decision, outcome = _bits(kinds, options, notes, everybody=everybody)
     denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
     _require_right_way_round(kinds, denied, options)
     _require_outcomes(kinds, options)
     _require_no_denied_outcomes(kinds, denied, options, notes)
-    cells = _cells_of(kinds, options)
+    groups = _split(kinds, [kind.group for kind in kinds])
+    if len(groups) < 2:
+        raise Problem(
+            f"column {shown(options.groups)} must hold at least two groups to compare; "
+            f"found only {shown(groups)}"
+        )
+    cells = Cells({name: _group_cells(own, options) for name, own in groups.items()})
     notes += _remarks(cells, outcome, options)
     columns = {"group": options.groups} | {role: (getattr(options, role),) for role in ROLES}
     coding = Coding(columns, grouping, decision, outcome, missing)
-    deciders = _deciders(kinds, options)
+    deciders = _deciders(kinds, groups, options)
     attributes = _by_attribute(kinds, options, grouping)
     return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
-
-
-def _kinds(found: Rows, options: ReadOptions, missing: Sequence[str]) -> list[Kind]:
-    counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
-    kinds = []
-    for written, n in sorted(counts.items()):
-        own = dict(zip(options.columns, written, strict=True))
-        decision, outcome = own[options.decision], own[options.outcome]
-        undecided, labelled = is_missing(decision, missing), not is_missing(outcome, missing)
-        kinds.append(Kind(own, decision, outcome, n, undecided, labelled))
-    return kinds
 
 
 def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
@@ -233,6 +215,120 @@ def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
         for role in ROLES:
             column, said = getattr(options, role), options.said(argument, role)
             require_there(f"{argument!r} for column {column!r}", said, written)
+
+
+def _name_groups(kinds: Sequence[Kind], options: ReadOptions, notes: list[str]) -> Grouping:
+    """Name the groups: spellings that differ in blanks and cases alone are one."""
+    labels, name = [], options.missing_group
+    for column in options.groups:
+        values = tally((kind.values[column], kind.count) for kind in kinds)
+        missing = {value: n for value, n in values.items() if is_missing(value)}
+        there = {value: n for value, n in values.items() if value not in missing}
+        own = labels_of(there)
+        labels.append(own)
+        if len(own) > options.max_groups:
+            raise Problem(
+                f"column {column!r} must hold groups; found {len(own):,} different values, "
+                f"such as {shown([*own.values()][:3])}; is it a score or an identifier? If "
+                "these are groups indeed",
+                max_groups=len(own),
+            )
+        notes += spelling_notes(column, there)
+        count = rows(sum(missing.values()))
+        if missing and name == "refuse":
+            raise Problem(
+                f"column {column!r} must name a group in every row; empty in {count}, written "
+                f"{with_counts(missing)}; fill it in, or give these people a name of their own",
+                missing_group="not stated",
+            )
+        if missing and key_of(name) in own:
+            raise InvalidInput(
+                f"'missing_group' {name!r} is a group in column {column!r} already; choose another "
+                "name"
+            )
+        if missing:
+            alone = listed(options.group) == (column,)  # else it is part of a group's name
+            notes.append(
+                f"Column {column!r}: {count} without a group are called {name!r}, a name like any "
+                f"other; --leave-out {repr(name) if alone else 'GROUP'} counts and does not "
+                "compare them."
+            )
+    strata = len(listed(options.within))
+    grouping = Grouping(tuple(labels), None if name == "refuse" else name, strata=strata)
+    behind: dict[str, tuple[str, ...]] = {}
+    for kind in kinds:
+        written = [kind.values[column] for column in options.groups]
+        keys = tuple("" if is_missing(value) else key_of(value) for value in written)
+        kind.group = grouping.name(written)
+        alone = behind.setdefault(kind.group, keys) == keys
+        if not alone or (strata and kind.group.count(WITHIN) > 1):
+            raise Problem(
+                f"columns {shown(options.groups)}: two groups may be called {kind.group!r}; rename "
+                f"the value that contains {AND!r} or {WITHIN!r}"
+            )
+    return grouping
+
+
+def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
+    """Find the people whom a test programme accepted although the policy denied them."""
+    if (column := options.random_accepts) is None:
+        return
+    for kind in kinds:
+        mark = kind.values[column]
+        if not is_missing(mark) and key_of(mark) not in STANDARD:
+            raise BadData(
+                f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
+                f"accepted; found {mark!r}: write 1 for them, 0 for everybody else"
+            )
+        kind.random_accept = key_of(mark) == "1"
+
+
+def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
+    """Return the rows with a decision; refuse the others, or leave them out and say so."""
+    none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
+    if not none:
+        return kinds
+    column = options.decision
+    what = f"column {column!r} must hold a decision in every row; there is none in "
+    what += rows(_size(none))
+    if found := _size(kind for kind in none if kind.labelled):
+        raise Problem(
+            f"{what}, although {found:,} of them have an outcome in column {options.outcome!r}; "
+            "fill it in (whoever has one was approved), or are the two columns swapped?"
+        )
+    if options.undecided == "refuse":
+        raise Problem(
+            f"{what}. Fill it in. If nobody ever decided about these people, as when they "
+            "withdrew, they are no past decisions",
+            undecided="leave_out",
+        )
+    written = with_counts(texts(none, "decision"))
+    notes.append(f"Column {column!r}: left out as never decided: {written}.")
+    kept = [kind for kind in kinds if kind.random_accept or not kind.undecided]
+    if gone := sorted({kind.group for kind in kinds} - {kind.group for kind in kept}):
+        notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
+    return kept
+
+
+def _fold(
+    every: Sequence[Kind],
+    kinds: Sequence[Kind],
+    grouping: Grouping,
+    least: int,
+    notes: list[str],
+) -> Grouping:
+    """Count groups in which few were decided about together."""
+    sizes = texts(kinds, "group")
+    small = tuple(sorted({k.group for k in every if sizes.get(k.group, 0) < least}))
+    if not small:
+        return grouping
+    for kind in kinds:
+        kind.group = grouping.other(kind.group) if kind.group in small else kind.group
+    notes.append(
+        f"{len(small)} groups of fewer than {least} people are counted together as {OTHER!r}: "
+        f"{shown(small)}."
+    )
+    return replace(grouping, folded=small)
 
 
 def _bits(
@@ -257,64 +353,6 @@ def _bits(
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
     return decision, outcome
-
-
-def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
-    """Find the people whom a test programme accepted although the policy denied them."""
-    column = options.random_accepts
-    if column is None:
-        return
-    for kind in kinds:
-        mark = kind.values[column]
-        if not is_missing(mark) and key_of(mark) not in STANDARD:
-            raise BadData(
-                f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
-                f"accepted; found {mark!r}: write 1 for them, 0 for everybody else"
-            )
-        kind.random_accept = key_of(mark) == "1"
-
-
-def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
-    """Return the rows with a decision; refuse the others, or leave them out and say so."""
-    none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
-    if not none:
-        return kinds
-    column = options.decision
-    size = rows(_size(none))
-    what = f"column {column!r} must hold a decision in every row; there is none in {size}"
-    found = [kind for kind in none if kind.labelled]
-    if found:
-        raise Problem(
-            f"{what}, although {_size(found):,} of them have an outcome in column "
-            f"{options.outcome!r}; fill it in (whoever has one was approved), or are the two "
-            "columns swapped?"
-        )
-    if options.undecided == "refuse":
-        raise Problem(
-            f"{what}. Fill it in. If nobody ever decided about these people, as when they "
-            "withdrew, they are no past decisions",
-            undecided="leave_out",
-        )
-    written = with_counts(texts(none, "decision"))
-    notes.append(f"Column {column!r}: left out as never decided: {written}.")
-    return [kind for kind in kinds if kind.random_accept or not kind.undecided]
-
-
-def _fold(
-    kinds: Sequence[Kind], grouping: Grouping, least: int, names: set[str], notes: list[str]
-) -> Grouping:
-    """Count small groups together."""
-    sizes = texts(kinds, "group")
-    small = tuple(sorted(name for name in names if sizes.get(name, 0) < least))
-    if not small:
-        return grouping
-    for kind in kinds:
-        kind.group = grouping.other(kind.group) if kind.group in small else kind.group
-    notes.append(
-        f"{len(small)} groups of fewer than {least} people are counted together as {OTHER!r}: "
-        f"{shown(small)}."
-    )
-    return replace(grouping, folded=small)
 
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -415,26 +453,14 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
     return notes
 
 
-def _cells_of(kinds: Sequence[Kind], options: ReadOptions) -> Cells:
-    """Return the counts per group."""
-    groups = _split(kinds, [kind.group for kind in kinds])
-    if len(groups) < 2:
-        raise Problem(
-            f"column {shown(options.groups)} must hold at least two groups to compare; "
-            f"found only {shown(groups)}"
-        )
-    like_known = options.unknown == "like_known"
-    return Cells({g: _group_cells(own, like_known, options.cohort) for g, own in groups.items()})
-
-
-def _group_cells(
-    kinds: Sequence[Kind], by_cohort: bool = False, column: str | None = None
-) -> GroupCells:
+def _group_cells(kinds: Sequence[Kind], options: ReadOptions | None = None) -> GroupCells:
+    """Return the counts of a group, by cohort where the options say that this matters."""
     approved = [kind for kind in kinds if kind.approved]
     good, bad, unknown = _thirds(approved)
     cohorts: dict[str, list[Kind]] = {}
-    if by_cohort and unknown:
-        cohorts = _split(approved, [key_of(kind.values.get(column or "")) for kind in approved])
+    if unknown and options is not None and options.unknown == "like_known":
+        cohort = options.cohort or ""
+        cohorts = _split(approved, [key_of(kind.values.get(cohort)) for kind in approved])
     accepted = _thirds(kind for kind in kinds if kind.random_accept)
     return GroupCells(
         good,
@@ -461,7 +487,9 @@ def _by_attribute(
     return found
 
 
-def _deciders(kinds: Sequence[Kind], options: ReadOptions) -> tuple[tuple[Decider, ...], ...]:
+def _deciders(
+    kinds: Sequence[Kind], groups: Mapping[str, Sequence[Kind]], options: ReadOptions
+) -> tuple[tuple[Decider, ...], ...]:
     """Return what every decider did in every group; those with few cases count as one."""
     if (column := options.decider) is None:
         return ()
@@ -471,20 +499,20 @@ def _deciders(kinds: Sequence[Kind], options: ReadOptions) -> tuple[tuple[Decide
             f"{rows(_size(none))}: fill it in, or leave 'decider' out"
         )
     names = labels_of(tally((kind.values[column], kind.count) for kind in kinds))
-
-    def decider(name: str, kinds: Sequence[Kind]) -> Decider:
-        good, bad, _ = _thirds(kind for kind in kinds if kind.approved)
-        return Decider(name, good, bad, _size(kinds))
-
     every = []
-    for own in _split(kinds, [kind.group for kind in kinds]).values():
+    for own in groups.values():
         cases = _split(own, [key_of(kind.values[column]) for kind in own])
         few = [key for key in cases if _size(cases[key]) < options.min_cases]
-        deciders = [decider(names[key], cases[key]) for key in cases if key not in few]
+        parts = [(names[key], cases[key]) for key in cases if key not in few]
         if few:
             words = f"{len(few)} with fewer than {options.min_cases} cases"
-            deciders.append(decider(words, [kind for key in few for kind in cases[key]]))
-        every.append(tuple(deciders))
+            parts.append((words, [kind for key in few for kind in cases[key]]))
+        every.append(
+            tuple(
+                Decider(name, *_thirds(kind for kind in part if kind.approved)[:2], _size(part))
+                for name, part in parts
+            )
+        )
     return tuple(every)
 
 

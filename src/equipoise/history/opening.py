@@ -1,21 +1,28 @@
-"""Open whatever a person has: one line per kind of thing."""
+"""Open whatever a person has: files, folders, databases, frames and columns in memory.
+
+DuckDB scans CSV and Parquet where they are; cells of CSV are text, so that no type is guessed.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import duckdb
 import narwhals as nw
+import numpy as np
 import sqlalchemy as sql
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from sqlalchemy.exc import ArgumentError
 
-from equipoise.errors import InvalidInput
-from equipoise.history.files import connect, open_files, require_no_lake, scan_columns
-from equipoise.history.options import ReadOptions
+from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
+from equipoise.history.options import ReadOptions, places_of
 from equipoise.history.tables import (
     LazyTable,
     SqlTable,
@@ -30,58 +37,245 @@ from equipoise.history.values import require_plain
 
 LAZY = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
+CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
+PARQUET = (".parquet", ".pq")
+LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 
 
 def open_table(source: Any, options: ReadOptions) -> Table:
-    """Open a source of any kind.
-
-    Raises
-    ------
-    InvalidInput
-        If the source is of an unknown kind or cannot be opened.
-    """
-    if isinstance(source, str | os.PathLike):
-        source = [source]
-    if isinstance(source, Sequence):
-        if not source or not all(isinstance(part, str | os.PathLike) for part in source):
-            raise InvalidInput(
-                "'source' as a list must hold one or more paths; "
-                f"got {type(source).__name__} of length {len(source)}"
-            )
-        paths = [os.fspath(part) for part in source]
-        database = _open_database_at(paths[0], options) if len(paths) == 1 else None
-        return database or open_files(paths, options)
-    package, kind = type(source).__module__.partition(".")[0], type(source).__name__
+    """Open a source of any kind; one of an unknown kind is refused."""
+    paths = places_of(source)
+    if isinstance(source, list | tuple) and len(paths) != max(1, len(source)):
+        raise InvalidInput(
+            "'source' as a list must hold one or more paths; "
+            f"got {type(source).__name__} of length {len(source)}"
+        )
+    if len(paths) == 1 and (table := _open_database_at(paths[0], options)) is not None:
+        return table
     if isinstance(source, sql.Engine | sql.Connection):
         return _open_database(source.engine, options)
     if isinstance(source, DuckDBPyConnection):
         return _open_duckdb("the DuckDB connection", source, options)
     if options.table is not None or options.query is not None:
-        raise InvalidInput("'table' and 'query' belong to databases and Excel files")
+        raise InvalidInput(
+            "'table' and 'query' belong to databases and Excel files; 'source' is neither"
+        )
+    if paths:
+        return _open_files(paths, options)
     if isinstance(source, DuckDBPyRelation):
         return relation("the DuckDB relation", source)
-    if package in LAZY:
-        return _open_lazy(source, package)
-    name = f"the {package} {kind}" if package != "builtins" else "the columns"
-    return relation(name, _scan(source, package, kind, options))
-
-
-def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBPyRelation:
-    """Let DuckDB scan what is in memory, or what comes as record batches."""
     if isinstance(source, Mapping):
-        return scan_columns(source)
+        return relation("the columns", _scan_columns(source))
+    package = type(source).__module__.partition(".")[0]
+    return (_open_lazy if package in LAZY else _open_in_memory)(source, package, options)
+
+
+# -- files and folders -----------------------------------------------------------------------------
+
+
+def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
+    """Open paths, globs, folders and addresses of CSV or Parquet files."""
+    notes: list[str] = []
+    paths = [path for pattern in patterns for path in _found(pattern, notes)]
+    seen: dict[str, str] = {}
+    for path in paths:
+        if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
+            raise InvalidInput(
+                f"'source' holds the file {path!r} twice; its people would count twice: name every "
+                "file once"
+            )
+    _require_no_lake(paths)
+    name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
+    if _all_end(paths, PARQUET):
+        scan, how = "read_parquet", ""
+    elif _all_end(paths, CSV):
+        # DuckDB would guess from the first rows alone, and take later quotes for part of a value.
+        scan, how = "read_csv", ", header = true, all_varchar = true, skip = 0, quote = '\"'"
+        how += f", encoding = {duckdb_text(sql.literal(options.encoding or 'utf-8'))}"
+    else:
+        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
+        raise InvalidInput(
+            f"'source' must be CSV ({', '.join(CSV)}) or Parquet files ({', '.join(PARQUET)}), "
+            "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
+            f"{endings}"
+        )
     connection = connect()
+
+    def rows(how: str, paths: Iterable[str]) -> DuckDBPyRelation:
+        # DuckDB would take a star in a file's name for a pattern.
+        names = (
+            path if "://" in path else "".join(f"[{c}]" if c in "*?[" else c for c in path)
+            for path in paths
+        )
+        files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
+        return connection.from_query(f"FROM {scan}([{files}], union_by_name = true{how})")
+
+    with translated(name):
+        own = rows(f"{how}, hive_partitioning = false", paths).columns
+        hive = _are_columns(paths, own, options.used)
+        if scan == "read_csv" and len(own) == 1 and not hive:
+            raise BadData(
+                f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
+                "every line must have as many cells as the first, with the same separator"
+            )
+        if scan == "read_csv" and any(f"{column}_1" in own for column in options.used):
+            bare = how.replace("header = true", "header = false")
+            for path in paths:  # DuckDB calls the second of two columns _1
+                require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
+        how += f", hive_partitioning = {hive}, hive_types_autocast = false"
+        return relation(name, rows(how, paths), tuple(notes))
+
+
+def _found(pattern: str, notes: list[str]) -> list[str]:
+    """Return the files that are meant; note those of a folder that are left out."""
+    pattern = pattern.removeprefix("file://")
+    kind = "file"
+    if os.path.isdir(pattern):
+        kind = "CSV or Parquet file in the folder"
+        files = [
+            str(path)
+            for path in sorted(Path(pattern).rglob("*"), key=str)
+            if path.is_file() and not any(p[0] in "._" for p in path.relative_to(pattern).parts)
+        ]
+        paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
+        if left := len(files) - len(paths):
+            notes.append(
+                f"Folder {pattern!r}: {left:,} of {len(files):,} files were left out, as neither "
+                "CSV nor Parquet."
+            )
+    elif "://" in pattern or os.path.exists(pattern):
+        paths = [pattern]
+    else:
+        paths = sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        raise InvalidInput(f"'source': no {kind} {pattern!r}")
+    return paths
+
+
+def _are_columns(paths: Sequence[str], own: Sequence[str], used: Sequence[str]) -> bool:
+    """Return whether folders ``name=value`` are columns: where files lack one that is wanted."""
+    parts = {part for path in paths for part in Path(path).parts[:-1] if "=" in part}
+    names, folders = {column.lower() for column in own}, {p.partition("=")[0] for p in parts}
+    if not folders or all(column.lower() in names for column in used):
+        return False
+    for name in sorted(folders):
+        if name.lower() in names:
+            raise InvalidInput(
+                f"'source': {name!r} is a column of the files and also the name of a folder "
+                f"'{name}=…'; rename the folders to read the column, or take the column out of "
+                "the files to read the folders' names"
+            )
+    return True
+
+
+def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
+    bare = (path.partition("?")[0] if "://" in path else path for path in paths)
+    return all(path.lower().endswith(endings) for path in bare)
+
+
+def _lake(folder: Path) -> str | None:
+    return next((kind for mark, kind in LAKES.items() if any(folder.glob(mark))), None)
+
+
+def _require_no_lake(paths: Sequence[str]) -> None:
+    """Raise if files belong to a table format that says elsewhere which rows are still there."""
+    for folder in {folder for path in paths for folder in Path(os.path.abspath(path)).parents}:
+        if kind := _lake(folder):
+            raise InvalidInput(
+                f"'source': files of the {kind} table {str(folder)!r} may hold deleted rows; name "
+                "the folder of a Delta table; read another with Spark or its own library and give "
+                "the frame or the record batches, as of pyiceberg's to_arrow_batch_reader()"
+            )
+
+
+def _open_excel(path: str, options: ReadOptions) -> SqlTable:
+    """Open a sheet of an Excel file, without its empty rows."""
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise MissingExtra("openpyxl", extra="excel", purpose="Excel files") from None
+    with translated(repr(path)), open(path, "rb") as file:  # a damaged book would leave it open
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheet = options.table
+        if sheet is None and len(book.sheetnames) > 1:
+            raise InvalidInput(
+                f"'source' {path!r} has several sheets; name one with 'table' (--table): "
+                f"{', '.join(book.sheetnames)}"
+            )
+        if sheet is not None and sheet not in book.sheetnames:
+            raise UnknownName("sheet", sheet, book.sheetnames)
+        cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+        header = [str(cell or "").strip() for cell in next(cells, ())]
+        if not any(header):
+            raise BadData(f"cannot read {path!r}: the sheet's first row must name the columns")
+        require_once(options.used, header)
+        rows = [row for row in cells if any(cell is not None for cell in row)]
+    columns = {
+        name: [row[at] if at < len(row) else None for row in rows]
+        for at, name in enumerate(header)
+        if name
+    }
+    return relation(repr(path), _scan_columns(columns))
+
+
+# -- what is in memory, or has an engine of its own ------------------------------------------------
+
+
+def connect(path: str | None = None, *, read_only: bool = False) -> DuckDBPyConnection:
+    """Return a quiet connection that fetches nothing from the network and counts days in UTC.
+
+    Without a path it is to the memory of this process: readings at the same time share the engine,
+    whose start takes longer than a small table, and nothing else.
+    """
+    connection = duckdb.connect(path or f":memory:{os.getpid()}", read_only=read_only)
+    for setting in (
+        "enable_progress_bar = false",  # which a notebook without ipywidgets does not have
+        "autoinstall_known_extensions = false",
+        "pandas_analyze_sample = 0",  # objects are text: no type is guessed
+        "TimeZone = 'UTC'",
+    ):
+        with suppress(duckdb.Error):
+            connection.execute(f"SET {setting}")
+    return connection
+
+
+def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
+    """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
+    arrays = {
+        str(name): column
+        if isinstance(column, np.ndarray) and column.dtype.kind != "U"
+        else np.array(column, dtype=object)
+        for name, column in columns.items()
+    }
+    shapes = {name: array.shape[:1] for name, array in arrays.items()}
+    if len(set(shapes.values())) != 1 or () in shapes.values():
+        found = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"
+        raise InvalidInput(
+            "'source' as a mapping must hold columns: lists or arrays that are equally long; got "
+            f"shapes {found}"
+        )
+    for name, array in arrays.items():
+        require_plain(name, array)
+    connection = connect()
+    connection.register("columns", arrays)
+    return connection.table("columns")
+
+
+def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable:
+    """Let DuckDB scan what is in memory, or what comes as record batches."""
+    kind = type(source).__name__
+    name = f"the {package} {kind}"
     if package == "pandas" and kind == "DataFrame":
-        require_once(options.used, [str(name) for name in source.columns])
-        for name in options.used:
-            if name in source.columns and source[name].dtype == object:
-                require_plain(name, source[name].to_numpy())
-        return connection.from_df(source)
+        require_once(options.used, [str(column) for column in source.columns])
+        for column in options.used:
+            if column in source.columns and source[column].dtype == object:
+                require_plain(column, source[column].to_numpy())
+        return relation(name, connect().from_df(source))
     if package == "deltalake":
         source = source.to_pyarrow_dataset()  # without the rows that were deleted
     elif package == "pyarrow" and hasattr(source, "schema"):
         require_once(options.used, source.schema.names)
-        require_no_lake(getattr(source, "files", []) or [])
+        _require_no_lake(getattr(source, "files", []) or [])
     elif not hasattr(source, "__arrow_c_stream__"):
         raise InvalidInput(
             "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
@@ -89,13 +283,13 @@ def _scan(source: Any, package: str, kind: str, options: ReadOptions) -> DuckDBP
             "a SQLAlchemy engine or connection (of a session: session.get_bind()) or a DeltaTable; "
             f"got {type(source).__module__}.{kind}"
         )
-    if kind == "RecordBatchReader":  # which can be read once
-        source = source.read_all()
-    with translated(f"the {package} {kind}"):  # as where pyarrow is not there
-        return connection.from_arrow(source)
+    with translated(name):  # as where pyarrow is not there
+        if kind == "RecordBatchReader":  # which can be read once
+            source = source.read_all()
+        return relation(name, connect().from_arrow(source))
 
 
-def _open_lazy(source: Any, package: str) -> LazyTable:
+def _open_lazy(source: Any, package: str, _: ReadOptions) -> LazyTable:
     """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
     with warnings.catch_warnings(), translated("'source'"):
         warnings.simplefilter("ignore")
@@ -111,10 +305,21 @@ def _open_lazy(source: Any, package: str) -> LazyTable:
 
 
 def _open_database_at(place: str, options: ReadOptions) -> Table | None:
-    """Open a database by its address or its file; None if it is neither."""
+    """Open a database, an Excel file or a Delta table by its address; None if it is neither."""
     scheme, mark, _ = place.partition("://")
     if mark and scheme not in REMOTE:
         return _open_database(_engine_of(place), options)
+    if place.lower().endswith((".xlsx", ".xlsm")):
+        return _open_excel(place, options)
+    if _lake(Path(place)) == "Delta":
+        try:
+            import deltalake
+        except ModuleNotFoundError:
+            raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
+        with translated(f"the Delta table {place!r}"):
+            return relation(
+                repr(place), connect().from_arrow(deltalake.DeltaTable(place).to_pyarrow_dataset())
+            )
     if not os.path.isfile(place) or not os.access(place, os.R_OK):
         return None
     with open(place, "rb") as file:

@@ -15,13 +15,27 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from equipoise._json import JsonValue, plain
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 
-Value = str | int | float | bool
+
+@dataclass(frozen=True, repr=False)
+class Open(JsonValue):
+    """A value that only a person can choose; the first choice is the one that is tried."""
+
+    choices: Sequence[str]
+
+    def __str__(self) -> str:
+        return self.choices[0]
+
+    def __repr__(self) -> str:
+        return f"<{' or '.join(map(repr, self.choices))}>"
+
+
+Value = str | int | float | Open
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
@@ -77,18 +91,17 @@ class ReadOptions:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
-        for role in ("group", *ROLES):
-            if not _is_said(role, getattr(self, role)):
-                raise InvalidInput(
-                    f"{role!r} (--{role}) must name a column; got none. Or give, as 'source', a "
-                    "file ending in .toml that says so: equipoise check --save writes it"
-                )
         main = (*self.groups, self.decision, self.outcome)
-        for column in main:
-            if not isinstance(column, str):
+        for role in ("group", "within", *ROLES):
+            columns = listed(said := getattr(self, role))
+            named = any(columns) or role == "within"
+            if not named or not all(isinstance(column, str) for column in columns):
                 raise InvalidInput(
-                    f"'group', 'within', 'decision' and 'outcome' must name columns; got {column!r}"
+                    f"{role!r} (--{role}) must name a column; got {said or None!r}. Or give, "
+                    "as 'source', a file ending in .toml that says so: equipoise check --save "
+                    "writes it"
                 )
+        for column in main:
             if main.count(column) > 1:
                 raise InvalidInput(
                     "'group', 'within', 'decision' and 'outcome' must be different columns; "
@@ -116,7 +129,7 @@ class ReadOptions:
             name, mark, rest = str(value).partition("=")
             if not column and mark and name in roles:  # as on the command line: outcome=repaid
                 found[roles[name]].append(rest)
-            elif not isinstance(value, str | int | float):
+            elif not isinstance(value, Value):
                 raise InvalidInput(
                     f"{argument!r} must be a value such as 'yes', a list of values, or either "
                     f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
@@ -190,7 +203,7 @@ class ReadOptions:
     def call(self, source: object) -> str:
         """Return the call and, for files and databases, the command, that read a source."""
         given = self.given
-        paths = [PASSWORD.sub(r"\1:***@", place) for place in _places(source)]
+        paths = [PASSWORD.sub(r"\1:***@", place) for place in places_of(source)]
         shown = repr(short(paths)) if paths else type(source).__name__.lower()
         arguments = [shown, *(_argument(name, value) for name, value in given.items())]
         lines = [f"  History.read({', '.join(arguments)})"]
@@ -198,24 +211,6 @@ class ReadOptions:
             words = [word for name, value in given.items() for word in _flags(name, value)]
             lines.append(f"  equipoise check {' '.join([*map(shlex.quote, paths), *words])}")
         return "\n".join(lines)
-
-
-class Open(str):
-    """A value that only a person can choose; it is shown as the choice that is left.
-
-    The first choice is the one that is tried.
-    """
-
-    choices: Sequence[str]
-
-    def __new__(cls, choices: Sequence[str]) -> Open:
-        """Take the first choice for now."""
-        made = super().__new__(cls, choices[0])
-        made.choices = choices
-        return made
-
-    def __repr__(self) -> str:
-        return f"<{' or '.join(map(repr, self.choices))}>"
 
 
 class Problem(BadData):
@@ -242,14 +237,6 @@ class UnreadTable(BadData):
     ) -> None:
         super().__init__(text)
         self.problems, self.proposal = problems, proposal or {}
-
-
-def unknown_column(options: ReadOptions, name: str, known: Sequence[str]) -> Problem:
-    """Return the problem of a column that is not there, and the nearest name that is."""
-    alike = {column.strip().casefold(): column for column in known}
-    near = get_close_matches(name.strip().casefold(), alike, n=1, cutoff=0.6)
-    fix = options.renamed(name, alike[near[0]]) if near else {}
-    return Problem(str(UnknownName("column", name, known)), **fix)
 
 
 def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
@@ -281,16 +268,7 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
         many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
         text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
         message = f"{text}\n{ending}\n{call}"
-        raise UnreadTable(message, problems, _with_choices(options.given)) from None
-
-
-def _with_choices(value: Any) -> Any:
-    """Return options as plain data in which what is open stays so."""
-    if isinstance(value, Mapping):
-        return {name: _with_choices(own) for name, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_choices(own) for own in value]
-    return {"choices": list(value.choices)} if isinstance(value, Open) else value
+        raise UnreadTable(message, problems, plain(options.given)) from None
 
 
 # -- a reading that is kept in a file --------------------------------------------------------------
@@ -302,33 +280,25 @@ def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, R
     Options that are given beside such a file, and are not at their defaults, go before its own;
     values that mean 1 or 0 do so role by role.
     """
-    source, kept = _kept_reading(source)
+    kept: dict[str, Any] = {}
+    places = places_of(source)
+    if len(places) == 1 and places[0].endswith(".toml"):
+        path = Path(places[0])
+        try:
+            kept = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise BadData(f"cannot read {str(path)!r}: {error}") from None
+        known = ["source", *(f.name for f in fields(ReadOptions))]
+        for name in kept:
+            if name not in known:
+                raise UnknownName(f"entry in {str(path)!r}", name, known)
+        found = listed(kept.pop("source", ()))
+        source = [place if "://" in place else str(path.parent / place) for place in found]
     said = {name: value for name, value in options.items() if _is_said(name, value)}
     made = ReadOptions(**{**kept, **said})
     before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
     changes: dict[str, Any] = {n: {**getattr(before, n), **getattr(made, n)} for n in MEANINGS}
     return source, replace(made, **changes)
-
-
-def _kept_reading(source: object) -> tuple[object, dict[str, Any]]:
-    """Return the table that a file of :func:`save_reading` names, and what it says of it.
-
-    Any other source is returned as it is.
-    """
-    places = _places(source)
-    if len(places) != 1 or not places[0].endswith(".toml"):
-        return source, {}
-    path = Path(places[0])
-    try:
-        saved = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadData(f"cannot read {str(path)!r}: {error}") from None
-    known = ["source", *(f.name for f in fields(ReadOptions))]
-    for name in saved:
-        if name not in known:
-            raise UnknownName(f"entry in {str(path)!r}", name, known)
-    found = listed(saved.pop("source", ()))
-    return [place if "://" in place else str(path.parent / place) for place in found], saved
 
 
 def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[str, Any]) -> None:
@@ -340,7 +310,7 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
     if path.suffix != ".toml":
         raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
     source, said = saved_reading(source, options)
-    places = _places(source)
+    places = places_of(source)
     if any(map(PASSWORD.search, places)):
         raise InvalidInput(
             "an address with a password cannot be kept in a file; leave the password out and give "
@@ -360,7 +330,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
 
 
-def _places(source: object) -> list[str]:
+def places_of(source: object) -> list[str]:
     """Return paths and addresses; none if the source is something else."""
     parts = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(parts, list | tuple):

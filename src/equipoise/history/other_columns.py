@@ -1,4 +1,7 @@
-"""Columns beside group, decision and outcome: scores, and what shows whether a test was random.
+"""Columns beside group, decision and outcome: dates, scores, and whether a test was random.
+
+Of a period the rows are cut by day: dates of the engine's own type are compared by the engine; of
+text every way to write a day is read once, and all of a column must be written in one way.
 
 A model's score is there for the denied too, though no outcome is; what it will do for an audit
 depends on both. A test programme that prefers near misses shows in scores, one that ran for a
@@ -8,25 +11,137 @@ column's values (Mann-Whitney, with ties).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import BadData
-from equipoise.history.values import is_missing, text_of
+from equipoise.errors import BadData, InvalidInput
+from equipoise.history.options import Moment, ReadOptions
+from equipoise.history.tables import COMPARE, Day, Sign, Table
+from equipoise.history.values import is_missing, rows, shown, text_of
 
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable, Kind
 
 Array = NDArray[np.float64]
 
+FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
+SOME = 100  # rows that show of what type a column is
+MOST_DAYS = 100_000
 ENOUGH = 200_000  # rows whose scores are read at most
 LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
+
+
+def cut(table: Table, options: ReadOptions) -> Table:
+    """Keep the rows with ``since <= date < until``."""
+    column = options.date
+    if column is None:
+        return table
+    signs: dict[str, Sign] = {"since": ">=", "until": "<"}
+    given = {name: getattr(options, name) for name in signs}
+    ends = {signs[name]: _end(name, end) for name, end in given.items() if end is not None}
+    without, _ = table.outline(column)
+    if without:
+        raise BadData(
+            f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
+            f"since and until; {without:,} rows have none; fill it in, year first"
+        )
+    for value, _ in table.take([column], SOME).count([column])[:1]:
+        if isinstance(value, date):
+            for sign, day in ends.items():
+                table = table.where(column, sign, _like(value, day))
+            return table
+    found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
+    days = read_days(column, found)
+    kept = [
+        text
+        for text, day in days.items()
+        if all(COMPARE[sign](day, end) for sign, end in ends.items())
+    ]
+    if not kept:
+        raise BadData(
+            f"column {column!r} holds no day of that period; its days are from "
+            f"{min(days.values())} to {max(days.values())}"
+        )
+    return table.where(Day(column), "in", kept)
+
+
+def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:
+    """Return what each text means, in the one form that all of them have.
+
+    Examples
+    --------
+    >>> read_days("day", {"01/02/2024": 1, "31/01/2024": 1})["01/02/2024"]
+    datetime.date(2024, 2, 1)
+    """
+    read = {form: {text: _day(text, form) for text in found} for form in FORMS}
+    whole = [days for days in read.values() if None not in days.values()]
+    if len(whole) == 1:
+        return {text: day for text, day in whole[0].items() if day is not None}
+    if whole:
+        raise BadData(
+            f"column {column!r}: {shown(sorted(found), 2)} may have the day first or the month; "
+            "write dates with the year first, as in '2024-01-31'"
+        )
+    best = max(read.values(), key=lambda days: sum(day is not None for day in days.values()))
+    odd = {text: found[text] for text, day in best.items() if day is None}
+    raise BadData(
+        f"column {column!r} must hold dates such as '2024-01-31', all written in one way, to be "
+        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}; write all of "
+        "them year first, or give a column of the engine's own type for dates"
+    )
+
+
+def _day(text: str, form: str) -> date | None:
+    try:
+        return datetime.strptime(text.strip().partition(" ")[0].partition("T")[0], form).date()
+    except ValueError:
+        return None
+
+
+def _like(value: date, day: date) -> date:
+    """Return the beginning of a day as a column compares it."""
+    return datetime.combine(day, time(), value.tzinfo) if isinstance(value, datetime) else day
+
+
+def _end(name: str, value: Moment) -> date:
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise InvalidInput(f"{name!r} must be a date such as '2024-01-31'; got {value!r}") from None
+    if moment.time() != time():
+        raise InvalidInput(f"{name!r} must be a day: periods are cut by day; got {value!r}")
+    return moment.date()
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One group's scores, and outcomes of those whose outcome is known.
+
+    Attributes
+    ----------
+    approved, outcomes
+        Of approved people whose outcome is known.
+    denied
+        Of all denied people.
+    labelled, labels
+        Of denied people whose outcome is known all the same.
+    """
+
+    approved: Array
+    outcomes: Array
+    denied: Array
+    labelled: Array
+    labels: Array
 
 
 def _by_value(
@@ -56,30 +171,6 @@ def _number(column: str, value: object) -> float:
         f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found {value!r}; "
         "write numbers with a point and dates with the year first"
     )
-
-
-# -- scores ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """One group's scores, and outcomes of those whose outcome is known.
-
-    Attributes
-    ----------
-    approved, outcomes
-        Of approved people whose outcome is known.
-    denied
-        Of all denied people.
-    labelled, labels
-        Of denied people whose outcome is known all the same.
-    """
-
-    approved: Array
-    outcomes: Array
-    denied: Array
-    labelled: Array
-    labels: Array
 
 
 def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ Ints = NDArray[np.int64]
 Random = np.random.Generator | np.random.RandomState
 Goal = tuple[int, str]
 """An outcome y and a group a: tau approved people with both are waited for."""
+SEEDING = ("metric", "compare", "gamma", "epsilon", "delta")  # of the question
 
 
 @dataclass(frozen=True)
@@ -89,20 +90,31 @@ class Past:
         """
         require_whole("tau", tau)
         names = sorted(self.cells)
-        kinds = {
-            name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)
-            for name, c in ((name, self.cells[name]) for name in names)
-        }
-        places = range(len(names))
-        blocks = [[at] for at in places] if within_group else [[*places]]
-        counts, rng = np.array([[*kinds.values()]]), _random(kinds, question, self.seed)
-        found = draw_rows_until(rng, int(tau), outcomes, blocks, counts, 1 if self.exact else None)
+        own = [self.cells[name] for name in names]
+        kinds = [
+            (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown) for c in own
+        ]
+        counts = [[name, *map(float, kind)] for name, kind in zip(names, kinds, strict=True)]
+        asked = [plain(getattr(question, name)) for name in SEEDING]
+        digest = hashlib.sha256(json.dumps([counts, asked, self.seed]).encode()).digest()
+        # NumPy promises that the streams of RandomState never change: an audit that is kept for
+        # years is replayed to the same answer.
+        rng = np.random.RandomState(np.frombuffer(digest, dtype="<u4"))
+        blocks = [[at] for at in range(len(names))] if within_group else [[*range(len(names))]]
+        unlimited = 1 if self.exact else None
+        found = draw_rows_until(rng, int(tau), outcomes, blocks, np.array([kinds]), unlimited)
         return {
             (y, name): int(read)
-            for y, own in zip(outcomes, found[0], strict=True)
-            for name, read in zip(names, own, strict=True)
+            for y, own_rows in zip(outcomes, found[0], strict=True)
+            for name, read in zip(names, own_rows, strict=True)
             if not np.isnan(read)
         }
+
+
+def require_past(history: object) -> None:
+    """Raise unless this is past decisions."""
+    words = "past decisions as History.read or a world's past() return them"
+    require_kind("history", history, Past, words)
 
 
 def draw_rows_until(
@@ -129,124 +141,74 @@ def draw_rows_until(
             for place, a in enumerate(block)
             if kinds[:, a, y].any()
         ]
-        wanted = [kind for *_, kind in goals]
         own = kinds[:, list(block)].reshape(len(kinds), -1)
-        enough = np.ones((repeats, len(goals)), dtype=bool)
-        if unlimited is None:
-            counts, enough = finite_counts(rng, tau, wanted, own.astype(np.int64))
-        else:
-            counts = endless_counts(rng, tau, wanted, own[0].astype(np.float64), repeats)
+        counts = counts_until(rng, tau, [kind for *_, kind in goals], own, unlimited).sum(axis=2)
         for at, (i, a, _) in enumerate(goals):
-            rows[:, i, a] = np.where(enough[:, at], counts[:, at].sum(axis=1), np.nan)
+            rows[:, i, a] = np.where(counts[:, at] > 0, counts[:, at], np.nan)
     return rows
 
 
-def require_past(history: object) -> None:
-    """Raise unless this is past decisions."""
-    words = "past decisions as History.read or a world's past() return them"
-    require_kind("history", history, Past, words)
-
-
-def _random(
-    kinds: Mapping[str, Sequence[float]], question: Question, seed: int | None
-) -> np.random.RandomState:
-    """Return the generator of these counts and this question.
-
-    NumPy promises that the streams of ``RandomState`` never change: an audit that is kept for years
-    is replayed to the same answer.
-    """
-    names = ("metric", "compare", "gamma", "epsilon", "delta")
-    asked = [plain(getattr(question, name)) for name in names]
-    counts = [[name, *map(float, own)] for name, own in kinds.items()]
-    digest = hashlib.sha256(json.dumps([counts, asked, seed]).encode()).digest()
-    return np.random.RandomState(np.frombuffer(digest, dtype="<u4"))
-
-
-def endless_counts(
-    rng: Random, tau: int, goals: Sequence[int], shares: Floats, repeats: int
+def counts_until(
+    rng: Random,
+    tau: int,
+    goals: Sequence[int],
+    kinds: Floats | Ints,
+    unlimited: int | None = None,
 ) -> Ints:
-    """Return the counts, shape (repeats, goals, kinds), in an unlimited past or stream.
+    """Draw how many people of each kind came when the tau-th of a goal's kind did.
 
     Parameters
     ----------
     goals
-        The kinds whose tau-th person is waited for; their shares must be positive.
-    shares
-        Each kind's share of the stream.
+        The kinds whose tau-th person is waited for.
+    kinds
+        How many people of each kind there are, shape (repeats, kinds); for so many ``unlimited``
+        pasts or streams each kind's share, those of goals positive.
+
+    Returns
+    -------
+    Counts of shape (repeats, goals, kinds), all 0 where there are fewer than tau of a goal's kind.
 
     Examples
     --------
-    >>> counts = endless_counts(np.random.default_rng(0), 100, [1], np.array([0.9, 0.1]), 3)
-    >>> counts[:, 0, 1].tolist()
+    >>> rng = np.random.default_rng(0)
+    >>> counts_until(rng, 100, [1], np.array([0.9, 0.1]), 3)[:, 0, 1].tolist()
     [100, 100, 100]
+    >>> counts_until(rng, 20, [1], np.array([[50, 7], [50, 30]]))[:, 0, 1].tolist()
+    [0, 20]
     """
-    stops = rng.gamma(tau, size=(repeats, len(goals))) / shares[list(goals)]
-
-    def came(start: Floats, time: Floats) -> Ints:
-        return rng.poisson(shares * np.maximum(time - start, 0.0))
-
-    reached = np.ones(stops.shape, dtype=bool)
-    return _counts_at(rng, tau, goals, len(shares), stops, reached, came)
-
-
-def finite_counts(
-    rng: Random, tau: int, goals: Sequence[int], totals: Ints
-) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the counts in a finite sample, and where there are at least tau of a goal.
-
-    Parameters
-    ----------
-    totals
-        How many people of each kind there are, shape (repeats, kinds).
-
-    Examples
-    --------
-    >>> totals = np.array([[50, 7], [50, 30]])
-    >>> counts, enough = finite_counts(np.random.default_rng(0), 20, [1], totals)
-    >>> enough[:, 0].tolist(), int(counts[1, 0, 1])
-    ([False, True], 20)
-    """
-    enough = totals[:, list(goals)] >= tau
-    stops = rng.beta(tau, np.where(enough, totals[:, list(goals)] - tau + 1, 1))
-    stops = np.where(enough, stops, 1.0)
-    rest = totals.copy()
-    rest[:, list(goals)] -= np.where(enough, tau, 0)
-
-    def came(start: Floats, time: Floats) -> Ints:
-        nonlocal rest
-        left = np.where(start < 1.0, 1.0 - start, 1.0)
-        drawn = rng.binomial(rest, np.clip((time - start) / left, 0.0, 1.0))
-        rest = rest - drawn
-        return drawn
-
-    return _counts_at(rng, tau, goals, totals.shape[1], stops, enough, came), enough
-
-
-def _counts_at(
-    rng: Random,
-    tau: int,
-    goals: Sequence[int],
-    kinds: int,
-    stops: Floats,
-    reached: NDArray[np.bool_],
-    came: Callable[[Floats, Floats], Ints],
-) -> Ints:
-    """Return the counts at each stop; ``came(start, time)`` draws who comes after the stops."""
-    repeats = len(stops)
-    stop, ahead = np.zeros((repeats, kinds)), np.zeros((repeats, kinds), np.int64)
-    stop[:, list(goals)] = np.where(reached, stops, 0.0)
+    wanted, size = kinds[..., list(goals)], kinds.shape[-1]
+    if unlimited is None:
+        reached = wanted >= tau
+        times = rng.beta(tau, np.where(reached, wanted - tau + 1, 1))
+        times = np.where(reached, times, 1.0)
+    else:
+        times = rng.gamma(tau, size=(unlimited, len(goals))) / wanted
+        reached = np.ones(times.shape, dtype=bool)
+    stop, ahead = np.zeros((len(times), size)), np.zeros((len(times), size), np.int64)
+    stop[:, list(goals)] = np.where(reached, times, 0.0)
     ahead[:, list(goals)] = np.where(reached, tau, 0)
     before = np.maximum(ahead - 1, 0)  # those who come uniformly before their kind's stop
+    rest: NDArray[Any] = kinds  # those who come after it
+    if unlimited is None:
+        rest = kinds.astype(np.int64) - ahead
     seen, later = np.zeros_like(ahead), np.zeros_like(ahead)
-    counts = np.zeros((repeats, len(goals), kinds), np.int64)
-    places = np.argsort(stops, axis=1)
-    times, now = np.take_along_axis(stops, places, axis=1), np.zeros((repeats, 1))
+    counts = np.zeros((*times.shape, size), np.int64)
+    places, now = np.argsort(times, axis=1), np.zeros((len(times), 1))
     for place in range(len(goals)):
-        time = times[:, place : place + 1]
+        time = np.take_along_axis(times, places[:, place : place + 1], axis=1)
         waiting, left = time < stop, stop - now
         part = np.where(waiting, (time - now) / np.where(left > 0.0, left, 1.0), 0.0)
         seen += rng.binomial(before - seen, part)
-        later += came(np.maximum(now, stop), time)
+        start = np.maximum(now, stop)
+        if unlimited is None:
+            part = (time - start) / np.where(start < 1.0, 1.0 - start, 1.0)
+            came = rng.binomial(rest, np.clip(part, 0.0, 1.0))
+            rest = rest - came
+        else:
+            came = rng.poisson(rest * np.maximum(time - start, 0.0))
+        later += came
         counts[:, place] = np.where(waiting, seen, ahead) + later
         now = time
-    return np.take_along_axis(counts, np.argsort(places, axis=1)[:, :, None], axis=1)
+    counts = np.take_along_axis(counts, np.argsort(places, axis=1)[:, :, None], axis=1)
+    return np.where(reached[:, :, None], counts, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -19,7 +20,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import MEANINGS, Open, Problem, ReadOptions, listed, short
+from equipoise.history.options import MEANINGS, Open, Problem, short
 
 MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
@@ -265,68 +266,6 @@ class LiveValues:
         return is_missing(value, () if self.coding is None else self.coding.missing_values)
 
 
-# -- groups ----------------------------------------------------------------------------------------
-
-
-def read_groups(
-    options: ReadOptions, found: Sequence[tuple[tuple[str, ...], int]]
-) -> tuple[Grouping, list[str]]:
-    """Name the groups: spellings that differ in blanks and cases alone are one.
-
-    ``found`` are values of the group columns with their numbers of rows. The notes say what was
-    counted together.
-    """
-    labels, notes = [], []
-    for at, column in enumerate(options.groups):
-        values = tally((own[at], n) for own, n in found)
-        missing = {value: n for value, n in values.items() if is_missing(value)}
-        there = {value: n for value, n in values.items() if value not in missing}
-        labels.append(labels_of(there))
-        if len(labels[at]) > options.max_groups:
-            raise Problem(
-                f"column {column!r} must hold groups; found {len(labels[at]):,} different values, "
-                f"such as {shown([*labels[at].values()][:3])}; is it a score or an identifier? If "
-                "these are groups indeed",
-                max_groups=len(labels[at]),
-            )
-        notes += spelling_notes(column, there)
-        if missing:
-            notes.append(_name_missing(column, missing, labels[at], options))
-    named = None if options.missing_group == "refuse" else options.missing_group
-    grouping = Grouping(tuple(labels), named, strata=len(listed(options.within)))
-    behind: dict[str, tuple[str, ...]] = {}
-    for values_of, _ in found:
-        keys = tuple("" if is_missing(value) else key_of(value) for value in values_of)
-        alone = behind.setdefault(name := grouping.name(values_of), keys) == keys
-        if not alone or (grouping.strata and name.count(WITHIN) > 1):
-            raise Problem(
-                f"columns {shown(options.groups)}: two groups may be called {name!r}; rename the "
-                f"value that contains {AND!r} or {WITHIN!r}"
-            )
-    return grouping, notes
-
-
-def _name_missing(
-    column: str, missing: Mapping[str, int], labels: Mapping[str, str], options: ReadOptions
-) -> str:
-    name, count = options.missing_group, rows(sum(missing.values()))
-    if name == "refuse":
-        raise Problem(
-            f"column {column!r} must name a group in every row; empty in {count}, written "
-            f"{with_counts(missing)}; fill it in, or give these people a name of their own",
-            missing_group="not stated",
-        )
-    if key_of(name) in labels:
-        raise InvalidInput(
-            f"'missing_group' {name!r} is a group in column {column!r} already; choose another name"
-        )
-    alone = listed(options.group) == (column,)  # else it is part of a group's name
-    return (
-        f"Column {column!r}: {count} without a group are called {name!r}, a name like any other; "
-        f"--leave-out {repr(name) if alone else 'GROUP'} counts and does not compare them."
-    )
-
-
 # -- decisions and outcomes ------------------------------------------------------------------------
 
 
@@ -423,7 +362,7 @@ def _unsaid(
         for argument, own in clear.items()
         if own
     }
-    free = [rest[key] for key in left]
+    free: list[Any] = [rest[key] for key in left]
     if lacking:
         bits = [rest[key] for key in left if key in STANDARD]
         among = bits if len(bits) == len(lacking) == 2 else free
@@ -464,10 +403,9 @@ def _clear(
 
 
 def _is_fraction(key: str) -> bool:
-    try:
+    with suppress(ValueError):
         return key not in MISSING and not float(key).is_integer()
-    except (ValueError, OverflowError):
-        return False
+    return False
 
 
 def rows(count: int) -> str:

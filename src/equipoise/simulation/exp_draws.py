@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp import ExpAudit
-from equipoise.history.past import endless_counts
+from equipoise.history.past import counts_until
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
 from equipoise.simulation.result import NOTHING, RUN, Runs, run_of
@@ -141,7 +141,7 @@ def _coarse(
     shares = np.array([1.0 - population.q, population.q])
     phases = []
     for outcome in (0, 1):
-        counts = endless_counts(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
+        counts = counts_until(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
         phases.append(counts)
         asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
         audit.spending[group].labels += sum(asked)

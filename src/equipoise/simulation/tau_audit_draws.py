@@ -21,7 +21,7 @@ from equipoise.audits.tau_audits import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.errors import require_kind
 from equipoise.free_check import check
-from equipoise.history.past import Past, draw_rows_until, endless_counts
+from equipoise.history.past import Past, counts_until, draw_rows_until
 from equipoise.question import Verdict
 from equipoise.simulation.result import NOTHING, RUN, Runs
 from equipoise.simulation.simulate_audit import Setting
@@ -119,7 +119,7 @@ def _online(
         asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group
         for phase in [goals] if setting.options.get("reuse_labels") else [[goal] for goal in goals]:
             kinds = [outcomes[i] * len(block) + place for i, place in phase]
-            counts = endless_counts(rng, tau, kinds, shares.ravel(), repeats)
+            counts = counts_until(rng, tau, kinds, shares.ravel(), repeats)
             for number, (i, place) in enumerate(phase):
                 lengths[:, i, block[place]] = counts[:, number].sum(axis=1)
             at_end = counts.max(axis=1).reshape(asked.shape)  # counts only grow

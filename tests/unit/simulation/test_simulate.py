@@ -10,7 +10,7 @@ from joblib._parallel_backends import ThreadingBackend
 from equipoise.audits.base import Audit
 from equipoise.audits.tau_audits import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.history.past import endless_counts, finite_counts
+from equipoise.history.past import counts_until
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
 from equipoise.simulation.simulate_audit import spread
@@ -237,19 +237,17 @@ def test_run_feeds_features_when_the_world_has_them() -> None:
 
 def test_counts_at_the_stops_add_up() -> None:
     rng = np.random.default_rng(0)
-    counts = endless_counts(rng, 50, [0, 2], np.array([0.5, 0.3, 0.2]), 400)
+    counts = counts_until(rng, 50, [0, 2], np.array([0.5, 0.3, 0.2]), 400)
     assert np.all(counts[:, 0, 0] == 50)
     assert np.all(counts[:, 1, 2] == 50)
     first = np.where(counts[:, 0, 2] < 50, 0, 1)  # the goal reached first has the smaller counts
     early, late = counts[np.arange(400), first], counts[np.arange(400), 1 - first]
     assert np.all(early <= late)
     totals = np.tile([60, 40, 30], (400, 1))
-    counts, enough = finite_counts(rng, 30, [0, 2], totals)
-    assert enough.all()
+    counts = counts_until(rng, 30, [0, 2], totals)
     assert np.all(counts <= totals[:, None, :])
     assert np.all(counts[:, 1, 2] == 30)
-    counts, enough = finite_counts(rng, 31, [2], totals)
-    assert not enough.any()
+    assert not counts_until(rng, 31, [2], totals).any()  # the past runs dry
 
 
 def test_people_iterate_as_persons() -> None:
