@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import product
 from typing import Any
 
 from equipoise.cells import Cells, Decider, GroupCells
@@ -27,7 +28,6 @@ from equipoise.history.values import (
     labels_of,
     read_yes_no,
     require_plain,
-    require_there,
     rows,
     shown,
     spelling_notes,
@@ -183,14 +183,10 @@ def _interpret(
         every.append(Kind(own, *said, n, undecided, not unlabelled))
     _require_words(every, options)
     grouping = _name_groups(every, options, notes)
-    _mark_random_accepts(every, options)
     kinds = _decided(every, options, notes)
     grouping = _fold(every, kinds, grouping, options.min_group, notes)
     decision, outcome = _bits(kinds, options, notes, everybody=everybody)
-    denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
-    _require_right_way_round(kinds, denied, options)
-    _require_outcomes(kinds, options)
-    _require_no_denied_outcomes(kinds, denied, options, notes)
+    _require_outcomes_of_the_approved(kinds, options, notes)
     groups = _split(kinds, [kind.group for kind in kinds])
     if len(groups) < 2:
         raise Problem(
@@ -207,14 +203,17 @@ def _interpret(
 
 
 def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
-    """Raise if an option names a value that is written in neither column."""
+    """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
     written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
-    for value in listed(options.missing_values):
-        require_there("'missing_values'", [value], written)
-    for argument in MEANINGS:
-        for role in ROLES:
-            column, said = getattr(options, role), options.said(argument, role)
-            require_there(f"{argument!r} for column {column!r}", said, written)
+    named = [("'missing_values'", (value,)) for value in listed(options.missing_values)]
+    for argument, role in product(MEANINGS, ROLES):
+        what = f"{argument!r} for column {getattr(options, role)!r}"
+        named.append((what, options.said(argument, role)))
+    for what, said in named:
+        if said and {*map(key_of, said)}.isdisjoint({*map(key_of, written), *STANDARD}):
+            known = sorted({value.strip() for value in written if not is_missing(value)})
+            name = ", ".join(map(text_of, said))
+            raise Problem(str(UnknownName(f"value of {what}", name, known)))
 
 
 def _name_groups(kinds: Sequence[Kind], options: ReadOptions, notes: list[str]) -> Grouping:
@@ -269,22 +268,20 @@ def _name_groups(kinds: Sequence[Kind], options: ReadOptions, notes: list[str]) 
     return grouping
 
 
-def _mark_random_accepts(kinds: Sequence[Kind], options: ReadOptions) -> None:
-    """Find the people whom a test programme accepted although the policy denied them."""
-    if (column := options.random_accepts) is None:
-        return
-    for kind in kinds:
-        mark = kind.values[column]
-        if not is_missing(mark) and key_of(mark) not in STANDARD:
-            raise BadData(
-                f"column {column!r} must be 0/1 or true/false, 1 for people whom a test programme "
-                f"accepted; found {mark!r}: write 1 for them, 0 for everybody else"
-            )
-        kind.random_accept = key_of(mark) == "1"
-
-
 def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
-    """Return the rows with a decision; refuse the others, or leave them out and say so."""
+    """Return the rows with a decision; refuse the others, or leave them out and say so.
+
+    Whoever a test programme accepted was denied by the policy.
+    """
+    mark = options.random_accepts or ""
+    for kind in kinds if mark else ():
+        value = kind.values[mark]
+        if not is_missing(value) and key_of(value) not in STANDARD:
+            raise Problem(
+                f"column {mark!r} must be 0/1 or true/false, 1 for people whom a test programme "
+                f"accepted; found {value!r}: write 1 for them, 0 for everybody else"
+            )
+        kind.random_accept = key_of(value) == "1"
     none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
     if not none:
         return kinds
@@ -355,76 +352,53 @@ def _bits(
     return decision, outcome
 
 
-# -- rules -----------------------------------------------------------------------------------------
+# -- rules, notes and cells ------------------------------------------------------------------------
 
 
-def _require_right_way_round(
-    kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions
+def _require_outcomes_of_the_approved(
+    kinds: Sequence[Kind], options: ReadOptions, notes: list[str]
 ) -> None:
-    """Raise if outcomes are known of most of the denied and few of the approved.
-
-    Then approved and denied were probably read the wrong way round.
-    """
-    if any(options.said(argument, "decision") for argument in MEANINGS):
-        return
+    """Raise unless outcomes are known of the approved alone, or the options say what to do."""
     approved = [kind for kind in kinds if kind.approved]
-    known, labelled = (_size(k for k in own if k.labelled) for own in (approved, denied))
-    if 2 * known >= _size(approved) or _size(denied) >= 2 * labelled:
-        return
-    values = texts(denied, "decision")
-    raise Problem(
-        f"column {options.decision!r} seems to be the other way round: outcomes are known mostly "
-        f"where it is {shown(values)}, which was read as denied",
-        positive={"decision": sorted({key_of(value) for value in values})},
-    )
-
-
-def _require_outcomes(kinds: Sequence[Kind], options: ReadOptions) -> None:
-    """Raise if the outcome of somebody approved is not known and nobody said what to do."""
-    approved = [kind for kind in kinds if kind.approved]
+    denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
     unknown = [kind for kind in approved if kind.good is None]
-    if not unknown or options.unknown != "refuse":
-        return
-    all_of, none_of = texts(approved, "group"), texts(unknown, "group")
-    parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
-    raise Problem(
-        f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
-        f"{rows(_size(unknown))} ({few_of(parts)}). To leave these rows out would "
-        "bias the answer. Choose one: unknown='like_known' (--unknown like_known) takes them to be "
-        "like the known ones of their group; date= and until= (--date, --until) keep only people "
-        "old enough for their outcome to be known, by a rule that does not look at outcomes; or "
-        "nothing is assumed of them",
-        unknown="bounds",
-    )
-
-
-def _require_no_denied_outcomes(
-    kinds: Sequence[Kind], denied: Sequence[Kind], options: ReadOptions, notes: list[str]
-) -> None:
-    """Raise if denied people have outcomes, or leave these out and say so."""
     labelled = [kind for kind in denied if kind.labelled]
-    if not labelled:
-        return
-    column, size = options.outcome, _size(labelled)
-    if options.denied_outcomes == "ignore":
+    size, none = _size(labelled), _size(unknown)
+    said = any(options.said(argument, "decision") for argument in MEANINGS)
+    if not said and 2 * none > _size(approved) and _size(denied) < 2 * size:
+        values = texts(denied, "decision")
+        raise Problem(
+            f"column {options.decision!r} seems to be the other way round: outcomes are known "
+            f"mostly where it is {shown(values)}, which was read as denied",
+            positive={"decision": sorted({key_of(value) for value in values})},
+        )
+    if unknown and options.unknown == "refuse":
+        all_of, none_of = texts(approved, "group"), texts(unknown, "group")
+        parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
+        raise Problem(
+            f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
+            f"{rows(none)} ({few_of(parts)}). To leave these rows out would bias the answer. "
+            "Choose one: unknown='like_known' (--unknown like_known) takes them to be like the "
+            "known ones of their group; date= and until= (--date, --until) keep only people old "
+            "enough for their outcome to be known, by a rule that does not look at outcomes; or "
+            "nothing is assumed of them",
+            unknown="bounds",
+        )
+    if labelled and options.denied_outcomes == "error":
+        yes = with_counts(texts(approved, "decision"))
+        no = with_counts(texts((kind for kind in kinds if not kind.approved), "decision"))
+        raise Problem(
+            f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
+            f"found {shown(texts(labelled, 'outcome'), 3)} in {rows(size)}. "
+            f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
+            "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
+            "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
+            "are left out",
+            denied_outcomes="ignore",
+        )
+    if labelled:
+        column = options.outcome
         notes.append(f"Column {column!r}: the outcomes of {size:,} denied rows were left out.")
-        return
-    no, yes = (
-        with_counts(texts((kind for kind in kinds if kind.approved == bit), "decision"))
-        for bit in (False, True)
-    )
-    raise Problem(
-        f"column {column!r} must be empty in denied rows, whose outcome nobody sees; "
-        f"found {shown(texts(labelled, 'outcome'), 3)} in {rows(size)}. "
-        f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
-        "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
-        "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
-        "are left out",
-        denied_outcomes="ignore",
-    )
-
-
-# -- notes and cells -------------------------------------------------------------------------------
 
 
 def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from equipoise._json import JsonValue
-from equipoise.cells import Cells, GroupCells
+from equipoise.cells import Cells
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
-from equipoise.history.options import ReadOptions, listed, saved_reading
+from equipoise.history.options import ROLES, ReadOptions, listed, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, with_counts
 
@@ -64,36 +64,31 @@ class ReadSummary(JsonValue):
         options, kinds = counted.options, counted.kinds
         ends = (("since", options.since), ("before", options.until))
         words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
-        roles = ("decision", "outcome", "random_accepts", "cohort", "decider", "id")
-        named = {"within": " & ".join(listed(options.within))}
-        named |= {role: getattr(options, role) for role in roles}
+        roles = ("group", "within", *ROLES, "random_accepts", "cohort", "decider", "id")
+        named = {role: " & ".join(listed(getattr(options, role))) for role in roles}
+        decisions = {"1": True, "0": False}
+        outcomes = {"1": 1, "0": 0, "none": None}
         return cls(
             counted.table.name,
             counted.table.engine,
             sum(kind.count for kind in kinds),
-            {"group": " & ".join(listed(options.group))} | {r: c for r, c in named.items() if c},
+            {role: columns for role, columns in named.items() if columns},
             {
-                str(int(bit)): texts((kind for kind in kinds if kind.approved == bit), "decision")
-                for bit in (True, False)
+                w: texts((k for k in kinds if k.approved == b), "decision")
+                for w, b in decisions.items()
             },
-            {
-                word: texts((kind for kind in kinds if kind.good == bit), "outcome")
-                for word, bit in (("1", 1), ("0", 0), ("none", None))
-            },
+            {w: texts((k for k in kinds if k.good == b), "outcome") for w, b in outcomes.items()},
             f"{options.date} {words}" if words else "",
         )
 
     def __str__(self) -> str:
-        coded = {"decision": self.decision, "outcome": self.outcome}
+        said = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
+        said |= {**self.columns, "period": self.period}
+        for role, coded in (("decision", self.decision), ("outcome", self.outcome)):
+            parts = [f"{bit} = {with_counts(values)}" for bit, values in coded.items() if values]
+            said[role] += f": {'; '.join(parts)}" if parts else ""
         wide = max(9, *map(len, self.columns))
-        source = f"{self.source}, {self.rows:,} rows counted by {self.engine}"
-        lines = [f"  {'source':<{wide}} {source}"]
-        for role, column in self.columns.items():
-            parts = [f"{bit} = {with_counts(v)}" for bit, v in coded.get(role, {}).items() if v]
-            lines.append(f"  {role:<{wide}} {column}" + (f": {'; '.join(parts)}" if parts else ""))
-        return "\n".join(
-            [*lines, *([f"  {'period':<{wide}} {self.period}"] if self.period else [])]
-        )
+        return "\n".join(f"  {role:<{wide}} {words}" for role, words in said.items() if words)
 
 
 def _takes(
@@ -425,23 +420,23 @@ def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str
 
 def _remarks(cells: Cells) -> list[str]:
     """Say what is remarkable about the counts, once for all groups of which it is true."""
-    kinds: tuple[tuple[str, Callable[[GroupCells], bool]], ...] = (
-        (
-            f"Fewer than {FEW} people, of whom little can be said, are in {{}}.",
-            lambda c: c.total < FEW,
-        ),
-        ("Nobody was approved, so that no outcome is known, in {}.", lambda c: c.approved == 0),
-        (
-            "No outcome of an approved person is known in {}.",
-            lambda c: c.approved_unknown == c.approved > 0,
-        ),
-        ("No approved person had outcome 1 in {}.", lambda c: _lacks(c, c.approved_positive)),
-        ("No approved person had outcome 0 in {}.", lambda c: _lacks(c, c.approved_negative)),
-        ("Nobody was denied, so that all outcomes are known, in {}.", lambda c: c.denied == 0),
-    )
-    found = [(words, [repr(g) for g, c in cells.items() if holds(c)]) for words, holds in kinds]
-    return [words.format(few_of(groups, "group ")) for words, groups in found if groups]
-
-
-def _lacks(counts: GroupCells, kind: float) -> bool:
-    return counts.approved > 0 and kind == 0 and not counts.approved_unknown
+    every = cells.items()
+    whole = [(g, c) for g, c in every if c.approved > 0 and not c.approved_unknown]
+    found = {
+        f"Fewer than {FEW} people, of whom little can be said, are": [
+            g for g, c in every if c.total < FEW
+        ],
+        "Nobody was approved, so that no outcome is known,": [
+            g for g, c in every if c.approved == 0
+        ],
+        "No outcome of an approved person is known": [
+            g for g, c in every if c.approved_unknown == c.approved > 0
+        ],
+        "No approved person had outcome 1": [g for g, c in whole if c.approved_positive == 0],
+        "No approved person had outcome 0": [g for g, c in whole if c.approved_negative == 0],
+        "Nobody was denied, so that all outcomes are known,": [
+            g for g, c in every if c.denied == 0
+        ],
+    }
+    named = ((words, [*map(repr, groups)]) for words, groups in found.items() if groups)
+    return [f"{words} in {few_of(groups, 'group ')}." for words, groups in named]

@@ -55,7 +55,8 @@ def cut(table: Table, options: ReadOptions) -> Table:
     for value, _ in table.take([column], SOME).count([column])[:1]:
         if isinstance(value, date):
             for sign, day in ends.items():
-                table = table.where(column, sign, _like(value, day))
+                start = datetime.combine(day, time(), getattr(value, "tzinfo", None))
+                table = table.where(column, sign, start if isinstance(value, datetime) else day)
             return table
     found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
     days = read_days(column, found)
@@ -103,11 +104,6 @@ def _day(text: str, form: str) -> date | None:
         return datetime.strptime(text.strip().partition(" ")[0].partition("T")[0], form).date()
     except ValueError:
         return None
-
-
-def _like(value: date, day: date) -> date:
-    """Return the beginning of a day as a column compares it."""
-    return datetime.combine(day, time(), value.tzinfo) if isinstance(value, datetime) else day
 
 
 def _end(name: str, value: Moment) -> date:

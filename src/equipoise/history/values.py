@@ -27,15 +27,13 @@ MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/
 STANDARD = {"1": 1, "0": 0}
 PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
 YES, NO = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
-GOOD = re.compile(
+GOOD = (
     r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
     r"pass(ed)?"
 )
-BAD = re.compile(
-    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed)?|fail(ed)?|lost|unpaid|charged off"
-)
-NAMED_AFTER_BAD = re.compile(
-    r"\b(bad|default\w*|delinquen\w*|charged? ?off|write ?off|unpaid|lost|fail\w*)\b"
+BAD = (
+    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default\w*|delinquen\w*|(charged?|write) ?off|"
+    r"unpaid|lost|fail\w*"
 )
 T = TypeVar("T")
 AND = " & "  # between the values of several group columns
@@ -113,14 +111,6 @@ def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     return dict(counts)
 
 
-def require_there(what: str, said: Sequence[object], found: Collection[str]) -> None:
-    """Raise if of values that somebody said something about none was found; 0 and 1 need not be."""
-    keys = set(map(key_of, said))
-    if keys and keys.isdisjoint({*map(key_of, found), *STANDARD}):
-        known = sorted({value.strip() for value in found if not is_missing(value)})
-        raise Problem(str(UnknownName(f"value of {what}", ", ".join(map(text_of, said)), known)))
-
-
 def labels_of(found: Mapping[str, int]) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
     spelled: dict[str, Counter[str]] = {}
@@ -144,24 +134,12 @@ def spelling_notes(column: str, found: Mapping[str, int]) -> list[str]:
 
 @dataclass(frozen=True)
 class Grouping(JsonValue):
-    """The names of groups.
+    """The names of groups."""
 
-    Attributes
-    ----------
-    labels
-        One mapping per group column: key of a value -> how it is called.
-    missing
-        What a person without a value is called, None if there must be one.
-    folded
-        Names of the small groups that are counted as :data:`OTHER`.
-    strata
-        How many of the columns, the first ones, name the stratum within which groups are compared.
-    """
-
-    labels: tuple[Mapping[str, str], ...]
-    missing: str | None = None
-    folded: tuple[str, ...] = ()
-    strata: int = 0
+    labels: tuple[Mapping[str, str], ...]  # per group column: key of a value -> how it is called
+    missing: str | None = None  # what people without a value are called, None if they are refused
+    folded: tuple[str, ...] = ()  # small groups that are counted as other groups
+    strata: int = 0  # how many columns, the first ones, name the stratum of the comparison
 
     def name(self, values: Iterable[object]) -> str:
         """Return the name of the group with these values, one per column."""
@@ -277,21 +255,12 @@ def read_yes_no(
     negative: Sequence[object] = (),
     known: Mapping[str, int] | None = None,
 ) -> YesNo:
-    """Say what each value of a column means, or what is to be said of it.
+    """Say what each value of a decision or an outcome means, or what is to be said of it.
 
-    Parameters
-    ----------
-    role
-        ``decision`` or ``outcome``.
-    column
-        The column's name.
-    found
-        The values, the missing ones left out -> how many rows have them.
-    positive, negative
-        The values that mean 1 and those that mean 0. One of the two is enough for a column with
-        one other value; a column of 0/1 or true/false needs neither.
-    known
-        Of a decision: key of a value -> how many of its rows have an outcome.
+    ``found`` are the values that are there, with their numbers of rows; ``positive`` mean 1,
+    ``negative`` 0. One of the two is enough for a column with one other value; one of 0/1 or
+    true/false needs neither. ``known`` says how many rows with (the key of) a decision have an
+    outcome.
 
     Examples
     --------
@@ -313,7 +282,7 @@ def read_yes_no(
         )
     if keys <= set(STANDARD):
         said = set(STANDARD) & {*ones, *zeros}
-        if role == "outcome" and keys and not said and _named_after_bad(column):
+        if keys and not said and _yes_means(role, column) == 0:
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
                 f"outcome; found {with_counts(found)}; say which value is the good one",
@@ -329,8 +298,12 @@ def read_yes_no(
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
 
 
-def _named_after_bad(column: str) -> bool:
-    return NAMED_AFTER_BAD.search(re.sub(r"[\W_]+", " ", column.casefold())) is not None
+def _yes_means(role: str, column: str) -> int | None:
+    """Return what yes means in a column; of an outcome its name must say it."""
+    words = re.sub(r"[\W_]+", " ", column.casefold())
+    if role == "outcome" and re.search(rf"\b({BAD})\b", words):
+        return 0
+    return 1 if role == "decision" or re.search(rf"\b({GOOD})\b", words) else None
 
 
 def _unsaid(
@@ -348,7 +321,14 @@ def _unsaid(
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    said, clear = {"positive": ones, "negative": zeros}, _clear(role, column, rest, labels)
+    said: dict[str, tuple[str, ...]] = {"positive": ones, "negative": zeros}
+    yes, no = {1: (YES, NO), 0: (NO, YES), None: ((), ())}[_yes_means(role, column)]
+    clear = {
+        "positive": {key for key in rest if re.fullmatch(GOOD, key) or key in yes},
+        "negative": {key for key in rest if re.fullmatch(BAD, key) or key in no},
+    }
+    if any(key.replace(".", "").isdigit() and key not in STANDARD for key in labels):
+        clear = {argument: set() for argument in MEANINGS}
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
     often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
     if often and len(often) < len(shares) and not (ones or zeros):
@@ -382,24 +362,6 @@ def _unsaid(
         f"which that there is {without} (missing_values)",
         **fix,
     )
-
-
-def _clear(
-    role: str, column: str, rest: Collection[str], every: Collection[str]
-) -> dict[str, set[str]]:
-    """Return the keys that surely mean 1 and 0; what 'yes' means, an outcome's name must say."""
-    if any(key.replace(".", "").isdigit() and key not in STANDARD for key in every):
-        return {argument: set() for argument in MEANINGS}
-    yes, no = YES, NO
-    words = re.sub(r"[\W_]+", " ", column.casefold()).split()
-    if role == "outcome" and _named_after_bad(column):
-        yes, no = no, yes
-    elif role == "outcome" and not any(GOOD.fullmatch(word) for word in words):
-        yes, no = frozenset(), frozenset()
-    return {
-        "positive": {key for key in rest if GOOD.fullmatch(key) or key in yes},
-        "negative": {key for key in rest if BAD.fullmatch(key) or key in no},
-    }
 
 
 def _is_fraction(key: str) -> bool:
