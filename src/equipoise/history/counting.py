@@ -36,7 +36,6 @@ from equipoise.history.values import (
     with_counts,
 )
 
-PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
 
@@ -106,13 +105,19 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     """Return the rows that count, their combinations of values, and notes on repetitions."""
     table = _each_once(cut(table, options), options)
     notes = []
-    _require_few(table.take(options.columns, PEEK).count(options.columns), options, PEEK // 2)
     found = table.count(options.columns, MOST_KINDS)
     if not found:
         raise BadData(f"{table.name} has no rows")
-    for at, column in enumerate(options.columns):
-        require_plain(column, (row[at] for row in found))
-    _require_few(found, options, MOST_KINDS)
+    columns = dict(zip(options.columns, zip(*found, strict=True), strict=False))
+    for column, values in columns.items():
+        require_plain(column, values)
+    if len(found) == MOST_KINDS:
+        sizes = {column: len(set(values)) for column, values in columns.items()}
+        column = max(sizes, key=lambda name: sizes[name])
+        raise BadData(
+            f"column {column!r} must hold groups, decisions or outcomes; found at least "
+            f"{sizes[column]:,} different values; is it a score or an identifier?"
+        )
     size = sum(int(row[-1]) for row in found)
     if options.id is None and size <= MOST_COMPARED and set(table.columns) - set(options.used):
         with suppress(BadData):  # a column that cannot be compared
@@ -123,18 +128,6 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
                     "counts as often; id= (--id) names the column that tells people apart."
                 )
     return table, found, notes
-
-
-def _require_few(found: Rows, options: ReadOptions, most: int) -> None:
-    """Raise if there are so many combinations of values that a column must be something else."""
-    if len(found) < most:
-        return
-    values = {c: len({row[at] for row in found}) for at, c in enumerate(options.columns)}
-    column = max(values, key=lambda name: values[name])
-    raise BadData(
-        f"column {column!r} must hold groups, decisions or outcomes; found {values[column]:,} "
-        "different values in the first rows alone; is it a score or an identifier?"
-    )
 
 
 def _each_once(table: Table, options: ReadOptions) -> Table:
@@ -205,6 +198,7 @@ def _interpret(
 def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
     """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
     written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
+    named: list[tuple[str, tuple[Any, ...]]]
     named = [("'missing_values'", (value,)) for value in listed(options.missing_values)]
     for argument, role in product(MEANINGS, ROLES):
         what = f"{argument!r} for column {getattr(options, role)!r}"

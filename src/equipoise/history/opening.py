@@ -50,7 +50,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
             "'source' as a list must hold one or more paths; "
             f"got {type(source).__name__} of length {len(source)}"
         )
-    if len(paths) == 1 and (table := _open_database_at(paths[0], options)) is not None:
+    if len(paths) == 1 and (table := _open_place(paths[0], options)) is not None:
         return table
     if isinstance(source, sql.Engine | sql.Connection):
         return _open_database(source.engine, options)
@@ -67,7 +67,9 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if isinstance(source, Mapping):
         return relation("the columns", _scan_columns(source))
     package = type(source).__module__.partition(".")[0]
-    return (_open_lazy if package in LAZY else _open_in_memory)(source, package, options)
+    if package in LAZY:
+        return _open_lazy(source, package)
+    return _open_in_memory(source, package, options)
 
 
 # -- files and folders -----------------------------------------------------------------------------
@@ -112,7 +114,19 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
 
     with translated(name):
         own = rows(f"{how}, hive_partitioning = false", paths).columns
-        hive = _are_columns(paths, own, options.used)
+        # Folders name=value are columns where the files lack one that is wanted.
+        names, parts = (
+            {c.lower() for c in own},
+            {p for path in paths for p in Path(path).parts[:-1]},
+        )
+        folders = {part.partition("=")[0].lower() for part in parts if "=" in part}
+        hive = bool(folders) and any(column.lower() not in names for column in options.used)
+        if hive and (both := folders & names):
+            raise InvalidInput(
+                f"'source': {min(both)!r} is a column of the files and also the name of a folder "
+                f"'{min(both)}=…'; rename the folders to read the column, or take the column out "
+                "of the files to read the folders' names"
+            )
         if scan == "read_csv" and len(own) == 1 and not hive:
             raise BadData(
                 f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
@@ -150,22 +164,6 @@ def _found(pattern: str, notes: list[str]) -> list[str]:
     if not paths:
         raise InvalidInput(f"'source': no {kind} {pattern!r}")
     return paths
-
-
-def _are_columns(paths: Sequence[str], own: Sequence[str], used: Sequence[str]) -> bool:
-    """Return whether folders ``name=value`` are columns: where files lack one that is wanted."""
-    parts = {part for path in paths for part in Path(path).parts[:-1] if "=" in part}
-    names, folders = {column.lower() for column in own}, {p.partition("=")[0] for p in parts}
-    if not folders or all(column.lower() in names for column in used):
-        return False
-    for name in sorted(folders):
-        if name.lower() in names:
-            raise InvalidInput(
-                f"'source': {name!r} is a column of the files and also the name of a folder "
-                f"'{name}=…'; rename the folders to read the column, or take the column out of "
-                "the files to read the folders' names"
-            )
-    return True
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
@@ -221,13 +219,13 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
 # -- what is in memory, or has an engine of its own ------------------------------------------------
 
 
-def connect(path: str | None = None, *, read_only: bool = False) -> DuckDBPyConnection:
+def connect(path: str | None = None) -> DuckDBPyConnection:
     """Return a quiet connection that fetches nothing from the network and counts days in UTC.
 
     Without a path it is to the memory of this process: readings at the same time share the engine,
     whose start takes longer than a small table, and nothing else.
     """
-    connection = duckdb.connect(path or f":memory:{os.getpid()}", read_only=read_only)
+    connection = duckdb.connect(path or f":memory:{os.getpid()}", read_only=path is not None)
     for setting in (
         "enable_progress_bar = false",  # which a notebook without ipywidgets does not have
         "autoinstall_known_extensions = false",
@@ -289,7 +287,7 @@ def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable
         return relation(name, connect().from_arrow(source))
 
 
-def _open_lazy(source: Any, package: str, _: ReadOptions) -> LazyTable:
+def _open_lazy(source: Any, package: str) -> LazyTable:
     """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
     with warnings.catch_warnings(), translated("'source'"):
         warnings.simplefilter("ignore")
@@ -304,7 +302,7 @@ def _open_lazy(source: Any, package: str, _: ReadOptions) -> LazyTable:
 # -- databases -------------------------------------------------------------------------------------
 
 
-def _open_database_at(place: str, options: ReadOptions) -> Table | None:
+def _open_place(place: str, options: ReadOptions) -> Table | None:
     """Open a database, an Excel file or a Delta table by its address; None if it is neither."""
     scheme, mark, _ = place.partition("://")
     if mark and scheme not in REMOTE:
@@ -317,9 +315,8 @@ def _open_database_at(place: str, options: ReadOptions) -> Table | None:
         except ModuleNotFoundError:
             raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
         with translated(f"the Delta table {place!r}"):
-            return relation(
-                repr(place), connect().from_arrow(deltalake.DeltaTable(place).to_pyarrow_dataset())
-            )
+            rows = deltalake.DeltaTable(place).to_pyarrow_dataset()
+            return relation(repr(place), connect().from_arrow(rows))
     if not os.path.isfile(place) or not os.access(place, os.R_OK):
         return None
     with open(place, "rb") as file:
@@ -330,7 +327,7 @@ def _open_database_at(place: str, options: ReadOptions) -> Table | None:
         url = sql.URL.create("sqlite", database=uri, query={"mode": "ro", "uri": "true"})
         return _open_database(sql.create_engine(url, poolclass=sql.NullPool), options)
     if start[8:12] == b"DUCK":
-        return _open_duckdb(repr(place), connect(place, read_only=True), options)
+        return _open_duckdb(repr(place), connect(place), options)
     return None
 
 

@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -128,7 +128,7 @@ class ReadOptions:
         for column, value in ((c, value) for c, own in by_column.items() for value in listed(own)):
             name, mark, rest = str(value).partition("=")
             if not column and mark and name in roles:  # as on the command line: outcome=repaid
-                found[roles[name]].append(rest)
+                column, value = name, rest
             elif not isinstance(value, Value):
                 raise InvalidInput(
                     f"{argument!r} must be a value such as 'yes', a list of values, or either "
@@ -141,9 +141,8 @@ class ReadOptions:
                     f"{argument!r} of {value} must say of which column, for example "
                     f"{argument}={{'outcome': {value!r}}} ({_flag(argument)} outcome={value})"
                 )
-            else:
-                for role in (roles[column],) if column else ROLES:
-                    found[role].append(value)
+            for role in (roles[column],) if column else ROLES:
+                found[role].append(value)
         return {role: short(values) for role, values in found.items() if values}
 
     @property
@@ -153,11 +152,7 @@ class ReadOptions:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that rows are counted by, groups first.
-
-        A further one is named here; :attr:`Kind.values <equipoise.history.counting.Kind>` holds
-        what rows have in it.
-        """
+        """The columns that rows are counted by, groups first; ``Kind.values`` has their values."""
         more = self.random_accepts, self.cohort, self.decider
         return _distinct(*self.groups, self.decision, self.outcome, *more)
 
@@ -202,15 +197,12 @@ class ReadOptions:
 
     def call(self, source: object) -> str:
         """Return the call and, for files and databases, the command, that read a source."""
-        given = self.given
+        arguments, flags = _spelled(self.given)
         paths = [PASSWORD.sub(r"\1:***@", place) for place in places_of(source)]
-        shown = repr(short(paths)) if paths else type(source).__name__.lower()
-        arguments = [shown, *(_argument(name, value) for name, value in given.items())]
-        lines = [f"  History.read({', '.join(arguments)})"]
-        if paths:
-            words = [word for name, value in given.items() for word in _flags(name, value)]
-            lines.append(f"  equipoise check {' '.join([*map(shlex.quote, paths), *words])}")
-        return "\n".join(lines)
+        if not paths:
+            return f"  History.read({type(source).__name__.lower()}, {arguments})"
+        command = " ".join([*map(shlex.quote, paths), flags])
+        return f"  History.read({short(paths)!r}, {arguments})\n  equipoise check {command}"
 
 
 class Problem(BadData):
@@ -218,11 +210,9 @@ class Problem(BadData):
 
     def __init__(self, text: str, **fix: Any) -> None:
         self.fix = fix
-        if fix:
-            flags = " ".join(word for said in fix.items() for word in _flags(*said))
-            text += f": {', '.join(_argument(*said) for said in fix.items())}"
-            text += f" ({flags})" if flags else ""
-        super().__init__(text)
+        arguments, flags = _spelled(fix)
+        text += f": {arguments}" if arguments else ""
+        super().__init__(f"{text} ({flags})" if flags else text)
 
 
 class UnreadTable(BadData):
@@ -348,13 +338,7 @@ def _distinct(*columns: str | None) -> tuple[str, ...]:
 
 
 def listed(values: Any) -> tuple[Any, ...]:
-    """Return one value or several as several.
-
-    Examples
-    --------
-    >>> listed("race"), listed(["race", "sex"]), listed(None)
-    (('race',), ('race', 'sex'), ())
-    """
+    """Return one value or several as several, None as no value."""
     if values is None:
         return ()
     return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
@@ -365,18 +349,17 @@ def short(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
-def _argument(name: str, value: Any) -> str:
-    return f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}"
-
-
-def _flags(name: str, value: Any) -> Iterator[str]:
-    """Return an argument as options of the command line."""
-    if name in NOT_ON_THE_COMMAND_LINE:
-        return
-    for role, values in value.items() if isinstance(value, Mapping) else [("", value)]:
-        for one in listed(values):
+def _spelled(options: Mapping[str, Any]) -> tuple[str, str]:
+    """Return options as arguments of a call and as options of the command line."""
+    arguments, flags = [], []
+    for name, value in options.items():
+        arguments.append(f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}")
+        by_role = value.items() if isinstance(value, Mapping) else [("", value)]
+        for role, one in ((role, one) for role, values in by_role for one in listed(values)):
             word = f"<{' or '.join(one.choices)}>" if isinstance(one, Open) else str(one)
-            yield f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}"
+            if name not in NOT_ON_THE_COMMAND_LINE:
+                flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
+    return ", ".join(arguments), " ".join(flags)
 
 
 def _flag(name: str) -> str:

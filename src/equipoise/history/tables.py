@@ -69,22 +69,12 @@ def require_once(wanted: Sequence[str], present: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class LazyTable:
-    """Whatever narwhals takes: lazy frames of polars, ibis, Spark, Dask.
+    """Whatever narwhals takes: lazy frames of polars, ibis, Spark, Dask."""
 
-    Attributes
-    ----------
-    name, engine
-        What to call the table in a message, and where it is counted.
-    rows
-        The rows, which are read when they are counted.
-    notes
-        What was left out when the table was opened.
-    """
-
-    name: str
-    engine: str
+    name: str  # in messages
+    engine: str  # where the rows are counted
     rows: nw.LazyFrame[Any]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # on what was left out when the table was opened
 
     @property
     def columns(self) -> Sequence[str]:

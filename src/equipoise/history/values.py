@@ -91,13 +91,7 @@ def shown(values: Iterable[str], most: int = 5) -> str:
 
 
 def with_counts(found: Mapping[str, int], most: int = 8) -> str:
-    """Return values with how often each occurs, the frequent ones first.
-
-    Examples
-    --------
-    >>> with_counts({"Y": 3, "y ": 1200})
-    "'y ' (1,200), 'Y' (3)"
-    """
+    """Return values with how often each occurs, the frequent ones first: 'Y' (1,200), 'y ' (3)."""
     ranked = Counter(found).most_common()
     names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:most])
     return names + (f" and {len(ranked) - most:,} more" if len(ranked) > most else "")
@@ -168,13 +162,7 @@ class YesNo(JsonValue):
     zeros: tuple[str, ...]
 
     def bit(self, value: object) -> int | None:
-        """Return what a value means, None if nobody said.
-
-        Examples
-        --------
-        >>> YesNo(("repaid",), ("lost",)).bit(" Repaid")
-        1
-        """
+        """Return what a value means, None if nobody said."""
         key = key_of(value)
         return 1 if key in self.ones else 0 if key in self.zeros else None
 
