@@ -56,6 +56,9 @@ class Kind:
     good: int | None = None  # the outcome, None if it is not known
 
 
+Kinds = Sequence[Kind]
+
+
 @dataclass(frozen=True)
 class CountedTable:
     """A table's kinds of rows, their counts per group, what values mean, and what is remarkable.
@@ -65,7 +68,7 @@ class CountedTable:
 
     table: Table
     options: ReadOptions
-    kinds: Sequence[Kind]
+    kinds: Kinds
     cells: Cells
     coding: Coding
     notes: tuple[str, ...]
@@ -195,7 +198,7 @@ def _interpret(
     return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
 
 
-def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
+def _require_words(kinds: Kinds, options: ReadOptions) -> None:
     """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
     written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
     named: list[tuple[str, tuple[Any, ...]]]
@@ -210,7 +213,7 @@ def _require_words(kinds: Sequence[Kind], options: ReadOptions) -> None:
             raise Problem(str(UnknownName(f"value of {what}", name, known)))
 
 
-def _name_groups(kinds: Sequence[Kind], options: ReadOptions, notes: list[str]) -> Grouping:
+def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Grouping:
     """Name the groups: spellings that differ in blanks and cases alone are one."""
     labels, name = [], options.missing_group
     for column in options.groups:
@@ -301,13 +304,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     return kept
 
 
-def _fold(
-    every: Sequence[Kind],
-    kinds: Sequence[Kind],
-    grouping: Grouping,
-    least: int,
-    notes: list[str],
-) -> Grouping:
+def _fold(every: Kinds, kinds: Kinds, grouping: Grouping, least: int, notes: list[str]) -> Grouping:
     """Count groups in which few were decided about together."""
     sizes = texts(kinds, "group")
     small = tuple(sorted({k.group for k in every if sizes.get(k.group, 0) < least}))
@@ -323,35 +320,28 @@ def _fold(
 
 
 def _bits(
-    kinds: Sequence[Kind], options: ReadOptions, notes: list[str], *, everybody: bool
+    kinds: Kinds, options: ReadOptions, notes: list[str], *, everybody: bool
 ) -> tuple[YesNo, YesNo]:
     """Say of every kind of rows whether it was approved and how it turned out."""
-
-    def read(role: str, found: Mapping[str, int], known: Mapping[str, int]) -> YesNo:
-        column, ones = getattr(options, role), options.said("positive", role)
-        reading = read_yes_no(role, column, found, ones, options.said("negative", role), known)
-        notes.extend(spelling_notes(column, found))
-        return reading
-
     known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
     decisions = texts((kind for kind in kinds if not kind.random_accept), "decision")
-    decision = read("decision", decisions, known)
+    decision = read_yes_no("decision", options, decisions, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
         kind.random_accept |= everybody and not kind.approved
     seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
-    outcome = read("outcome", texts(seen, "outcome"), {})
+    outcomes = texts(seen, "outcome")
+    outcome = read_yes_no("outcome", options, outcomes)
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
+    notes += spelling_notes(options.decision, decisions) + spelling_notes(options.outcome, outcomes)
     return decision, outcome
 
 
 # -- rules, notes and cells ------------------------------------------------------------------------
 
 
-def _require_outcomes_of_the_approved(
-    kinds: Sequence[Kind], options: ReadOptions, notes: list[str]
-) -> None:
+def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes: list[str]) -> None:
     """Raise unless outcomes are known of the approved alone, or the options say what to do."""
     approved = [kind for kind in kinds if kind.approved]
     denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
@@ -421,7 +411,7 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
     return notes
 
 
-def _group_cells(kinds: Sequence[Kind], options: ReadOptions | None = None) -> GroupCells:
+def _group_cells(kinds: Kinds, options: ReadOptions | None = None) -> GroupCells:
     """Return the counts of a group, by cohort where the options say that this matters."""
     approved = [kind for kind in kinds if kind.approved]
     good, bad, unknown = _thirds(approved)
@@ -440,9 +430,7 @@ def _group_cells(kinds: Sequence[Kind], options: ReadOptions | None = None) -> G
     )
 
 
-def _by_attribute(
-    kinds: Sequence[Kind], options: ReadOptions, grouping: Grouping
-) -> dict[str, Cells]:
+def _by_attribute(kinds: Kinds, options: ReadOptions, grouping: Grouping) -> dict[str, Cells]:
     """Return the counts by each group column alone, where groups are intersections of several."""
     found: dict[str, Cells] = {}
     if len(options.groups) < 2 or grouping.strata:
@@ -456,7 +444,7 @@ def _by_attribute(
 
 
 def _deciders(
-    kinds: Sequence[Kind], groups: Mapping[str, Sequence[Kind]], options: ReadOptions
+    kinds: Kinds, groups: Mapping[str, Kinds], options: ReadOptions
 ) -> tuple[tuple[Decider, ...], ...]:
     """Return what every decider did in every group; those with few cases count as one."""
     if (column := options.decider) is None:
@@ -484,7 +472,7 @@ def _deciders(
     return tuple(every)
 
 
-def _split(kinds: Sequence[Kind], names: Sequence[str]) -> dict[str, list[Kind]]:
+def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:
     """Return the kinds of rows that have each name, in the order of names."""
     parts: dict[str, list[Kind]] = {name: [] for name in sorted(set(names))}
     for name, kind in zip(names, kinds, strict=True):

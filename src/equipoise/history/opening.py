@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -115,10 +116,8 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     with translated(name):
         own = rows(f"{how}, hive_partitioning = false", paths).columns
         # Folders name=value are columns where the files lack one that is wanted.
-        names, parts = (
-            {c.lower() for c in own},
-            {p for path in paths for p in Path(path).parts[:-1]},
-        )
+        names = {column.lower() for column in own}
+        parts = {part for path in paths for part in Path(path).parts[:-1]}
         folders = {part.partition("=")[0].lower() for part in parts if "=" in part}
         hive = bool(folders) and any(column.lower() not in names for column in options.used)
         if hive and (both := folders & names):
@@ -208,11 +207,7 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
             raise BadData(f"cannot read {path!r}: the sheet's first row must name the columns")
         require_once(options.used, header)
         rows = [row for row in cells if any(cell is not None for cell in row)]
-    columns = {
-        name: [row[at] if at < len(row) else None for row in rows]
-        for at, name in enumerate(header)
-        if name
-    }
+    columns = {name: column for name, *column in zip_longest(header, *rows) if name}
     return relation(repr(path), _scan_columns(columns))
 
 

@@ -135,13 +135,13 @@ class SqlTable:
         """Return combinations of values with their numbers of rows, at most so many."""
         keys = [_column(name) for name in by]
         query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
-        return self._fetch(query if most is None else query.limit(most))
+        return self.run(query if most is None else query.limit(most))
 
     def outline(self, column: str) -> tuple[int, int]:
         """Return how many rows have no value in a column, and how many repeat another's."""
         at, count = _column(column), sql.func.count
         sums = count() - count(at), count(at) - count(sql.distinct(at))
-        ((without, again),) = self._fetch(sql.select(*sums).select_from(self.rows))
+        ((without, again),) = self.run(sql.select(*sums).select_from(self.rows))
         return int(without), int(again)
 
     def where(self, column: str, sign: Sign, value: Any) -> SqlTable:
@@ -159,10 +159,6 @@ class SqlTable:
     def _select(self, columns: Sequence[str]) -> Select[Any]:
         return sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
 
-    def _fetch(self, query: Select[Any]) -> Rows:
-        with translated(self.name):
-            return self.run(query)
-
 
 Table = LazyTable | SqlTable
 
@@ -178,8 +174,9 @@ def relation(name: str, rows: DuckDBPyRelation, notes: tuple[str, ...] = ()) -> 
             rows = rows.select(duckdb.StarExpression(exclude=zoned), *plain)
 
     def run(query: Select[Any]) -> Rows:
-        found = rows.query(past, duckdb_text(query))
-        return [] if found is None else found.fetchall()
+        with translated(name):
+            found = rows.query(past, duckdb_text(query))
+            return [] if found is None else found.fetchall()
 
     return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run, notes)
 
@@ -194,7 +191,7 @@ def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
     """Return a table or a query that SQLAlchemy reaches as a table."""
 
     def run(query: Select[Any]) -> Rows:
-        with engine.connect() as connection:
+        with translated(name), engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
     none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import MEANINGS, Open, Problem, short
+from equipoise.history.options import MEANINGS, Open, Problem, ReadOptions, short
 
 MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
@@ -237,24 +237,17 @@ class LiveValues:
 
 def read_yes_no(
     role: str,
-    column: str,
+    options: ReadOptions,
     found: Mapping[str, int],
-    positive: Sequence[object] = (),
-    negative: Sequence[object] = (),
     known: Mapping[str, int] | None = None,
 ) -> YesNo:
     """Say what each value of a decision or an outcome means, or what is to be said of it.
 
-    ``found`` are the values that are there, with their numbers of rows; ``positive`` mean 1,
-    ``negative`` 0. One of the two is enough for a column with one other value; one of 0/1 or
-    true/false needs neither. ``known`` says how many rows with (the key of) a decision have an
-    outcome.
-
-    Examples
-    --------
-    >>> read_yes_no("outcome", "end", {"paid": 7, "Paid": 1, "lost": 2}, positive=["paid"])
-    YesNo(ones=('paid',), zeros=('lost',))
+    ``found`` are the values that are there, with their numbers of rows. Of ``positive`` and
+    ``negative`` one is enough for a column with one other value; one of 0/1 or true/false needs
+    neither. ``known`` says how many rows with (the key of) a decision have an outcome.
     """
+    column = getattr(options, role)
     keys = {key_of(value) for value in found}
     if len(keys) > MOST_VALUES or any(map(_is_fraction, keys)):
         raise Problem(
@@ -263,14 +256,15 @@ def read_yes_no(
             f"cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS yes), "
             "and name that column"
         )
-    ones, zeros = (tuple(dict.fromkeys(map(key_of, said))) for said in (positive, negative))
+    said = [map(key_of, options.said(argument, role)) for argument in MEANINGS]
+    ones, zeros = (tuple(dict.fromkeys(own)) for own in said)
     if both := set(ones) & set(zeros):
         raise InvalidInput(
             f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
         )
     if keys <= set(STANDARD):
-        said = set(STANDARD) & {*ones, *zeros}
-        if keys and not said and _yes_means(role, column) == 0:
+        explained = set(STANDARD) & {*ones, *zeros}
+        if keys and not explained and _yes_means(role, column) == 0:
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
                 f"outcome; found {with_counts(found)}; say which value is the good one",
