@@ -419,15 +419,10 @@ def _group_cells(kinds: Kinds, options: ReadOptions | None = None) -> GroupCells
     if unknown and options is not None and options.unknown == "like_known":
         cohort = options.cohort or ""
         cohorts = _split(approved, [key_of(kind.values.get(cohort)) for kind in approved])
+    by_cohort = tuple(_thirds(own) for own in cohorts.values())
     accepted = _thirds(kind for kind in kinds if kind.random_accept)
-    return GroupCells(
-        good,
-        bad,
-        _size(kinds) - _size(approved),
-        unknown,
-        tuple(_thirds(own) for own in cohorts.values()),
-        accepted if any(accepted) else (),
-    )
+    denied = _size(kinds) - _size(approved)
+    return GroupCells(good, bad, denied, unknown, by_cohort, accepted if any(accepted) else ())
 
 
 def _by_attribute(kinds: Kinds, options: ReadOptions, grouping: Grouping) -> dict[str, Cells]:

@@ -291,16 +291,10 @@ class History(Past, Shown):
         """
         groups = _feature_columns(sensitive_features)
         strata = _feature_columns(control_features, "control_feature")
-        named = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
-        columns = {name: np.ravel(np.asarray(own, dtype=object)) for name, own in named.items()}
-        return cls.read(
-            columns,
-            group=list(groups),
-            within=list(strata),
-            decision="y_pred",
-            outcome="y_true",
-            **options,
-        )
+        given = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
+        columns = {name: np.ravel(np.asarray(own, dtype=object)) for name, own in given.items()}
+        named = {"group": list(groups), "within": list(strata), **options}
+        return cls.read(columns, decision="y_pred", outcome="y_true", **named)
 
     @classmethod
     def from_cells(
@@ -420,23 +414,16 @@ def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str
 
 def _remarks(cells: Cells) -> list[str]:
     """Say what is remarkable about the counts, once for all groups of which it is true."""
-    every = cells.items()
-    whole = [(g, c) for g, c in every if c.approved > 0 and not c.approved_unknown]
-    found = {
-        f"Fewer than {FEW} people, of whom little can be said, are": [
-            g for g, c in every if c.total < FEW
-        ],
-        "Nobody was approved, so that no outcome is known,": [
-            g for g, c in every if c.approved == 0
-        ],
-        "No outcome of an approved person is known": [
-            g for g, c in every if c.approved_unknown == c.approved > 0
-        ],
-        "No approved person had outcome 1": [g for g, c in whole if c.approved_positive == 0],
-        "No approved person had outcome 0": [g for g, c in whole if c.approved_negative == 0],
-        "Nobody was denied, so that all outcomes are known,": [
-            g for g, c in every if c.denied == 0
-        ],
-    }
-    named = ((words, [*map(repr, groups)]) for words, groups in found.items() if groups)
-    return [f"{words} in {few_of(groups, 'group ')}." for words, groups in named]
+    found: dict[str, list[str]] = {}
+    for group, c in cells.items():
+        whole = c.approved > 0 and not c.approved_unknown
+        for words, holds in (
+            (f"Fewer than {FEW} people, of whom little can be said, are", c.total < FEW),
+            ("Nobody was approved, so that no outcome is known,", c.approved == 0),
+            ("No outcome of an approved person is known", c.approved_unknown == c.approved > 0),
+            ("No approved person had outcome 1", whole and c.approved_positive == 0),
+            ("No approved person had outcome 0", whole and c.approved_negative == 0),
+            ("Nobody was denied, so that all outcomes are known,", c.denied == 0),
+        ):
+            found.setdefault(words, []).extend([repr(group)] if holds else [])
+    return [f"{words} in {few_of(own, 'group ')}." for words, own in found.items() if own]
