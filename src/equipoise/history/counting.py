@@ -239,8 +239,7 @@ def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Groupi
             )
         if missing and key_of(name) in own:
             raise InvalidInput(
-                f"'missing_group' {name!r} is a group in column {column!r} already; choose another "
-                "name"
+                f"'missing_group' {name!r} is a group in column {column!r}; choose another name"
             )
         if missing:
             alone = listed(options.group) == (column,)  # else it is part of a group's name

@@ -58,9 +58,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if isinstance(source, DuckDBPyConnection):
         return _open_duckdb("the DuckDB connection", source, options)
     if options.table is not None or options.query is not None:
-        raise InvalidInput(
-            "'table' and 'query' belong to databases and Excel files; 'source' is neither"
-        )
+        raise InvalidInput("'table' and 'query' belong to databases and Excel files")
     if paths:
         return _open_files(paths, options)
     if isinstance(source, DuckDBPyRelation):
@@ -83,10 +81,7 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     seen: dict[str, str] = {}
     for path in paths:
         if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
-            raise InvalidInput(
-                f"'source' holds the file {path!r} twice; its people would count twice: name every "
-                "file once"
-            )
+            raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
     _require_no_lake(paths)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     if _all_end(paths, PARQUET):
@@ -290,8 +285,10 @@ def _open_lazy(source: Any, package: str) -> LazyTable:
         if engine == "polars":
             source = source.get_backend().compile(source)
         rows: nw.LazyFrame[Any] = nw.from_native(source).lazy()
+        columns = rows.collect_schema().names()
     engine = engine or str(rows.implementation.value)
-    return LazyTable("the ibis table" if package == "ibis" else f"the {engine} frame", engine, rows)
+    name = "the ibis table" if package == "ibis" else f"the {engine} frame"
+    return LazyTable(name, engine, rows, columns)
 
 
 # -- databases -------------------------------------------------------------------------------------

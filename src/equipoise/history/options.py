@@ -222,9 +222,7 @@ class UnreadTable(BadData):
     plain data; where only a person can choose there are ``{"choices": [...]}``.
     """
 
-    def __init__(
-        self, text: str, problems: Sequence[str], proposal: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, text: str, problems: Sequence[str], proposal: Any = None) -> None:
         super().__init__(text)
         self.problems, self.proposal = problems, proposal or {}
 

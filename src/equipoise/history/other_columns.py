@@ -43,9 +43,9 @@ def cut(table: Table, options: ReadOptions) -> Table:
     column = options.date
     if column is None:
         return table
-    signs: dict[str, Sign] = {"since": ">=", "until": "<"}
-    given = {name: getattr(options, name) for name in signs}
-    ends = {signs[name]: _end(name, end) for name, end in given.items() if end is not None}
+    given: dict[Sign, date | None]
+    given = {">=": _end("since", options.since), "<": _end("until", options.until)}
+    ends = {sign: end for sign, end in given.items() if end is not None}
     without, _ = table.outline(column)
     if without:
         raise BadData(
@@ -100,14 +100,14 @@ def _day(text: str, form: str) -> date | None:
         return None
 
 
-def _end(name: str, value: Moment) -> date:
-    try:
+def _end(name: str, value: Moment | None) -> date | None:
+    if value is None:
+        return None
+    with suppress(ValueError):
         moment = datetime.fromisoformat(str(value))
-    except ValueError:
-        raise InvalidInput(f"{name!r} must be a date such as '2024-01-31'; got {value!r}") from None
-    if moment.time() != time():
-        raise InvalidInput(f"{name!r} must be a day: periods are cut by day; got {value!r}")
-    return moment.date()
+        if moment.time() == time():
+            return moment.date()
+    raise InvalidInput(f"{name!r} must be a day such as '2024-01-31'; got {value!r}")
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -159,15 +159,15 @@ def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
     for kind, score, n in _by_value(counted, column, ENOUGH):
         bit = counted.coding.outcome.bit(kind.outcome) if kind.labelled else None
         found[kind.group].append((score, kind.approved, -1 if bit is None else bit, n))
-    return {group: _scores(own) for group, own in found.items()}
-
-
-def _scores(rows: list[tuple[float, ...]]) -> Scores:
-    table = np.array(sorted(rows, key=lambda row: row[2]), dtype=np.float64).reshape(-1, 4)
-    score, approved, outcome = np.repeat(table[:, :3], table[:, 3].astype(np.intp), axis=0).T
-    seen, labelled = ((outcome >= 0) & (approved == bit) for bit in (1, 0))
-    known = score[seen], outcome[seen]
-    return Scores(*known, score[approved == 0], score[labelled], outcome[labelled])
+    scores = {}
+    for group, own in found.items():
+        table = np.array(sorted(own, key=lambda row: row[2]), dtype=np.float64).reshape(-1, 4)
+        score_of, approved, outcome = np.repeat(table[:, :3], table[:, 3].astype(np.intp), axis=0).T
+        seen, labelled = ((outcome >= 0) & (approved == bit) for bit in (1, 0))
+        known = score_of[seen], outcome[seen]
+        denied = score_of[approved == 0], score_of[labelled], outcome[labelled]
+        scores[group] = Scores(*known, *denied)
+    return scores
 
 
 # -- was a test programme random? ------------------------------------------------------------------

@@ -74,13 +74,8 @@ class LazyTable:
     name: str  # in messages
     engine: str  # where the rows are counted
     rows: nw.LazyFrame[Any]
+    columns: Sequence[str]
     notes: tuple[str, ...] = ()  # on what was left out when the table was opened
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The columns' names."""
-        with translated(self.name):
-            return list(self.rows.collect_schema().names())
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
@@ -104,7 +99,8 @@ class LazyTable:
     def take(self, columns: Sequence[str], most: int | None = None) -> LazyTable:
         """Return columns of some rows, or of all without repetitions."""
         rows = self.rows.select(*columns)
-        return replace(self, rows=rows.unique() if most is None else rows.head(most))
+        rows = rows.unique() if most is None else rows.head(most)
+        return replace(self, rows=rows, columns=columns)
 
     def _fetch(self, frame: nw.LazyFrame[Any]) -> Rows:
         with warnings.catch_warnings(), translated(self.name):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -35,6 +34,7 @@ BAD = (
     r"den(y|ied)|reject(ed)?|declined?|refused|bad|default\w*|delinquen\w*|(charged?|write) ?off|"
     r"unpaid|lost|fail\w*"
 )
+FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
 T = TypeVar("T")
 AND = " & "  # between the values of several group columns
 OTHER = "other groups"
@@ -249,7 +249,7 @@ def read_yes_no(
     """
     column = getattr(options, role)
     keys = {key_of(value) for value in found}
-    if len(keys) > MOST_VALUES or any(map(_is_fraction, keys)):
+    if len(keys) > MOST_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
         raise Problem(
             f"column {column!r} must hold yes/no values; found {len(keys):,} different ones, such "
             f"as {shown(sorted(found), 3)}; is it a score or a probability? Cut it where it was "
@@ -259,9 +259,7 @@ def read_yes_no(
     said = [map(key_of, options.said(argument, role)) for argument in MEANINGS]
     ones, zeros = (tuple(dict.fromkeys(own)) for own in said)
     if both := set(ones) & set(zeros):
-        raise InvalidInput(
-            f"column {column!r}: {shown(both)} cannot be both 'positive' and 'negative'"
-        )
+        raise InvalidInput(f"column {column!r}: {shown(both)} cannot be both positive and negative")
     if keys <= set(STANDARD):
         explained = set(STANDARD) & {*ones, *zeros}
         if keys and not explained and _yes_means(role, column) == 0:
@@ -344,12 +342,6 @@ def _unsaid(
         f"which that there is {without} (missing_values)",
         **fix,
     )
-
-
-def _is_fraction(key: str) -> bool:
-    with suppress(ValueError):
-        return key not in MISSING and not float(key).is_integer()
-    return False
 
 
 def rows(count: int) -> str:

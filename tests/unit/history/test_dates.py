@@ -79,7 +79,7 @@ def test_day_and_month_are_not_guessed(tmp_path: Path) -> None:
 
 def test_periods_are_cut_by_day(tmp_path: Path) -> None:
     for kind, date in (("csv", "2024-06-15 12:00"), ("pandas", NOON)):
-        with pytest.raises(InvalidInput, match="'since' must be a day: periods are cut by day"):
+        with pytest.raises(InvalidInput, match="'since' must be a day such as '2024-01-31'"):
             kept([date], kind, tmp_path, since=NOON)
     with pytest.raises(BadData, match="no day of that period; its days are from 2024-06-15 to"):
         kept(["2024-06-15 12:00"], "csv", tmp_path, since="2025-01-01")

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import equipoise as eq
 from equipoise.cli import app
 from equipoise.errors import BadData, InvalidInput
+from equipoise.history import counting
 from equipoise.history.options import ReadOptions, save_reading
 from tests.unit.history.backends import Table, offer, options
 from tests.unit.history.test_read import BROKEN, COLUMNS
@@ -159,6 +160,25 @@ def test_a_denial_in_another_language_is_not_left_out() -> None:
     assert "negative={'decision': <'Nein' or 'storniert'>}" in message
     cells = call_of(message, data).cells
     assert sum(c.denied for c in cells.values()) == 4
+
+
+def test_decisions_that_say_who_was_denied_are_turned_round() -> None:
+    """Nobody sees the outcomes of the denied: whoever has one was approved."""
+    denied = [0, 0, 0, 1] * 10
+    status = [None if no else 1 for no in denied]
+    data = pd.DataFrame({"race": ["a", "b"] * 20, "decision": denied, "status": status})
+    message = message_of(data, **LOANS)
+    assert "'decision' seems to be the other way round: outcomes are known mostly" in message
+    cells = call_of(message, data).cells
+    assert sum(c.denied for c in cells.values()) == 10
+    assert sum(c.approved_positive for c in cells.values()) == 30
+
+
+def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "MOST_KINDS", 20)
+    data = pd.DataFrame({"race": range(40), "decision": 1, "status": 1})
+    with pytest.raises(BadData, match=r"column 'race' must hold groups.* at least 20 different"):
+        eq.History.read(data, **LOANS)
 
 
 def test_a_problem_without_remedy_ends_the_list() -> None:
