@@ -36,6 +36,7 @@ from equipoise.history.values import (
     with_counts,
 )
 
+PEEK = 10_000  # rows looked at before the whole table is grouped
 MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
 MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
 
@@ -108,19 +109,20 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     """Return the rows that count, their combinations of values, and notes on repetitions."""
     table = _each_once(cut(table, options), options)
     notes = []
-    found = table.count(options.columns, MOST_KINDS)
+    for some, most in ((table.take(options.columns, PEEK), PEEK // 2), (table, MOST_KINDS)):
+        found = some.count(options.columns, MOST_KINDS)
+        columns = dict(zip(options.columns, zip(*found, strict=True), strict=False))
+        for column, values in columns.items():
+            require_plain(column, values)
+        if len(found) >= most:
+            sizes = {column: len(set(values)) for column, values in columns.items()}
+            column = max(sizes, key=lambda name: sizes[name])
+            raise BadData(
+                f"column {column!r} must hold groups, decisions or outcomes; found at least "
+                f"{sizes[column]:,} different values; is it a score or an identifier?"
+            )
     if not found:
         raise BadData(f"{table.name} has no rows")
-    columns = dict(zip(options.columns, zip(*found, strict=True), strict=False))
-    for column, values in columns.items():
-        require_plain(column, values)
-    if len(found) == MOST_KINDS:
-        sizes = {column: len(set(values)) for column, values in columns.items()}
-        column = max(sizes, key=lambda name: sizes[name])
-        raise BadData(
-            f"column {column!r} must hold groups, decisions or outcomes; found at least "
-            f"{sizes[column]:,} different values; is it a score or an identifier?"
-        )
     size = sum(int(row[-1]) for row in found)
     if options.id is None and size <= MOST_COMPARED and set(table.columns) - set(options.used):
         with suppress(BadData):  # a column that cannot be compared
@@ -144,16 +146,17 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
             f"column {name!r} must name a person in every row; {rows(without)} have none; fill it "
             "in, or leave 'id' out"
         )
-    if again and options.repeated == "refuse":
+    if not again:
+        return table
+    if options.repeated == "refuse":
         raise Problem(
             f"column {name!r}: people are there more than once ({rows(again)} too many) and would "
             "count as often; rows that say the same of a person can be counted once",
             repeated="count_once",
         )
-    if again:
-        others = [column for column in options.used if column != name]
-        table = table.take([name, *others])
-        _, again = table.outline(name)
+    others = [column for column in options.used if column != name]
+    table = table.take([name, *others])
+    _, again = table.outline(name)
     if again:
         raise BadData(
             f"column {name!r}: rows of the same people differ in {', '.join(others)} "

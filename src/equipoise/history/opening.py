@@ -101,10 +101,7 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
 
     def rows(how: str, paths: Iterable[str]) -> DuckDBPyRelation:
         # DuckDB would take a star in a file's name for a pattern.
-        names = (
-            path if "://" in path else "".join(f"[{c}]" if c in "*?[" else c for c in path)
-            for path in paths
-        )
+        names = (path if "://" in path else glob.escape(path) for path in paths)
         files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
         return connection.from_query(f"FROM {scan}([{files}], union_by_name = true{how})")
 

@@ -175,9 +175,11 @@ def test_decisions_that_say_who_was_denied_are_turned_round() -> None:
 
 
 def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pd.DataFrame({"race": range(12_000), "decision": 1, "status": 1})
+    with pytest.raises(BadData, match=r"'race' must hold groups.* at least 10,000 different"):
+        eq.History.read(data, **LOANS)
     monkeypatch.setattr(counting, "MOST_KINDS", 20)
-    data = pd.DataFrame({"race": range(40), "decision": 1, "status": 1})
-    with pytest.raises(BadData, match=r"column 'race' must hold groups.* at least 20 different"):
+    with pytest.raises(BadData, match=r"'race' must hold groups.* at least 20 different"):
         eq.History.read(data, **LOANS)
 
 
