@@ -333,7 +333,7 @@ def _bits(
         kind.random_accept |= everybody and not kind.approved
     seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
     outcomes = texts(seen, "outcome")
-    outcome = read_yes_no("outcome", options, outcomes)
+    outcome = read_yes_no("outcome", options, outcomes, {})
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
     notes += spelling_notes(options.decision, decisions) + spelling_notes(options.outcome, outcomes)

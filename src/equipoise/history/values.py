@@ -31,11 +31,14 @@ GOOD = (
     r"pass(ed)?"
 )
 BAD = (
-    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default\w*|delinquen\w*|(charged?|write) ?off|"
-    r"unpaid|lost|fail\w*"
+    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed|er|ing|s)?|delinquen(t|cy)|"
+    r"(charged?|write) ?off|unpaid|lost|fail(ed|s|ures?)?"
 )
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
 T = TypeVar("T")
+Words = tuple[str, ...]
+Counts = Mapping[str, int]
+"""Values with their numbers of rows."""
 AND = " & "  # between the values of several group columns
 OTHER = "other groups"
 MOST_VALUES = 100  # of a decision or an outcome
@@ -90,7 +93,7 @@ def shown(values: Iterable[str], most: int = 5) -> str:
     return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
 
 
-def with_counts(found: Mapping[str, int], most: int = 8) -> str:
+def with_counts(found: Counts, most: int = 8) -> str:
     """Return values with how often each occurs, the frequent ones first: 'Y' (1,200), 'y ' (3)."""
     ranked = Counter(found).most_common()
     names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:most])
@@ -105,7 +108,7 @@ def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     return dict(counts)
 
 
-def labels_of(found: Mapping[str, int]) -> dict[str, str]:
+def labels_of(found: Counts) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
     spelled: dict[str, Counter[str]] = {}
     for value, n in found.items():
@@ -113,7 +116,7 @@ def labels_of(found: Mapping[str, int]) -> dict[str, str]:
     return {key: min(s, key=lambda value: (-s[value], value)) for key, s in spelled.items()}
 
 
-def spelling_notes(column: str, found: Mapping[str, int]) -> list[str]:
+def spelling_notes(column: str, found: Counts) -> list[str]:
     """Say which values are read as another because of blanks and cases, if there are any."""
     labels, odd = labels_of(found), dict[str, dict[str, int]]()
     for value, n in found.items():
@@ -235,12 +238,7 @@ class LiveValues:
 # -- decisions and outcomes ------------------------------------------------------------------------
 
 
-def read_yes_no(
-    role: str,
-    options: ReadOptions,
-    found: Mapping[str, int],
-    known: Mapping[str, int] | None = None,
-) -> YesNo:
+def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -> YesNo:
     """Say what each value of a decision or an outcome means, or what is to be said of it.
 
     ``found`` are the values that are there, with their numbers of rows. Of ``positive`` and
@@ -274,7 +272,7 @@ def read_yes_no(
     rest = keys - {*ones, *zeros}
     clash = ("1" if ones else "0") in rest  # beside words for it
     if rest and (clash or bool(ones) == bool(zeros) or len(rest) > 1):
-        raise _unsaid(role, column, found, ones, zeros, known or {})
+        raise _unsaid(role, column, found, ones, zeros, known)
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
 
 
@@ -287,12 +285,7 @@ def _yes_means(role: str, column: str) -> int | None:
 
 
 def _unsaid(
-    role: str,
-    column: str,
-    found: Mapping[str, int],
-    ones: tuple[str, ...],
-    zeros: tuple[str, ...],
-    known: Mapping[str, int],
+    role: str, column: str, found: Counts, ones: Words, zeros: Words, known: Counts
 ) -> Problem:
     """Return what is to be said of values of which nobody said what they mean, as far as is clear.
 
@@ -301,7 +294,7 @@ def _unsaid(
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    said: dict[str, tuple[str, ...]] = {"positive": ones, "negative": zeros}
+    said = {"positive": ones, "negative": zeros}
     yes, no = {1: (YES, NO), 0: (NO, YES), None: ((), ())}[_yes_means(role, column)]
     clear = {
         "positive": {key for key in rest if re.fullmatch(GOOD, key) or key in yes},

@@ -225,6 +225,6 @@ def _texts(name: str, values: NDArray[np.generic]) -> list[str]:
 
 def _bits(role: str, column: str, values: NDArray[np.generic], options: ReadOptions) -> Bits:
     texts = _texts(column, values)
-    reading = read_yes_no(role, options, Counter(texts))
+    reading = read_yes_no(role, options, Counter(texts), {})
     bits = {text: reading.bit(text) for text in set(texts)}
     return np.array([bits[text] for text in texts], dtype=np.int8)
