@@ -12,6 +12,7 @@ from typing import Any
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
+from equipoise.history.history import History, ReadSummary, remarks
 from equipoise.history.opening import open_table
 from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
 from equipoise.history.other_columns import cut
@@ -62,19 +63,12 @@ Kinds = Sequence[Kind]
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table's kinds of rows, their counts per group, what values mean, and what is remarkable.
-
-    ``options`` are those that it was read by, ``table`` the rows that were counted.
-    """
+    """The rows that were counted, what was said of them, their kinds, and the past they make."""
 
     table: Table
     options: ReadOptions
     kinds: Kinds
-    cells: Cells
-    coding: Coding
-    notes: tuple[str, ...]
-    deciders: tuple[tuple[Decider, ...], ...]
-    attributes: Mapping[str, Cells]
+    past: History
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -195,15 +189,21 @@ def _interpret(
     cells = Cells({name: _group_cells(own, options) for name, own in groups.items()})
     notes += _remarks(cells, outcome, options)
     columns = {"group": options.groups} | {role: (getattr(options, role),) for role in ROLES}
-    coding = Coding(columns, grouping, decision, outcome, missing)
-    deciders = _deciders(kinds, groups, options)
-    attributes = _by_attribute(kinds, options, grouping)
-    return CountedTable(table, options, kinds, cells, coding, tuple(notes), deciders, attributes)
+    past = History(
+        cells,
+        seed=options.seed,
+        deciders=_deciders(kinds, groups, options),
+        attributes=_by_attribute(kinds, options, grouping),
+        notes=(*remarks(cells), *table.notes, *notes),
+        coding=Coding(columns, grouping, decision, outcome, missing),
+        summary=_summary(table, kinds, options),
+    )
+    return CountedTable(table, options, kinds, past)
 
 
 def _require_words(kinds: Kinds, options: ReadOptions) -> None:
     """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
-    written = [*texts(kinds, "decision"), *texts(kinds, "outcome")]
+    written = [*_texts(kinds, "decision"), *_texts(kinds, "outcome")]
     named: list[tuple[str, tuple[Any, ...]]]
     named = [("'missing_values'", (value,)) for value in listed(options.missing_values)]
     for argument, role in product(MEANINGS, ROLES):
@@ -298,7 +298,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
             "withdrew, they are no past decisions",
             undecided="leave_out",
         )
-    written = with_counts(texts(none, "decision"))
+    written = with_counts(_texts(none, "decision"))
     notes.append(f"Column {column!r}: left out as never decided: {written}.")
     kept = [kind for kind in kinds if kind.random_accept or not kind.undecided]
     if gone := sorted({kind.group for kind in kinds} - {kind.group for kind in kept}):
@@ -308,7 +308,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
 
 def _fold(every: Kinds, kinds: Kinds, grouping: Grouping, least: int, notes: list[str]) -> Grouping:
     """Count groups in which few were decided about together."""
-    sizes = texts(kinds, "group")
+    sizes = _texts(kinds, "group")
     small = tuple(sorted({k.group for k in every if sizes.get(k.group, 0) < least}))
     if not small:
         return grouping
@@ -326,13 +326,13 @@ def _bits(
 ) -> tuple[YesNo, YesNo]:
     """Say of every kind of rows whether it was approved and how it turned out."""
     known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
-    decisions = texts((kind for kind in kinds if not kind.random_accept), "decision")
+    decisions = _texts((kind for kind in kinds if not kind.random_accept), "decision")
     decision = read_yes_no("decision", options, decisions, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
         kind.random_accept |= everybody and not kind.approved
     seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
-    outcomes = texts(seen, "outcome")
+    outcomes = _texts(seen, "outcome")
     outcome = read_yes_no("outcome", options, outcomes, {})
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
@@ -352,14 +352,14 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
     size, none = _size(labelled), _size(unknown)
     said = any(options.said(argument, "decision") for argument in MEANINGS)
     if not said and 2 * none > _size(approved) and _size(denied) < 2 * size:
-        values = texts(denied, "decision")
+        values = _texts(denied, "decision")
         raise Problem(
             f"column {options.decision!r} seems to be the other way round: outcomes are known "
             f"mostly where it is {shown(values)}, which was read as denied",
             positive={"decision": sorted({key_of(value) for value in values})},
         )
     if unknown and options.unknown == "refuse":
-        all_of, none_of = texts(approved, "group"), texts(unknown, "group")
+        all_of, none_of = _texts(approved, "group"), _texts(unknown, "group")
         parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
         raise Problem(
             f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
@@ -371,11 +371,11 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
             unknown="bounds",
         )
     if labelled and options.denied_outcomes == "error":
-        yes = with_counts(texts(approved, "decision"))
-        no = with_counts(texts((kind for kind in kinds if not kind.approved), "decision"))
+        yes = with_counts(_texts(approved, "decision"))
+        no = with_counts(_texts((kind for kind in kinds if not kind.approved), "decision"))
         raise Problem(
             f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
-            f"found {shown(texts(labelled, 'outcome'), 3)} in {rows(size)}. "
+            f"found {shown(_texts(labelled, 'outcome'), 3)} in {rows(size)}. "
             f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
             "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
             "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
@@ -469,6 +469,26 @@ def _deciders(
     return tuple(every)
 
 
+def _summary(table: Table, kinds: Kinds, options: ReadOptions) -> ReadSummary:
+    """Return what was read and how it was understood."""
+    ends = (("since", options.since), ("before", options.until))
+    period = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
+    roles = ("group", "within", *ROLES, "random_accepts", "cohort", "decider", "id")
+    named = {role: " & ".join(listed(getattr(options, role))) for role in roles}
+    columns = {role: column for role, column in named.items() if column}
+    decision = {
+        str(int(bit)): _texts((kind for kind in kinds if kind.approved == bit), "decision")
+        for bit in (True, False)
+    }
+    outcome = {
+        word: _texts((kind for kind in kinds if kind.good == bit), "outcome")
+        for word, bit in (("1", 1), ("0", 0), ("none", None))
+    }
+    period = f"{options.date} {period}" if period else ""
+    size = _size(kinds)
+    return ReadSummary(table.name, table.engine, size, columns, decision, outcome, period)
+
+
 def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:
     """Return the kinds of rows that have each name, in the order of names."""
     parts: dict[str, list[Kind]] = {name: [] for name in sorted(set(names))}
@@ -483,7 +503,7 @@ def _thirds(kinds: Iterable[Kind]) -> tuple[int, int, int]:
     return counts.get(1, 0), counts.get(0, 0), counts.get(None, 0)
 
 
-def texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:
+def _texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:
     """Return what kinds of rows have as decision, outcome or group, with their numbers of rows."""
     return tally((getattr(kind, role), kind.count) for kind in kinds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,14 +15,13 @@ from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, few_of, require_kind
-from equipoise.history.options import ROLES, ReadOptions, listed, saved_reading
+from equipoise.history.options import ReadOptions, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, with_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from equipoise.history.counting import CountedTable
     from equipoise.history.other_columns import Scores
 
 P = ParamSpec("P")
@@ -55,31 +54,6 @@ class ReadSummary(JsonValue):
     decision: Mapping[str, Mapping[str, int]]
     outcome: Mapping[str, Mapping[str, int]]
     period: str = ""
-
-    @classmethod
-    def of(cls, counted: CountedTable) -> ReadSummary:
-        """Return what was read of a table."""
-        from equipoise.history.counting import texts
-
-        options, kinds = counted.options, counted.kinds
-        ends = (("since", options.since), ("before", options.until))
-        words = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
-        roles = ("group", "within", *ROLES, "random_accepts", "cohort", "decider", "id")
-        named = {role: " & ".join(listed(getattr(options, role))) for role in roles}
-        decisions = {"1": True, "0": False}
-        outcomes = {"1": 1, "0": 0, "none": None}
-        return cls(
-            counted.table.name,
-            counted.table.engine,
-            sum(kind.count for kind in kinds),
-            {role: columns for role, columns in named.items() if columns},
-            {
-                w: texts((k for k in kinds if k.approved == b), "decision")
-                for w, b in decisions.items()
-            },
-            {w: texts((k for k in kinds if k.good == b), "outcome") for w, b in outcomes.items()},
-            f"{options.date} {words}" if words else "",
-        )
 
     def __str__(self) -> str:
         said = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
@@ -244,20 +218,12 @@ class History(Past, Shown):
         from equipoise.history.other_columns import read_scores, require_random
 
         counted = count_table(source, options)
-        cells = counted.cells
-        notes = [*_remarks(cells), *counted.table.notes, *counted.notes]
+        past = counted.past
         if options.random_accepts is not None:
-            notes.append(require_random(counted))
-        return cls(
-            cells,
-            seed=options.seed,
-            deciders=counted.deciders,
-            attributes=counted.attributes,
-            notes=tuple(notes),
-            coding=counted.coding,
-            summary=ReadSummary.of(counted),
-            scores=None if options.score is None else read_scores(counted, options.score),
-        )
+            past = replace(past, notes=(*past.notes, require_random(counted)))
+        if options.score is not None:
+            past = replace(past, scores=read_scores(counted, options.score))
+        return past
 
     @classmethod
     def from_predictions(
@@ -318,7 +284,7 @@ class History(Past, Shown):
                         f"{cell!r} of group {group!r} must be a whole number of people; got "
                         f"{count!r}"
                     )
-        return cls(cells, seed=seed, notes=tuple(_remarks(cells)))
+        return cls(cells, seed=seed, notes=remarks(cells))
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, what was read, and notes, as plain data."""
@@ -412,7 +378,7 @@ def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str
     return {str(getattr(features, "name", None) or kind): features}
 
 
-def _remarks(cells: Cells) -> list[str]:
+def remarks(cells: Cells) -> tuple[str, ...]:
     """Say what is remarkable about the counts, once for all groups of which it is true."""
     found: dict[str, list[str]] = {}
     for group, c in cells.items():
@@ -426,4 +392,4 @@ def _remarks(cells: Cells) -> list[str]:
             ("Nobody was denied, so that all outcomes are known,", c.denied == 0),
         ):
             found.setdefault(words, []).extend([repr(group)] if holds else [])
-    return [f"{words} in {few_of(own, 'group ')}." for words, own in found.items() if own]
+    return tuple(f"{words} in {few_of(own, 'group ')}." for words, own in found.items() if own)

@@ -155,9 +155,11 @@ def _number(column: str, value: object) -> float:
 
 def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
     """Return the scores of every group, of some rows if there are very many."""
-    found: dict[str, list[tuple[float, ...]]] = {group: [] for group in counted.cells}
+    assert counted.past.coding is not None
+    outcomes = counted.past.coding.outcome
+    found: dict[str, list[tuple[float, ...]]] = {group: [] for group in counted.past.cells}
     for kind, score, n in _by_value(counted, column, ENOUGH):
-        bit = counted.coding.outcome.bit(kind.outcome) if kind.labelled else None
+        bit = outcomes.bit(kind.outcome) if kind.labelled else None
         found[kind.group].append((score, kind.approved, -1 if bit is None else bit, n))
     scores = {}
     for group, own in found.items():
@@ -188,7 +190,7 @@ def require_random(counted: CountedTable) -> str:
         for kind, value, n in _by_value(counted, column):
             if not kind.approved:
                 values.setdefault((kind.group, kind.random_accept), []).append(np.full(n, value))
-        for group in counted.cells:
+        for group in counted.past.cells:
             accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
             tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
     (column, group), least = min(tests.items(), key=lambda item: item[1])

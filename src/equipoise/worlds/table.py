@@ -155,7 +155,7 @@ def read_world(
     said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
     meanings = {"positive": positive, "negative": negative, "unknown": "bounds"}
     source, options = saved_reading(source, {**said, **meanings})
-    cells = count_table(source, options, everybody=True).cells
+    cells = count_table(source, options, everybody=True).past.cells
     missing = sum(c.approved_unknown + c.unseen for c in cells.values())
     if missing:
         raise BadData(
