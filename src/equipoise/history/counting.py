@@ -204,8 +204,8 @@ def _interpret(
 def _require_words(kinds: Kinds, options: ReadOptions) -> None:
     """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
     written = [*_texts(kinds, "decision"), *_texts(kinds, "outcome")]
-    named: list[tuple[str, tuple[Any, ...]]]
-    named = [("'missing_values'", (value,)) for value in listed(options.missing_values)]
+    also = listed(options.missing_values)
+    named: list[tuple[str, tuple[Any, ...]]] = [("'missing_values'", (one,)) for one in also]
     for argument, role in product(MEANINGS, ROLES):
         what = f"{argument!r} for column {getattr(options, role)!r}"
         named.append((what, options.said(argument, role)))
@@ -272,8 +272,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
 
     Whoever a test programme accepted was denied by the policy.
     """
-    mark = options.random_accepts or ""
-    for kind in kinds if mark else ():
+    for kind in kinds if (mark := options.random_accepts or "") else ():
         value = kind.values[mark]
         if not is_missing(value) and key_of(value) not in STANDARD:
             raise Problem(
@@ -284,9 +283,8 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
     if not none:
         return kinds
-    column = options.decision
-    what = f"column {column!r} must hold a decision in every row; there is none in "
-    what += rows(_size(none))
+    column, size = options.decision, rows(_size(none))
+    what = f"column {column!r} must hold a decision in every row; there is none in {size}"
     if found := _size(kind for kind in none if kind.labelled):
         raise Problem(
             f"{what}, although {found:,} of them have an outcome in column {options.outcome!r}; "
@@ -391,16 +389,13 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
     """Say whose outcome is not known, and where good and bad outcomes may have been swapped."""
     notes = []
     if cells.unknown:
-        missing = ", ".join(
-            f"{g} {c.approved_unknown:,g} of {c.approved:,g}" for g, c in cells.items()
-        )
+        parts = [f"{g} {c.approved_unknown:,g} of {c.approved:,g}" for g, c in cells.items()]
         assumed = "nothing is assumed of them"
         if options.unknown == "like_known":
             same = f" and {options.cohort}" if options.cohort else ""
             assumed = f"they are taken to be like the known ones of the same group{same}"
-        notes.append(
-            f"The outcomes of {cells.unknown:,g} approved are not known ({missing}); {assumed}."
-        )
+        none = f"The outcomes of {cells.unknown:,g} approved are not known"
+        notes.append(f"{none} ({', '.join(parts)}); {assumed}.")
     worse = [g for g, c in cells.items() if c.approved_positive < c.approved_negative]
     if worse:
         turn = Problem(
@@ -460,11 +455,9 @@ def _deciders(
         if few:
             words = f"{len(few)} with fewer than {options.min_cases} cases"
             parts.append((words, [kind for key in few for kind in cases[key]]))
+        thirds = ((name, _thirds(k for k in part if k.approved), part) for name, part in parts)
         every.append(
-            tuple(
-                Decider(name, *_thirds(kind for kind in part if kind.approved)[:2], _size(part))
-                for name, part in parts
-            )
+            tuple(Decider(n, good, bad, _size(part)) for n, (good, bad, _), part in thirds)
         )
     return tuple(every)
 
@@ -485,8 +478,8 @@ def _summary(table: Table, kinds: Kinds, options: ReadOptions) -> ReadSummary:
         for word, bit in (("1", 1), ("0", 0), ("none", None))
     }
     period = f"{options.date} {period}" if period else ""
-    size = _size(kinds)
-    return ReadSummary(table.name, table.engine, size, columns, decision, outcome, period)
+    counted = table.name, table.engine, _size(kinds)
+    return ReadSummary(*counted, columns, decision, outcome, period)
 
 
 def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:

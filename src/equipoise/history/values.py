@@ -208,11 +208,11 @@ class LiveValues:
         if isinstance(value, tuple) and self.coding is not None:
             return self.coding.grouping.name(value)
         named = [name for name in self.groups if key_of(name) == key_of(value)]
-        if len(named) == 1 or value in named:
-            return named[0] if len(named) == 1 else str(value)
-        if self.coding is not None and len(self.coding.grouping.labels) == 1:
-            return self.coding.grouping.name([value])
-        return str(value)
+        if len(named) == 1:
+            return named[0]
+        if self.coding is None or len(self.coding.grouping.labels) > 1 or value in named:
+            return str(value)
+        return self.coding.grouping.name([value])
 
     def bit(self, role: str, value: object) -> Any:
         """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
