@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -52,8 +54,20 @@ def _homes() -> dict[str, list[str]]:
     own = [n for n in equipoise.__all__ if not inspect.ismodule(getattr(equipoise, n))]
     homes = {"equipoise": own}
     for module in _modules():  # what the package exports itself has its page already
-        homes[module.__name__] = [name for name in module.__all__ if name not in own]
+        homes[module.__name__] = [name for name in _public(module) if name not in own]
     return homes
+
+
+def _public(module: ModuleType) -> list[str]:
+    """Return what a package exports, or what a module defines; of constants those explained."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    body = ast.parse(inspect.getsource(module)).body
+    found = [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    for node, after in pairwise(body):
+        if isinstance(node, ast.Assign) and isinstance(after, ast.Expr):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return sorted(name for name in found if not name.startswith("_"))
 
 
 def _modules() -> list[ModuleType]:

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
-__all__ = ["Cells", "Decider", "GroupCells"]
-
 _LISTS = ("cohorts", "random_accepts")
 _OPTIONAL = ("approved_unknown", *_LISTS)
 

@@ -19,27 +19,6 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = [
-    "BadData",
-    "Conflict",
-    "EquipoiseError",
-    "InvalidInput",
-    "LedgerError",
-    "MissingExtra",
-    "ProtocolError",
-    "UnknownName",
-    "UnknownPerson",
-    "few_of",
-    "plain_number",
-    "require_finite",
-    "require_in_open_unit",
-    "require_in_unit",
-    "require_kind",
-    "require_n_jobs",
-    "require_non_negative",
-    "require_whole",
-]
-
 
 class EquipoiseError(Exception):
     """Base of every error that Equipoise raises on purpose.

@@ -18,8 +18,6 @@ from equipoise.rates import METRICS, RATES, Rate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Finding", "GroupShares", "Interval", "Separation", "separation"]
-
 
 @dataclass(frozen=True)
 class Interval(JsonValue):

@@ -39,24 +39,6 @@ from equipoise.rates import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ASSUMES_ALIKE",
-    "ASSUMES_EXACT",
-    "ASSUMES_LIKE_KNOWN",
-    "ASSUMES_RANDOM_ACCEPTS",
-    "Check",
-    "Given",
-    "assumptions_of",
-    "bands_from_past",
-    "check",
-    "free_verdict",
-    "gap_bounds",
-    "group_shares",
-    "label_box",
-    "rate_intervals",
-    "short_strata",
-]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

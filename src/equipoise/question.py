@@ -18,17 +18,6 @@ from equipoise.errors import (
 )
 from equipoise.rates import METRICS
 
-__all__ = [
-    "Costs",
-    "Question",
-    "ScoreRecord",
-    "Ticket",
-    "Verdict",
-    "Want",
-    "as_question",
-    "require_asked",
-]
-
 LEAST_LEVEL = 1e-100  # evidence must reach its inverse, as a floating-point number
 
 

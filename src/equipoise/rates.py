@@ -24,25 +24,6 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.errors import BadData, InvalidInput
 
-__all__ = [
-    "CELLS",
-    "METRICS",
-    "RATES",
-    "UNKNOWN",
-    "Band",
-    "Bands",
-    "Curve",
-    "Metric",
-    "Rate",
-    "band_from_counts",
-    "bands_from_cells",
-    "clopper_pearson",
-    "gap",
-    "rates",
-    "register",
-    "share_bounds",
-]
-
 Array = NDArray[np.float64]
 Number = TypeVar("Number", float, Array)
 

@@ -8,6 +8,7 @@ import re
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import equipoise as eq
 
@@ -43,9 +44,15 @@ def surface() -> str:
     return "\n".join(lines) + "\n"
 
 
+def exported(module: ModuleType) -> list[str]:
+    """Return the names in ``__all__``, or those that a module without it defines."""
+    own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__]
+    return getattr(module, "__all__", sorted(name for name in own if not name.startswith("_")))
+
+
 def _called(value: object) -> str:
     if inspect.ismodule(value):
-        return f": {', '.join(value.__all__)}"
+        return f": {', '.join(exported(value))}"
     if isinstance(value, type) and issubclass(value, Enum):
         return f": {', '.join(member.name for member in value)}"
     if isinstance(value, type) and issubclass(value, Exception):
@@ -106,7 +113,7 @@ def public_names() -> dict[str, object]:
     found = {
         f"{home.__name__}.{name}": getattr(home, name)
         for home in homes
-        for name in home.__all__
+        for name in exported(home)
         if not name.startswith("require_")
     }
     for home, names in RESULTS.items():
