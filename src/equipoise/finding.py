@@ -78,7 +78,7 @@ class GroupShares(JsonValue):
         found = [value for corner in corners if (value := _rate_at(rate, *corner)) is not None]
         if not found:  # undefined: it may be anything
             return Interval(0.0, 1.0)
-        lower, upper = min(found), max(found)
+        lower, upper = max(min(found), 0.0), min(max(found), 1.0)  # but for rounding
         guesses = [share.estimate for share in shares[: 2 if rate.trend == 0 else 3]]
         known = [guess for guess in guesses if guess is not None]
         guess = _rate_at(rate, *known) if len(known) == len(guesses) else None

@@ -243,7 +243,7 @@ class Rate:
     def curve(self, p1: float, p0: float, s: float) -> Curve | None:
         """Return the rate as a curve in r; None if it is undefined for every r."""
         (a, c), (a_one, c_one) = self.fraction(p1, p0, 0.0, s), self.fraction(p1, p0, s, 0.0)
-        b, d = s * _moved(self.part), s * _moved(self.whole)
+        b, d = (s * (("fn" in cells) - ("tn" in cells)) for cells in (self.part, self.whole))
         if c == c_one == 0.0:
             return None
         if c == 0.0 or c + d == 0.0:  # undefined at one end, up to rounding: constant on the way
@@ -264,34 +264,25 @@ class Rate:
         if alpha is None:
             curve = self.curve(*counts.shares)
             return UNKNOWN if curve is None else Band(curve, curve)
-        cells = {"tp": counts.approved_positive, "fp": counts.approved_negative}
-        seen = cells.keys() & self.whole
-        grows = "tp" not in self.part if "tp" in seen else "fp" not in self.part
+        tp, fp, denied = counts.approved_positive, counts.approved_negative, counts.denied
         if self.trend == 0:
-            part, whole = self.fraction(cells["tp"], cells["fp"], counts.denied, 0.0)
-            return Band(*map(Curve, clopper_pearson(part, whole, alpha)))
+            return Band(*map(Curve, clopper_pearson(*self.fraction(tp, fp, denied, 0.0), alpha)))
+        seen = self.whole & {"tp", "fp"}
         if len(seen) == 2 and len(seen & self.part) == 1:
-            p0s = clopper_pearson(counts.approved_negative, counts.total, alpha / 2.0)
-            denied = clopper_pearson(counts.denied, counts.total, alpha / 2.0)
-            few, many = (
-                # More than everybody: no bound, unless everybody is the denominator.
-                self.curve(1.0 - p0 - s, p0, s) if p0 + s <= 1.0 or self.whole == CELLS else None
-                for p0, s in zip(p0s, denied, strict=True)
-            )
+            p0s = clopper_pearson(fp, counts.total, alpha / 2.0)
+            shares = [*zip(p0s, clopper_pearson(denied, counts.total, alpha / 2.0), strict=True)]
         else:
-            approved = sum(cells[cell] for cell in seen)
-            denied = clopper_pearson(counts.denied, counts.denied + approved, alpha)
-            few, many = (
-                self.curve(1.0 - s, 0.0, s) if "tp" in seen else self.curve(0.0, 1.0 - s, s)
-                for s in (denied if seen else (1.0, 1.0))
-            )
+            _, people = self.fraction(tp, fp, 0.0, 0.0)
+            bounds = clopper_pearson(denied, denied + people, alpha) if seen else (1.0, 1.0)
+            shares = [(0.0 if "tp" in seen else 1.0 - s, s) for s in bounds]
+        few, many = (
+            # More than everybody: no bound, unless everybody is the denominator.
+            self.curve(1.0 - p0 - s, p0, s) if p0 + s <= 1.0 or self.whole == CELLS else None
+            for p0, s in shares
+        )
+        grows = ("tp" if "tp" in seen else "fp") not in self.part
         low, high = (few, many) if grows else (many, few)
-        return Band(UNKNOWN.low if low is None else low, UNKNOWN.high if high is None else high)
-
-
-def _moved(cells: AbstractSet[str]) -> float:
-    """Return the share of the denied that a set of cells gains as r goes from 0 to 1."""
-    return float("fn" in cells) - float("tn" in cells)
+        return Band(low or UNKNOWN.low, high or UNKNOWN.high)
 
 
 # -- bands from past data --------------------------------------------------------------------------
@@ -329,23 +320,36 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     whatever = _whatever(rate, counts, alpha)
     if not counts.cohorts or whatever == rate.band(counts.resolved(0), alpha):
         return whatever
-    sides, cohorts = _sides_of_s(rate), len(counts.cohorts)
+    a, c = rate.fraction(0.5, 0.5, 0.0, 0.0)  # of the approved; the denied are fn or tn
+    denied = rate.fraction(0.0, 0.0, 1.0, 0.0), rate.fraction(0.0, 0.0, 0.0, 1.0)
+    sides = len({np.sign(b * c - a * d) for b, d in denied} - {0.0})  # bounds of s that it uses
+    cohorts = len(counts.cohorts)
     bounds = (1 if cohorts == 1 else 2 * cohorts) + (sides > 0)
     good = _good_share(counts, _part(alpha, 0.5 / bounds))
-    denied = clopper_pearson(
-        counts.denied, counts.total, _part(alpha, 0.5 / bounds / max(sides, 1))
-    )
-    corners = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in product(denied, good)]
-    curves = [curve for curve in corners if curve is not None]
-    if len(curves) < len(corners):
+    level = _part(alpha, 0.5 / bounds / max(sides, 1))
+    corners = product(clopper_pearson(counts.denied, counts.total, level), good)
+    curves = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in corners]
+    inside = [curve for curve in curves if curve is not None]
+    if len(inside) < len(curves):
         return UNKNOWN
-    return _narrower(_around(curves, curves), _whatever(rate, counts, _part(alpha, 0.5)))
+    half = _whatever(rate, counts, _part(alpha, 0.5))
+
+    def middle(curve: Curve) -> float:
+        return curve.at(0.0) + curve.at(0.5) + curve.at(1.0)
+
+    return Band(
+        max(_extreme(inside, np.min), half.low, key=middle),
+        min(_extreme(inside, np.max), half.high, key=middle),
+    )
 
 
-def clopper_pearson(successes: float, trials: float, alpha: float | None) -> tuple[float, float]:
+def clopper_pearson(
+    successes: float, trials: float, alpha: float | None, unknown: float = 0.0
+) -> tuple[float, float]:
     """Return bounds of a binomial probability, each missed with probability at most ``alpha``.
 
-    The sample is the population if ``alpha`` is None.
+    The sample is the population if ``alpha`` is None. Of the trials, so many ``unknown`` ones may
+    have been successes as well.
 
     Examples
     --------
@@ -353,13 +357,13 @@ def clopper_pearson(successes: float, trials: float, alpha: float | None) -> tup
     >>> low, round(high, 4)
     (0.0, 0.3085)
     """
+    most, failures = successes + unknown, trials - successes - unknown
     if alpha is None:
-        return (successes / trials, successes / trials) if trials else (0.0, 1.0)
+        return (successes / trials, most / trials) if trials else (0.0, 1.0)
     from scipy.special import betaincinv
 
-    failures = trials - successes
-    low = float(betaincinv(successes, failures + 1.0, alpha)) if successes > 0 else 0.0
-    high = float(betaincinv(successes + 1.0, failures, 1.0 - alpha)) if failures > 0 else 1.0
+    low = float(betaincinv(successes, trials - successes + 1.0, alpha)) if successes > 0 else 0.0
+    high = float(betaincinv(most + 1.0, failures, 1.0 - alpha)) if failures > 0 else 1.0
     return low, high
 
 
@@ -375,11 +379,8 @@ def share_bounds(
     if counts.approved_unknown and cohorts:
         good = _good_share(counts, _part(alpha, 1.0 if cohorts == 1 else 0.5 / cohorts))
     else:
-        known, every = counts.approved_positive, counts.approved
-        good = (
-            clopper_pearson(known, every, alpha)[0],
-            clopper_pearson(known + counts.approved_unknown, every, alpha)[1],
-        )
+        known = counts.approved_positive
+        good = clopper_pearson(known, counts.approved, alpha, counts.approved_unknown)
     return clopper_pearson(counts.denied, counts.total, alpha), good
 
 
@@ -390,16 +391,23 @@ def _part(alpha: float | None, share: float) -> float | None:
 def _whatever(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
     """Return a band that holds whatever the unknown outcomes are."""
     ends = [rate.band(counts.resolved(good), alpha) for good in (0, 1)]
-    return _around([band.low for band in ends], [band.high for band in ends])
+    return Band(
+        _extreme([band.low for band in ends], np.min),
+        _extreme([band.high for band in ends], np.max),
+    )
 
 
-def _narrower(one: Band, other: Band) -> Band:
-    """Return the higher of two lower curves and the lower of two upper ones, by their middles."""
-
-    def middle(curve: Curve) -> float:
-        return curve.at(0.0) + curve.at(0.5) + curve.at(1.0)
-
-    return Band(max(one.low, other.low, key=middle), min(one.high, other.high, key=middle))
+def _extreme(curves: Sequence[Curve], pick: Callable[..., Array]) -> Curve:
+    """Return a curve below all of them (``pick`` is min), or above all of them (max)."""
+    values = np.array([[curve.at(r) for r in (0.0, 0.5, 1.0)] for curve in curves])
+    ends = pick(values, axis=0)
+    for curve, own in zip(curves, values, strict=True):
+        if (np.abs(own - ends) <= 1e-12).all():  # curves that meet do so up to rounding
+            return curve
+    zero, _, one = ends.tolist()
+    if all(curve.d == 0.0 for curve in curves):
+        return Curve(zero, one - zero)  # the least of lines is concave: a chord is below
+    return Curve(float(pick([zero, one])))
 
 
 def _good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
@@ -407,57 +415,19 @@ def _good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
     goods = [clopper_pearson(good, good + bad, alpha) for good, bad, _ in counts.cohorts]
     if len(goods) == 1:
         return goods[0]
-    weights = [
-        clopper_pearson(sum(cohort), counts.approved, _part(alpha, 0.5))
-        for cohort in counts.cohorts
-    ]
-    lows, highs = zip(*goods, strict=True)
-    return _mean(weights, lows, largest=False), _mean(weights, highs, largest=True)
+    people = [sum(cohort) for cohort in counts.cohorts]
+    weights = [clopper_pearson(n, counts.approved, _part(alpha, 0.5)) for n in people]
+    low, high = np.array(goods).T
+    least, most = np.array(weights).T
+    means = -_largest_mean(least, most, -low), _largest_mean(least, most, high)
+    return min(max(means[0], 0.0), 1.0), min(max(means[1], 0.0), 1.0)
 
 
-def _mean(
-    weights: Sequence[tuple[float, float]], values: Sequence[float], *, largest: bool
-) -> float:
-    """Return the extreme mean of values for weights in a box that add up to 1."""
-    total, left = 0.0, 1.0 - sum(low for low, _ in weights)
-    for (low, high), value in sorted(
-        zip(weights, values, strict=True), key=lambda pair: pair[1], reverse=largest
-    ):
-        more = min(high - low, max(left, 0.0))
-        left -= more
-        total += (low + more) * value
-    return min(max(total, 0.0), 1.0)
-
-
-def _sides_of_s(rate: Rate) -> int:
-    """Return how many bounds of s a curve uses.
-
-    None if the rate does not depend on s; both if it rises with s at some r and falls at others.
-    """
-    less, more = (rate.curve((1 - s) / 2, (1 - s) / 2, s) for s in (0.3, 0.6))
-    if less is None or more is None:
-        return 2
-    return len({more.at(r) > less.at(r) for r in (0.0, 1.0) if not _same(more.at(r), less.at(r))})
-
-
-def _around(lows: Sequence[Curve], highs: Sequence[Curve]) -> Band:
-    return Band(_extreme(lows, min), _extreme(highs, max))
-
-
-def _extreme(curves: Sequence[Curve], pick: Callable[..., float]) -> Curve:
-    """Return a curve below all of them (``pick`` is min), or above all of them (max)."""
-    at_zero, at_one = (pick(curve.at(r) for curve in curves) for r in (0.0, 1.0))
-    for curve in curves:
-        if all(_same(curve.at(r), pick(c.at(r) for c in curves)) for r in (0.0, 0.5, 1.0)):
-            return curve
-    if all(curve.d == 0.0 for curve in curves):
-        return Curve(at_zero, at_one - at_zero)  # the least of lines is concave: a chord is below
-    return Curve(pick(at_zero, at_one))
-
-
-def _same(one: float, other: float) -> bool:
-    """Compare rates up to rounding: curves that meet at an end hardly ever meet to the last bit."""
-    return abs(one - other) <= 1e-12
+def _largest_mean(least: Array, most: Array, values: Array) -> float:
+    """Return the largest mean of values for weights within bounds that add up to 1."""
+    order = np.argsort(-values)
+    more = np.minimum(np.cumsum((most - least)[order]), max(1.0 - least.sum(), 0.0))
+    return float(least @ values + np.diff(more, prepend=0.0) @ values[order])
 
 
 # -- the registry ----------------------------------------------------------------------------------
@@ -488,9 +458,9 @@ class _Metrics(dict[str, "Metric"]):
     """Metrics by name; ``"a+b"`` is the one that compares groups in the rates of both."""
 
     def __missing__(self, name: str) -> Metric:
-        parts = [self[part] for part in name.split("+") if part in self]
-        if len(parts) < 2 or len(parts) < len(name.split("+")):
+        if "+" not in name:
             raise KeyError(name)
+        parts = [self[part] for part in name.split("+")]
         every = {rate.name: rate for metric in parts for rate in metric.rates}
         asks = " ".join(metric.asks for metric in parts)
         return Metric(name, tuple(every.values()), asks)
@@ -593,63 +563,53 @@ def gap(
     return float(asked.gap(np.array(values)).max())
 
 
-for _name, _rates, _asks in (
-    (
-        "equalized_odds",
+for _name, (_rates, _asks) in {
+    "equalized_odds": (
         "true_positive_rate false_positive_rate",
         "Among people who would turn out well, and among people who would turn out badly, is every "
         "group approved equally often?",
     ),
-    (
-        "equal_opportunity",
+    "equal_opportunity": (
         "true_positive_rate",
         "Among people who would turn out well, is every group approved equally often?",
     ),
-    (
-        "predictive_equality",
+    "predictive_equality": (
         "false_positive_rate",
         "Among people who would turn out badly, is every group approved equally often?",
     ),
-    ("demographic_parity", "selection_rate", "Is every group approved equally often?"),
-    (
-        "false_omission_parity",
+    "demographic_parity": ("selection_rate", "Is every group approved equally often?"),
+    "false_omission_parity": (
         "false_omission_rate",
         "Among the people who are turned down, would equally many of every group have turned out "
         "well?",
     ),
-    ("accuracy_parity", "accuracy", "Is the decision right equally often in every group?"),
-    (
-        "predictive_parity",
+    "accuracy_parity": ("accuracy", "Is the decision right equally often in every group?"),
+    "predictive_parity": (
         "precision",
         "Among the people who are approved, do equally many of every group turn out well?",
     ),
-    (
-        "false_negative_parity",
+    "false_negative_parity": (
         "false_negative_rate",
         "Among people who would turn out well, is every group turned down equally often?",
     ),
-    (
-        "true_negative_parity",
+    "true_negative_parity": (
         "true_negative_rate",
         "Among people who would turn out badly, is every group turned down equally often?",
     ),
-    (
-        "error_rate_balance",
+    "error_rate_balance": (
         "false_negative_rate false_positive_rate",
         "Does every group bear both kinds of mistakes equally often: being turned down among those "
         "who would turn out well, being approved among those who would turn out badly?",
     ),
-    (
-        "negative_predictive_parity",
+    "negative_predictive_parity": (
         "negative_predictive_value",
         "Among the people who are turned down, would equally many of every group have turned out "
         "badly?",
     ),
-    (
-        "conditional_use_accuracy",
+    "conditional_use_accuracy": (
         "precision negative_predictive_value",
         "Is an approval right equally often in every group, and a denial as well?",
     ),
-    ("error_rate_parity", "error_rate", "Is the decision wrong equally often in every group?"),
-):
+    "error_rate_parity": ("error_rate", "Is the decision wrong equally often in every group?"),
+}.items():
     register(Metric(_name, tuple(RATES[rate] for rate in _rates.split()), _asks))
