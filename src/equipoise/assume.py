@@ -17,19 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require_kind
-from equipoise.rates import (
-    RATES,
-    UNKNOWN,
-    Band,
-    Curve,
-    Rate,
-    band_from_counts,
-    clopper_pearson,
-)
+from equipoise.rates import CELLS, RATES, Band, Curve, Rate, band_from_counts, clopper_pearson
 
 Box = Mapping[str, tuple[float, float]]
 """Group -> the least and the largest r."""
@@ -101,10 +94,6 @@ class Assume(JsonValue):
                 ) from None
         return cls(NO_BETTER in words, limits["at-most"], limits["at-least"])
 
-    def __hash__(self) -> int:
-        sides = (tuple(sorted(x.items())) for x in (self.r_at_most, self.r_at_least))
-        return hash((self.denied_no_better, *sides))
-
     def __bool__(self) -> bool:
         return bool(self.denied_no_better or self.r_at_most or self.r_at_least)
 
@@ -157,33 +146,6 @@ class Assume(JsonValue):
         }
 
 
-def narrowed(boxes: Box, limits: Box | None) -> tuple[Box, str | None]:
-    """Return where each r lies by data and by assumption; the data alone if they contradict it.
-
-    Then the second value says which group's r cannot be as assumed.
-
-    Examples
-    --------
-    >>> narrowed({"A": (0.1, 0.7)}, {"A": (0.0, 0.4)})
-    ({'A': (0.1, 0.4)}, None)
-    >>> narrowed({"A": (0.5, 0.7)}, {"A": (0.0, 0.4)})[1]
-    'what is assumed does not hold for A: at least 0.500 and at most 0.400 of its denied would do
-    well, by the data and by what is assumed'
-    """
-    if limits is None:
-        return boxes, None
-    inside = {}
-    for group, (low, high) in boxes.items():
-        least, most = max(low, limits[group][0]), min(high, limits[group][1])
-        if least > most:
-            return boxes, (
-                f"what is assumed does not hold for {group}: at least {least:.3f} and at most "
-                f"{most:.3f} of its denied would do well, by the data and by what is assumed"
-            )
-        inside[group] = (least, most)
-    return inside, None
-
-
 # -- deciders who get cases as if at random --------------------------------------------------------
 
 ASSUMES_DECIDERS = (
@@ -193,33 +155,17 @@ ASSUMES_DECIDERS = (
 )
 
 
-@dataclass(frozen=True)
-class BaseRate:
-    """Where a group's share of good outcomes lies, and whose cases say so.
+class BaseRate(NamedTuple):
+    """Bounds of a group's share of good outcomes ``q = P[Y=1 | A=a]``, and whose cases give them.
 
-    Attributes
-    ----------
-    least, most
-        Bounds of ``q = P[Y=1 | A=a]``; the least above the most is a contradiction.
-    by_good, by_bad
-        The deciders with the largest share approved and good, and approved and bad: they bound q
-        from below and from above.
+    They are the deciders with the largest share approved and good, and approved and bad. The least
+    above the most is a contradiction: cases did not fall as at random.
     """
 
     least: float
     most: float
     by_good: str
     by_bad: str
-
-    @property
-    def contradiction(self) -> str | None:
-        """What the two deciders cannot both have done if cases fell as at random."""
-        if self.least <= self.most:
-            return None
-        return (
-            f"at least {self.least:.3f} of all cases would do well by those of {self.by_good}, at "
-            f"most {self.most:.3f} by those of {self.by_bad}"
-        )
 
 
 def base_rate(deciders: Sequence[Decider], alpha: float | None) -> BaseRate:
@@ -252,30 +198,18 @@ def decider_band(rate: Rate, counts: GroupCells, known: BaseRate, alpha: float |
     """
     if rate.trend == 0:
         return band_from_counts(rate, counts, alpha)
-    counted = {
-        "tp": (counts.approved_positive, _side(rate, "tp") - _side(rate, "fn")),
-        "fp": (counts.approved_negative, _side(rate, "fp") - _side(rate, "tn")),
-    }
-    moving = sum(way != 0 for _, way in counted.values())
-    level = None if alpha is None else alpha / max(moving, 1)
-    ends: list[list[float]] = [[], []]  # of p1 and of p0, for the low curve and for the high one
-    for count, way in counted.values():
-        low, _ = clopper_pearson(count, counts.total, level)
-        _, high = clopper_pearson(count + counts.approved_unknown, counts.total, level)
-        for shares, share in zip(ends, (low, high) if way > 0 else (high, low), strict=True):
-            shares.append(share if way else 0.0)
-    low_curve, high_curve = (_curve(rate, known, *shares) for shares in ends)
-    return Band(low_curve or UNKNOWN.low, high_curve or UNKNOWN.high)
-
-
-def _side(rate: Rate, cell: str) -> int:
-    """Return whether people of a cell raise the rate (1), lower it (-1), or are not in it (0)."""
-    return 1 if cell in rate.part else -1 if cell in rate.whole else 0
-
-
-def _curve(rate: Rate, known: BaseRate, p1: float, p0: float) -> Curve | None:
-    """Return the rate over the range of q; None where the shares leave nobody to divide by."""
-    (a, c), (a_most, c_most) = (
-        rate.fraction(p1, p0, q - p1, 1.0 - q - p0) for q in (known.least, known.most)
-    )
-    return Curve(a, a_most - a, c, c_most - c) if min(c, c_most) > 0.0 else None
+    side = {cell: 2 * (cell in rate.part) - (cell in rate.whole) for cell in CELLS}  # 1, -1 or 0
+    ways = side["tp"] - side["fn"], side["fp"] - side["tn"]
+    level = None if alpha is None else alpha / max(2 - ways.count(0), 1)
+    ends = []  # of p1 and of p0, for the low curve and for the high one
+    for way, count in zip(ways, (counts.approved_positive, counts.approved_negative), strict=True):
+        low, high = clopper_pearson(count, counts.total, level, counts.approved_unknown)
+        ends.append((0.0, 0.0) if way == 0 else (low, high) if way > 0 else (high, low))
+    curves = []
+    for p1, p0 in zip(*ends, strict=True):
+        (a, c), (a_most, c_most) = (
+            rate.fraction(p1, p0, q - p1, 1.0 - q - p0) for q in (known.least, known.most)
+        )
+        somebody = min(c, c_most) > 0.0  # else the shares leave nobody to divide by
+        curves.append(Curve(a, a_most - a, c, c_most - c) if somebody else None)
+    return Band(curves[0] or Curve(0.0), curves[1] or Curve(1.0))

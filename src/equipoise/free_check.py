@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band, narrowed
+from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import Block, Compare, Compared, GapScale, compared
 from equipoise.display import Row
@@ -115,13 +114,14 @@ class Check(Finding):
         """Return the two naive answers beside the honest one."""
         one, other = self.approved_only, self.denied_as_failures
         holds = f"holds with probability {1 - self.question.delta:g}"
-        lines = (
-            ("approved rows only", _shown(one), self.opinion(one)),
-            ("denials as failures", _shown(other), self.opinion(other)),
-            ("all that the data allow", f"{self.lower:.3f} to {self.upper:.3f}", holds),
-        )
-        names = ("way of counting", "gap", "what to think of it")
-        return [dict(zip(names, line, strict=True)) for line in lines]
+        return [
+            {"way of counting": way, "gap": gap, "what to think of it": opinion}
+            for way, gap, opinion in (
+                ("approved rows only", _shown(one), self.opinion(one)),
+                ("denials as failures", _shown(other), self.opinion(other)),
+                ("all that the data allow", f"{self.lower:.3f} to {self.upper:.3f}", holds),
+            )
+        ]
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
@@ -188,14 +188,20 @@ def check(
     history, question = as_past(history, reading), as_question(question)
     if assume is not None:
         require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
+    if deciders not in (None, "as_random"):
+        raise UnknownName("value of 'deciders'", deciders, ["as_random"])
+    if deciders and not history.deciders:
+        raise InvalidInput(
+            "deciders='as_random' (--deciders) needs past decisions that were read with "
+            "decider=COLUMN (--decider COLUMN), the column that names who decided"
+        )
     cells, compare = history.cells, question.comparison
-    given = Given(cells, history.exact, _has_labels(cells), assume)
-    if deciders is not None:
-        given = replace(given, deciders=_named_deciders(history, deciders, given))
+    labels = any(counts.random_accepts for counts in cells.values())
+    given = Given(cells, history.exact, labels, assume, history.deciders if deciders else ())
     budget = ErrorBudget.of_check(
         question,
         len(cells),
-        labels=given.labels,
+        labels=labels,
         precisions=assume is not None and assume.denied_no_better,
         deciders=[len(own) for own in given.deciders],
     )
@@ -236,7 +242,7 @@ def check(
             },
             question,
         ),
-        denied_as_failures=_naive(dict(cells.like_known), question),
+        denied_as_failures=_naive(cells.like_known, question),
         base_rates={} if known.against else known.base_rates,
         shares=group_shares(history, budget.past_table, table.boxes),
     )
@@ -265,27 +271,13 @@ class Given:
     assume: Assume | None = None
     deciders: tuple[tuple[Decider, ...], ...] = ()
 
-
-def _named_deciders(history: Past, deciders: str, given: Given) -> tuple[tuple[Decider, ...], ...]:
-    """Return every group's deciders; refuse what there is no proof for."""
-    if deciders != "as_random":
-        raise UnknownName("value of 'deciders'", deciders, ["as_random"])
-    if not history.deciders:
-        raise InvalidInput(
-            "deciders='as_random' (--deciders) needs past decisions that were read with "
-            "decider=COLUMN (--decider COLUMN), the column that names who decided"
-        )
-    if given.labels or given.assume is not None:
-        other = "random accepts" if given.labels else "assume"
-        raise InvalidInput(
-            f"'deciders' and {other!r} each bound how many of the denied would do well, and there "
-            "is no proof for both together; leave out one"
-        )
-    return history.deciders
-
-
-def _has_labels(cells: Cells) -> bool:
-    return any(counts.random_accepts for counts in cells.values())
+    def __post_init__(self) -> None:
+        if self.deciders and (self.labels or self.assume is not None):
+            other = "random accepts" if self.labels else "assume"
+            raise InvalidInput(
+                f"'deciders' and {other!r} each bound how many of the denied would do well, and "
+                "there is no proof for both together; leave out one"
+            )
 
 
 def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
@@ -296,14 +288,13 @@ def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
         *([f"not compared: {few_of(left_out)}"] if left_out else []),
         ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
         *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
-        *([ASSUMES_RANDOM_ACCEPTS] if _has_labels(history.cells) else []),
+        *([ASSUMES_RANDOM_ACCEPTS] if any(c.random_accepts for c in cells) else []),
     )
 
 
 # -- the verdict -----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)  # many simulated audits start from the same population
 def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdict:
     """Return the verdict that follows from past data at the levels of a budget.
 
@@ -338,50 +329,55 @@ class _Known:
 
     bands: Bands
     boxes: Box
-    against: str | None
+    against: str | None = None
     base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=8)  # verdict and interval mostly work at the same level
 def _known(given: Given, metric: str, alpha: float) -> _Known:
     """Return what past data say if each bound may fail with probability ``alpha``."""
     cells, past = given.cells, None if given.exact else alpha
     bands = bands_from_cells(cells, metric, past)
-    boxes = {g: label_box(c, alpha) if given.labels else (0.0, 1.0) for g, c in cells.items()}
-    limits = None if given.assume is None else given.assume.limits(cells, past)
-    if not given.deciders:
-        return _Known(bands, *narrowed(boxes, limits))
-    found = {g: base_rate(own, past) for g, own in zip(cells, given.deciders, strict=True)}
-    for group, one in found.items():
-        if (words := one.contradiction) is not None:
-            against = f"cases do not fall to deciders as if at random in {group}: {words}"
-            return _Known(bands, boxes, against)
-    bands = {
-        rate.name: {g: decider_band(rate, n, found[g], past) for g, n in cells.items()}
-        for rate in METRICS[metric].rates
-    }
+    boxes = dict.fromkeys(cells, (0.0, 1.0))
+    if given.labels:  # an unknown outcome may be either
+        for group, counts in cells.items():
+            good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
+            boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
+    if given.assume is not None:
+        inside = {}
+        for group, (least, most) in given.assume.limits(cells, past).items():
+            least, most = max(boxes[group][0], least), min(boxes[group][1], most)
+            if least > most:
+                return _Known(
+                    bands,
+                    boxes,
+                    f"what is assumed does not hold for {group}: at least {least:.3f} and at most "
+                    f"{most:.3f} of its denied would do well, by the data and by what is assumed",
+                )
+            inside[group] = least, most
+        return _Known(bands, inside)
+    found = {g: base_rate(own, past) for g, own in zip(cells, given.deciders, strict=False)}
+    for group, q in found.items():
+        if q.least > q.most:
+            return _Known(
+                bands,
+                boxes,
+                f"cases do not fall to deciders as if at random in {group}: at least {q.least:.3f} "
+                f"of all cases would do well by those of {q.by_good}, at most {q.most:.3f} by "
+                f"those of {q.by_bad}",
+            )
+    if found:
+        bands = {
+            rate.name: {g: decider_band(rate, n, found[g], past) for g, n in cells.items()}
+            for rate in METRICS[metric].rates
+        }
     return _Known(bands, boxes, None, {g: Interval(q.least, q.most) for g, q in found.items()})
-
-
-def label_box(counts: GroupCells, alpha: float) -> tuple[float, float]:
-    """Return bounds of a group's r from random accepts; an unknown outcome may be either."""
-    good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
-    people = good + bad + unknown
-    return (
-        clopper_pearson(good, people, alpha)[0],
-        clopper_pearson(good + unknown, people, alpha)[1],
-    )
 
 
 def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
     """Return the bands of a metric's rates.
 
-    Parameters
-    ----------
-    alpha
-        Each of the two curves of a band is on its right side with probability at least
-        ``1 - alpha`` (exact, for any sample size). None reads the counts as the population; so
-        does a past that is exact.
+    Each of the two curves of a band is on its right side with probability at least ``1 - alpha``
+    (exact, for any sample size). The counts are the population if the past is exact, or alpha None.
     """
     return bands_from_cells(past.cells, metric, None if past.exact else alpha)
 
@@ -404,7 +400,11 @@ def gap_bounds(
     asked = compared(compare, next(iter(bands.values())))
     floor, ceiling = _one_by_one(bands, boxes, asked)
     for pair in _pairs_of_rates(bands, boxes, asked):
-        floor = max(floor, pair.least(floor, ceiling, tolerance))
+        if pair.exceeds(floor + tolerance):  # mostly it does not: one rate alone decides
+            floor, largest = floor + tolerance, ceiling
+            while largest - floor > tolerance:
+                middle = (floor + largest) / 2.0
+                floor, largest = (middle, largest) if pair.exceeds(middle) else (floor, middle)
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
@@ -507,19 +507,6 @@ class _TwoRates:
                 np.concatenate([middle[live], high[live]]),
             )
 
-    def least(self, floor: float, ceiling: float, tolerance: float) -> float:
-        """Return the least d that both gaps can keep to at once, rounded down.
-
-        ``floor`` is the least d of the rates one by one, which often is the answer.
-        """
-        if not self.exceeds(floor + tolerance):
-            return floor
-        least, largest = floor + tolerance, ceiling
-        while largest - least > tolerance:
-            middle = (least + largest) / 2.0
-            least, largest = (middle, largest) if self.exceeds(middle) else (least, middle)
-        return least
-
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
         """Say for which cells of levels both gaps may be at most d."""
         ranges = self.block.ranges(self.scale, t_low, t_high, d)
@@ -565,11 +552,8 @@ def short_strata(
 
 
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
-    if not cells:
-        return None
     try:
-        nobody = dict.fromkeys(cells, 0.0)
-        return gap(Cells(cells), nobody, question.metric, question.compare)
+        return gap(Cells(cells), dict.fromkeys(cells, 0.0), question.metric, question.compare)
     except InvalidInput:  # an empty denominator, or nobody is left to be compared
         return None
 
@@ -579,14 +563,11 @@ def _reason(verdict: Verdict, lower: float, upper: float, question: Question, gi
         return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
     fair = verdict is Verdict.FAIR
     bound = f"at most {question.threshold:g}" if fair else f"above {question.gamma:g}"
+    whatever = "under what is assumed" if given.assume else "whatever the denied would have done"
     if given.labels:
         whatever = "with what the test programme says of the denied"
     elif given.deciders:
         whatever = "if cases fall to deciders as if at random"
-    else:
-        whatever = (
-            "under what is assumed" if given.assume else "whatever the denied would have done"
-        )
     return f"{whatever}, the gap is {bound}"
 
 
@@ -595,12 +576,10 @@ def _missing(cells: Cells, question: Question, known: _Known) -> tuple[str, ...]
     needs_labels = [
         g for g in names if any(by_group[g].depends_on_r for by_group in known.bands.values())
     ]
+    denied = [f"outcomes of denied people in {few_of(needs_labels)}"] if needs_labels else []
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
-    if needs_labels:
-        return (f"outcomes of denied people in {few_of(needs_labels)}", *unknown)
-    if unknown:
-        return tuple(unknown)
-    return (f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied",)
+    rows = f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied"
+    return (*denied, *unknown) or (rows,)
 
 
 def _shown(value: float | None) -> str:

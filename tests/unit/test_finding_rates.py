@@ -36,8 +36,8 @@ def test_a_rate_lies_in_its_interval_wherever_the_shares_are(rate: Rate) -> None
 
 def test_rounding_leaves_every_rate_a_share() -> None:
     rng = np.random.default_rng(3)
-    for s in rng.random(200):
-        box = GroupShares(Interval(0.0, float(s)), Interval(0.5, 1.0 - 2.0**-53), Interval(0.0, 1.0))
+    for s in rng.random(200).tolist():
+        box = GroupShares(Interval(0.0, s), Interval(0.5, 1.0 - 2.0**-53), Interval(0.0, 1.0))
         for rate in RATES.values():
             found = box.rate(rate)
             assert 0.0 <= found.lower <= found.upper <= 1.0
