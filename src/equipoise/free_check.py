@@ -45,20 +45,6 @@ _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000
 _ROUNDING = 1e-12  # a gap that is larger by less may be equal
 
-ASSUMES_ALIKE = (
-    "past and present people come from the same population, and past rows are independent"
-)
-ASSUMES_LIKE_KNOWN = (
-    "outcomes of approved people that are not known yet are like the known ones of the same group "
-    "(and cohort)"
-)
-ASSUMES_RANDOM_ACCEPTS = (
-    "the test programme accepted every denied person of a group with the same chance (untested, "
-    "unless the notes on the past data say otherwise), and its file lists everybody whom it "
-    "accepted, outcome known or not, up to one last day that no outcome chose"
-)
-ASSUMES_EXACT = "the past data are so many that their shares are the population's"
-
 
 @dataclass(frozen=True)
 class Check(Finding):
@@ -210,7 +196,7 @@ def check(
     unlimited = _known(Given(cells, True, assume=assume), question.metric, 0.0)
     table = _known(replace(given, deciders=()), question.metric, budget.past_table)
     verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
-    rates = rate_intervals(known.bands, known.boxes)
+    undecided, rates = verdict is Verdict.INCONCLUSIVE, rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
         verdict=verdict,
@@ -219,12 +205,7 @@ def check(
         reason=known.against or _reason(verdict, lower, upper, question, given),
         rates=rates,
         decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
-        missing=()
-        if verdict is not Verdict.INCONCLUSIVE
-        else (
-            *_missing(cells, question, known),
-            *short_strata(history, question, budget, dict.fromkeys(cells, 0.5)),
-        ),
+        missing=_missing(history, question, budget, known.bands) if undecided else (),
         assumptions=(
             *assumptions_of(history, question),
             *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
@@ -243,7 +224,7 @@ def check(
             question,
         ),
         denied_as_failures=_naive(cells.like_known, question),
-        base_rates={} if known.against else known.base_rates,
+        base_rates=known.base_rates,
         shares=group_shares(history, budget.past_table, table.boxes),
     )
 
@@ -282,14 +263,27 @@ class Given:
 
 def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
     """Return what is assumed of past data, and who is not compared."""
-    cells = history.cells.values()
-    left_out = question.compared(history.cells).left_out
-    return (
-        *([f"not compared: {few_of(left_out)}"] if left_out else []),
-        ASSUMES_EXACT if history.exact else ASSUMES_ALIKE,
-        *([ASSUMES_LIKE_KNOWN] if any(c.cohorts for c in cells) else []),
-        *([ASSUMES_RANDOM_ACCEPTS] if any(c.random_accepts for c in cells) else []),
-    )
+    cells, left_out = history.cells.values(), question.compared(history.cells).left_out
+    lines = [f"not compared: {few_of(left_out)}"] if left_out else []
+    if history.exact:
+        lines.append("the past data are so many that their shares are the population's")
+    else:
+        lines.append(
+            "past and present people come from the same population, and past rows are independent"
+        )
+    if any(counts.cohorts for counts in cells):
+        lines.append(
+            "outcomes of approved people that are not known yet are like the known ones of the "
+            "same group (and cohort)"
+        )
+    if any(counts.random_accepts for counts in cells):
+        lines.append(
+            "the test programme accepted every denied person of a group with the same chance "
+            "(untested, unless the notes on the past data say otherwise), and its file lists "
+            "everybody whom it accepted, outcome known or not, up to one last day that no outcome "
+            "chose"
+        )
+    return tuple(lines)
 
 
 # -- the verdict -----------------------------------------------------------------------------------
@@ -308,7 +302,10 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
         return Verdict.INCONCLUSIVE
     _, upper = _one_by_one(behind_fair.bands, behind_fair.boxes, compare)
     bands, boxes = behind_unfair.bands, behind_unfair.boxes
-    fair, unfair = upper <= question.threshold, _exceeds(bands, boxes, question.gamma, compare)
+    lower, _ = _one_by_one(bands, boxes, compare)
+    gamma, pairs = question.gamma + _ROUNDING, _pairs_of_rates(bands, boxes, compare)
+    unfair = lower > gamma or any(pair.exceeds(gamma) for pair in pairs)
+    fair = upper <= question.threshold
     if fair and unfair:  # both are right; name the nearer one
         lower, _ = gap_bounds(bands, boxes, compare=question.comparison)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
@@ -342,35 +339,29 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
         for group, counts in cells.items():
             good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
             boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
-    if given.assume is not None:
-        inside = {}
-        for group, (least, most) in given.assume.limits(cells, past).items():
-            least, most = max(boxes[group][0], least), min(boxes[group][1], most)
-            if least > most:
-                return _Known(
-                    bands,
-                    boxes,
-                    f"what is assumed does not hold for {group}: at least {least:.3f} and at most "
-                    f"{most:.3f} of its denied would do well, by the data and by what is assumed",
-                )
-            inside[group] = least, most
-        return _Known(bands, inside)
+    limits = {} if given.assume is None else given.assume.limits(cells, past)
+    inside = {g: (max(boxes[g][0], lo), min(boxes[g][1], hi)) for g, (lo, hi) in limits.items()}
     found = {g: base_rate(own, past) for g, own in zip(cells, given.deciders, strict=False)}
-    for group, q in found.items():
-        if q.least > q.most:
-            return _Known(
-                bands,
-                boxes,
-                f"cases do not fall to deciders as if at random in {group}: at least {q.least:.3f} "
-                f"of all cases would do well by those of {q.by_good}, at most {q.most:.3f} by "
-                f"those of {q.by_bad}",
-            )
+    against = [
+        f"what is assumed does not hold for {group}: at least {least:.3f} and at most {most:.3f} "
+        "of its denied would do well, by the data and by what is assumed"
+        for group, (least, most) in inside.items()
+        if least > most
+    ] + [
+        f"cases do not fall to deciders as if at random in {group}: at least {q.least:.3f} of all "
+        f"cases would do well by those of {q.by_good}, at most {q.most:.3f} by those of {q.by_bad}"
+        for group, q in found.items()
+        if q.least > q.most
+    ]
+    if against:
+        return _Known(bands, boxes, against[0])
     if found:
         bands = {
             rate.name: {g: decider_band(rate, n, found[g], past) for g, n in cells.items()}
             for rate in METRICS[metric].rates
         }
-    return _Known(bands, boxes, None, {g: Interval(q.least, q.most) for g, q in found.items()})
+    base_rates = {g: Interval(q.least, q.most) for g, q in found.items()}
+    return _Known(bands, boxes | inside, None, base_rates)
 
 
 def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
@@ -386,11 +377,7 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
 
 
 def gap_bounds(
-    bands: Bands,
-    boxes: Box,
-    *,
-    compare: str | Compare = GapScale.DIFFERENCE,
-    tolerance: float = 1e-6,
+    bands: Bands, boxes: Box, *, compare: str | Compare = "difference", tolerance: float = 1e-6
 ) -> tuple[float, float]:
     """Return certified bounds of the gap as every r ranges over its box.
 
@@ -406,13 +393,6 @@ def gap_bounds(
                 middle = (floor + largest) / 2.0
                 floor, largest = (middle, largest) if pair.exceeds(middle) else (floor, middle)
     return min(floor, 1.0), min(ceiling, 1.0)
-
-
-def _exceeds(bands: Bands, boxes: Box, gap: float, compare: Compared) -> bool:
-    """Say whether the gap is certainly larger than ``gap``: faster than :func:`gap_bounds`."""
-    floor, _ = _one_by_one(bands, boxes, compare)
-    gap += _ROUNDING
-    return floor > gap or any(pair.exceeds(gap) for pair in _pairs_of_rates(bands, boxes, compare))
 
 
 def _pairs_of_rates(bands: Bands, boxes: Box, compare: Compared) -> Iterator[_TwoRates]:
@@ -436,10 +416,7 @@ def _one_by_one(bands: Bands, boxes: Box, compare: Compared) -> tuple[float, flo
 
 
 def group_shares(
-    history: Past,
-    alpha: float,
-    boxes: Box,
-    guesses: Mapping[str, float | None] | None = None,
+    history: Past, alpha: float, boxes: Box, guesses: Mapping[str, float | None] | None = None
 ) -> dict[str, GroupShares]:
     """Return what is established of every group's confusion matrix, from which every rate follows.
 
@@ -571,15 +548,17 @@ def _reason(verdict: Verdict, lower: float, upper: float, question: Question, gi
     return f"{whatever}, the gap is {bound}"
 
 
-def _missing(cells: Cells, question: Question, known: _Known) -> tuple[str, ...]:
+def _missing(
+    history: Past, question: Question, budget: ErrorBudget, bands: Bands
+) -> tuple[str, ...]:
+    cells = history.cells
     names = [cells.groups[at] for at in question.compared(cells).groups]
-    needs_labels = [
-        g for g in names if any(by_group[g].depends_on_r for by_group in known.bands.values())
-    ]
+    needs_labels = [g for g in names if any(by[g].depends_on_r for by in bands.values())]
     denied = [f"outcomes of denied people in {few_of(needs_labels)}"] if needs_labels else []
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     rows = f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied"
-    return (*denied, *unknown) or (rows,)
+    strata = short_strata(history, question, budget, dict.fromkeys(cells, 0.5))
+    return (*(denied + unknown or [rows]), *strata)
 
 
 def _shown(value: float | None) -> str:
