@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
-_LISTS = ("cohorts", "random_accepts")
-_OPTIONAL = ("approved_unknown", *_LISTS)
-
 Cohort = tuple[float, float, float]
 """Approved people of one cohort: outcome 1, outcome 0, outcome not known."""
 
@@ -79,13 +76,13 @@ class GroupCells(JsonValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; what is optional is left out where there is none."""
-        data = super().to_dict()
-        return {k: v for k, v in data.items() if v or k not in _OPTIONAL}
+        optional = [f.name for f in fields(self)[3:]]
+        return {k: v for k, v in super().to_dict().items() if v or k not in optional}
 
     @property
     def counts(self) -> dict[str, float]:
         """The counts by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LISTS}
+        return {f.name: getattr(self, f.name) for f in fields(self)[:4]}
 
     @property
     def total(self) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import permutations
 from typing import Literal, TypeVar
 
@@ -272,13 +272,8 @@ def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
     >>> found.pairs, found.left_out
     (((0, 1), (1, 0), (2, 3), (3, 2)), ('boat | A',))
     """
-    asked = compare if isinstance(compare, Compare) else Compare(GapScale(compare).value)
-    return _compared(asked, tuple(groups))
-
-
-@lru_cache(maxsize=64)
-def _compared(compare: Compare, names: tuple[str, ...]) -> Compared:
-    strata: dict[str, dict[str, int]] = {}
+    compare = compare if isinstance(compare, Compare) else Compare(GapScale(compare).value)
+    names, against, strata = tuple(groups), compare.against, dict[str, dict[str, int]]()
     for at, name in enumerate(names):
         stratum, mark, group = name.partition(WITHIN) if compare.within else ("", WITHIN, name)
         if not mark:
@@ -294,25 +289,21 @@ def _compared(compare: Compare, names: tuple[str, ...]) -> Compared:
             "columns as 'group' to compare their intersections"
         )
     known = list(dict.fromkeys(group for own in strata.values() for group in own))
-    if compare.against is not None and compare.against not in known:
-        raise UnknownName("group in 'against'", compare.against, known)
+    if against is not None and against not in known:
+        raise UnknownName("group in 'against'", against, known)
     blocks = []
     for stratum, own in strata.items():
-        inside = {
-            group: at for group, at in own.items() if not {group, names[at]} & {*compare.leave_out}
-        }
-        if len(inside) >= 2 and (compare.against is None or compare.against in inside):
-            reference = None if compare.against is None else inside[compare.against]
+        left = {*compare.leave_out}
+        inside = {group: at for group, at in own.items() if not {group, names[at]} & left}
+        if len(inside) >= 2 and (against is None or against in inside):
+            reference = None if against is None else inside[against]
             blocks.append(Block(stratum, (*inside.values(),), reference, compare.direction))
     if not blocks:
-        whom = "" if compare.against is None else f", {compare.against!r} among them"
+        whom = "" if against is None else f", {against!r} among them"
         raise InvalidInput(
             f"nobody can be compared{compare.words}: that takes two groups{whom}; the groups are "
             f"{', '.join(map(repr, names))}"
         )
     within = {at for block in blocks for at in block.groups}
-    return Compared(
-        compare.scale,
-        tuple(blocks),
-        tuple(name for at, name in enumerate(names) if at not in within),
-    )
+    left_out = tuple(name for at, name in enumerate(names) if at not in within)
+    return Compared(compare.scale, tuple(blocks), left_out)

@@ -57,25 +57,8 @@ def wrapped(words: str) -> str:
     return "\n".join(wrap(words, 62))
 
 
-def draw_zones(ax: Axes, gamma: float, threshold: float, high: float, rows: float) -> None:
-    """Shade where FAIR is right, where both are, and where UNFAIR is, behind the first rows."""
-    zones = (
-        (0.0, gamma, FAIR, "fair"),
-        (gamma, threshold, GREY, "either"),
-        (threshold, high, UNFAIR, "unfair"),
-    )
-    for start, end, colour, word in zones:
-        ax.fill_between([start, end], -0.5, rows - 0.5, color=colour, alpha=0.13, lw=0)
-        if end - start > 0.06 * high:
-            ax.text(
-                (start + end) / 2, -0.56, word, ha="center", va="bottom", color=colour, size=8.5
-            )
-
-
 def draw_ranges(
-    ax: Axes,
-    rows: Sequence[tuple[str, float, float | None, float]],
-    colours: Sequence[str] = (),
+    ax: Axes, rows: Sequence[tuple[str, float, float | None, float]], colours: Sequence[str] = ()
 ) -> None:
     """Draw a bar per row of (name, low, middle, high) from top to bottom, a dot in the middle."""
     for at, (_, low, middle, high) in enumerate(rows):

@@ -348,13 +348,19 @@ class Finding(JsonValue, Shown):
         return self.to_dict() | (more if self.shares else {})
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, INK, draw_ranges, draw_zones, wrapped
+        from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, draw_ranges, wrapped
 
         rows = [
             (f"{rate.replace('_', ' ')}: {group}".rstrip(": "), i.lower, i.estimate, i.upper)
             for rate, group, i in self._intervals()
         ]
-        draw_zones(ax, self.question.gamma, self.question.threshold, 1.0, rows=1)
+        ends = (0.0, self.question.gamma, self.question.threshold, 1.0)
+        zones = (("fair", FAIR), ("either", GREY), ("unfair", UNFAIR))  # which answers are right
+        for (word, colour), start, end in zip(zones, ends, ends[1:], strict=False):
+            ax.fill_between([start, end], -0.5, 0.5, color=colour, alpha=0.13, lw=0)
+            if end - start > 0.06:
+                at = (start + end) / 2
+                ax.text(at, -0.56, word, ha="center", va="bottom", color=colour, size=8.5)
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
         ax.set_xlim(0.0, 1.0)
         axis = f"{self.question.gap_scale.noun} (the gap) and rates, as shares"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band
-from equipoise.cells import Cells, Decider, GroupCells
+from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Block, Compare, Compared, GapScale, compared
 from equipoise.display import Row
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
@@ -29,7 +29,7 @@ from equipoise.rates import (
     RATES,
     Band,
     Bands,
-    bands_from_cells,
+    band_from_counts,
     clopper_pearson,
     gap,
     share_bounds,
@@ -183,18 +183,18 @@ def check(
         )
     cells, compare = history.cells, question.comparison
     labels = any(counts.random_accepts for counts in cells.values())
-    given = Given(cells, history.exact, labels, assume, history.deciders if deciders else ())
+    given = Given(history, labels, assume, deciders is not None)
     budget = ErrorBudget.of_check(
         question,
         len(cells),
         labels=labels,
         precisions=assume is not None and assume.denied_no_better,
-        deciders=[len(own) for own in given.deciders],
+        deciders=[len(own) for own in history.deciders] if deciders else (),
     )
     known = _known(given, question.metric, budget.past_intervals)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
-    unlimited = _known(Given(cells, True, assume=assume), question.metric, 0.0)
-    table = _known(replace(given, deciders=()), question.metric, budget.past_table)
+    unlimited = _known(Given(Past(cells, exact=True), assume=assume), question.metric, 0.0)
+    table = _known(replace(given, deciders=False), question.metric, budget.past_table)
     verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
     undecided, rates = verdict is Verdict.INCONCLUSIVE, rate_intervals(known.bands, known.boxes)
     return Check(
@@ -209,7 +209,7 @@ def check(
         assumptions=(
             *assumptions_of(history, question),
             *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
-            *([ASSUMES_DECIDERS] if given.deciders else []),
+            *([ASSUMES_DECIDERS] if deciders else []),
         ),
         warnings=(known.against,) if known.against else (),
         unlimited=Interval(
@@ -235,22 +235,21 @@ class Given:
 
     Attributes
     ----------
-    cells, exact
-        The counts of the past, and whether they are the population.
+    past
+        Past decisions.
     labels
         Whether the outcomes of random accepts bound every r.
     assume
         What is granted of the denied.
     deciders
-        Of each group, in the order of the cells, every decider whose cases bound its share of good
-        outcomes; empty where they are not used.
+        Whether cases fall to deciders as if at random, so that these bound every share of good
+        outcomes.
     """
 
-    cells: Cells
-    exact: bool
+    past: Past
     labels: bool = False
     assume: Assume | None = None
-    deciders: tuple[tuple[Decider, ...], ...] = ()
+    deciders: bool = False
 
     def __post_init__(self) -> None:
         if self.deciders and (self.labels or self.assume is not None):
@@ -294,7 +293,7 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
 
     INCONCLUSIVE where past data contradict what is assumed.
     """
-    compare = question.compared(given.cells)
+    compare = question.compared(given.past.cells)
     behind_fair, behind_unfair = (
         _known(given, question.metric, alpha) for alpha in (budget.past_fair, budget.past_unfair)
     )
@@ -332,16 +331,17 @@ class _Known:
 
 def _known(given: Given, metric: str, alpha: float) -> _Known:
     """Return what past data say if each bound may fail with probability ``alpha``."""
-    cells, past = given.cells, None if given.exact else alpha
-    bands = bands_from_cells(cells, metric, past)
+    past, cells = given.past, given.past.cells
+    level, bands = None if past.exact else alpha, bands_from_past(past, metric, alpha)
     boxes = dict.fromkeys(cells, (0.0, 1.0))
     if given.labels:  # an unknown outcome may be either
         for group, counts in cells.items():
             good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
             boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
-    limits = {} if given.assume is None else given.assume.limits(cells, past)
+    limits = {} if given.assume is None else given.assume.limits(cells, level)
     inside = {g: (max(boxes[g][0], lo), min(boxes[g][1], hi)) for g, (lo, hi) in limits.items()}
-    found = {g: base_rate(own, past) for g, own in zip(cells, given.deciders, strict=False)}
+    by_group = zip(cells, past.deciders, strict=True) if given.deciders else ()
+    found = {group: base_rate(own, level) for group, own in by_group}
     against = [
         f"what is assumed does not hold for {group}: at least {least:.3f} and at most {most:.3f} "
         "of its denied would do well, by the data and by what is assumed"
@@ -357,7 +357,7 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
         return _Known(bands, boxes, against[0])
     if found:
         bands = {
-            rate.name: {g: decider_band(rate, n, found[g], past) for g, n in cells.items()}
+            rate.name: {g: decider_band(rate, n, found[g], level) for g, n in cells.items()}
             for rate in METRICS[metric].rates
         }
     base_rates = {g: Interval(q.least, q.most) for g, q in found.items()}
@@ -370,7 +370,11 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
     Each of the two curves of a band is on its right side with probability at least ``1 - alpha``
     (exact, for any sample size). The counts are the population if the past is exact, or alpha None.
     """
-    return bands_from_cells(past.cells, metric, None if past.exact else alpha)
+    level = None if past.exact else alpha
+    return {
+        rate.name: {group: band_from_counts(rate, n, level) for group, n in past.cells.items()}
+        for rate in METRICS[metric].rates
+    }
 
 
 # -- the gap over all that r may be ----------------------------------------------------------------

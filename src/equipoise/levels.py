@@ -127,17 +127,14 @@ class ErrorBudget:
             )
         shares = shares_of_audit(0.0 if exact else past_share)
         fair, unfair = question.level_wrong_fair, question.level_wrong_unfair
-        (past_fair, past_unfair), (intervals, _), (evidence_fair, evidence_unfair), *rest = (
-            shares.values()
-        )
-        (table, _), (labels, _) = rest
-        rates = len(METRICS[question.metric].rates)
+        verdict, (intervals, _), evidence, (table, _), (labels, _) = shares.values()
+        all_bounds = 2 * len(METRICS[question.metric].rates) * groups
         return cls(
-            past_fair * fair / 2,
-            past_unfair * unfair / (2 * rates * groups),
-            intervals * question.strictest / (2 * rates * groups),
-            fair * evidence_fair,
-            unfair * evidence_unfair,
+            verdict[0] * fair / 2,
+            verdict[1] * unfair / all_bounds,
+            intervals * question.strictest / all_bounds,
+            fair * evidence[0],
+            unfair * evidence[1],
             labels * question.strictest / groups,
             table * question.strictest / (4 * groups),
         )

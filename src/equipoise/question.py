@@ -121,18 +121,14 @@ class Question(JsonValue):
         asked = self.compare
         if not isinstance(asked, Compare):
             asked = Compare.from_dict(asked) if isinstance(asked, Mapping) else Compare(asked)
-        plain = Compare(asked.by)  # one question is written in one way
-        object.__setattr__(self, "compare", asked.by if asked == plain else asked)
-        if self.gap_scale is GapScale.RATIO and self.gamma + self.epsilon >= 1.0:
-            raise InvalidInput(
-                f"'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
-                f"something; got {self.gamma!r} + {self.epsilon!r}"
-            )
-        if self.gamma + self.epsilon > 1.0:
-            raise InvalidInput(
-                f"'gamma' + 'epsilon' must be at most 1, the largest possible difference; "
-                f"got {self.gamma!r} + {self.epsilon!r}"
-            )
+        is_plain = asked == Compare(asked.by)  # one question is written in one way
+        object.__setattr__(self, "compare", asked.by if is_plain else asked)
+        rule = "must be at most 1, the largest possible difference"
+        if ratio := self.gap_scale is GapScale.RATIO:
+            rule = "of a ratio must be below 1, the gap between nothing and something"
+        if self.threshold > 1.0 or (ratio and self.threshold == 1.0):
+            got = f"{self.gamma!r} + {self.epsilon!r}"
+            raise InvalidInput(f"'gamma' + 'epsilon' {rule}; got {got}")
 
     @property
     def comparison(self) -> Compare:
@@ -179,23 +175,19 @@ class Question(JsonValue):
         return frozenset(verdict for verdict, holds in right.items() if holds)
 
     def __str__(self) -> str:
-        if self.level_wrong_fair == self.level_wrong_unfair:
-            risk = f"wrong with probability <= {self.level_wrong_fair:g}"
-        else:
+        fair, unfair = self.level_wrong_fair, self.level_wrong_unfair
+        risk = f"wrong with probability <= {fair:g}"
+        if fair != unfair:
             risk = (
-                f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
-                f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
+                f"a wrong FAIR with probability <= {fair:g}, "
+                f"a wrong UNFAIR with probability <= {unfair:g}"
             )
-        ratio = self.gap_scale is GapScale.RATIO
-        as_ratio, gap = (
-            (" as a ratio", "1 - lowest/highest rate")
-            if ratio
-            else ("", "the largest difference between groups")
-        )
-        gap += self.comparison.words
+        name, gap = self.metric.replace("_", " "), "the largest difference between groups"
+        if self.gap_scale is GapScale.RATIO:
+            name, gap = f"{name} as a ratio", "1 - lowest/highest rate"
         return (
-            f"{self.metric.replace('_', ' ')}{as_ratio}: FAIR if the gap ({gap}) <= "
-            f"{self.gamma:g}, UNFAIR if the gap > {self.threshold:.10g}, {risk}"
+            f"{name}: FAIR if the gap ({gap}{self.comparison.words}) <= {self.gamma:g}, "
+            f"UNFAIR if the gap > {self.threshold:.10g}, {risk}"
         )
 
 

@@ -15,17 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Compare, GapScale, compared
+from equipoise.comparison import Array, Compare, GapScale, Number, compared
 from equipoise.errors import BadData, InvalidInput
-
-Array = NDArray[np.float64]
-Number = TypeVar("Number", float, Array)
 
 
 @dataclass(frozen=True)
@@ -286,14 +282,6 @@ class Rate:
 
 
 # -- bands from past data --------------------------------------------------------------------------
-
-
-def bands_from_cells(cells: Cells, metric: str, alpha: float | None) -> Bands:
-    """Return the bands of a metric's rates for counts, exact if ``alpha`` is None."""
-    return {
-        rate.name: {group: band_from_counts(rate, n, alpha) for group, n in cells.items()}
-        for rate in METRICS[metric].rates
-    }
 
 
 def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:

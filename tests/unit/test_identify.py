@@ -172,7 +172,7 @@ def test_less_of_the_error_level_decides_no_more() -> None:
     assert check(past, question).verdict is Verdict.FAIR
     assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
     budget = ErrorBudget.of_audit(question, 2, exact=False, past_share=1e-6)
-    given = Given(past.cells, past.exact)
+    given = Given(past)
     assert free_verdict(given, question, budget) is Verdict.INCONCLUSIVE
 
 

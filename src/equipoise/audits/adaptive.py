@@ -85,7 +85,7 @@ class AdaptiveAudit(Audit):
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
-        free = free_verdict(Given(history.cells, history.exact), question, self._basis.budget)
+        free = free_verdict(Given(history), question, self._basis.budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"

@@ -9,7 +9,8 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.evidence import WrongAnswers
 from equipoise.evidence.bets import bet_shares, fair_sizes, log_factors, unfair_sizes
 from equipoise.evidence.null_cells import fair_covers
-from equipoise.rates import bands_from_cells
+from equipoise.free_check import bands_from_past
+from equipoise.history import Past
 
 TINY = (0.0, 1e-12, 4e-10, 2e-9, 1e-3)
 EDGES = [*TINY, 0.3, *(1.0 - x for x in reversed(TINY))]
@@ -42,7 +43,7 @@ def test_bets_against_equality_go_by_the_rate_that_moves_most() -> None:
     """At gamma = 0 and groups alike the frontiers of both rates are one and the same line."""
     alike = Cells({group: GroupCells(10, 10, 80) for group in "AB"})
     rates = tuple(
-        tuple(by.values()) for by in bands_from_cells(alike, "equalized_odds", None).values()
+        tuple(by.values()) for by in bands_from_past(Past(alike), "equalized_odds", None).values()
     )
     wrong = WrongAnswers(rates, rates, 0.0, 0.05, 0.05, 0.05)
     truth = 0.175, 0.125  # TPR 0.417 and 0.5
