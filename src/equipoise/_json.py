@@ -29,8 +29,7 @@ class JsonValue:
         """Build the value from what ``to_dict`` gave."""
         hints = get_type_hints(cls)
         names = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
-        unknown = sorted(set(data) - names)
-        if unknown:
+        if unknown := sorted(set(data) - names):
             raise InvalidInput(
                 f"{cls.__name__} has no field {unknown[0]!r}; fields: {', '.join(sorted(names))}"
             )

@@ -100,16 +100,11 @@ class Assume(JsonValue):
     @property
     def lines(self) -> tuple[str, ...]:
         """What is assumed, one line each."""
-        no_better = "the denied of every group would do no better than its approved"
-        limits = {"at most": self.r_at_most, "at least": self.r_at_least}
-        return (
-            *([no_better] if self.denied_no_better else []),
-            *(
-                f"{side} {r:g} of the denied of {group} would do well"
-                for side, by_group in limits.items()
-                for group, r in by_group.items()
-            ),
-        )
+        no_better = ["the denied of every group would do no better than its approved"]
+        lines = no_better if self.denied_no_better else []
+        for side, limits in (("at most", self.r_at_most), ("at least", self.r_at_least)):
+            lines += [f"{side} {r:g} of the denied of {g} would do well" for g, r in limits.items()]
+        return tuple(lines)
 
     def __str__(self) -> str:
         return "; ".join(self.lines) or "nothing"
@@ -132,18 +127,13 @@ class Assume(JsonValue):
             for group in getattr(self, name):
                 if group not in cells:
                     raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
-        no_better = {
-            group: band_from_counts(RATES["precision"], counts, alpha).high.at(0.0)
-            for group, counts in cells.items()
-            if self.denied_no_better
-        }
-        return {
-            group: (
-                self.r_at_least.get(group, 0.0),
-                min(self.r_at_most.get(group, 1.0), no_better.get(group, 1.0)),
-            )
-            for group in cells
-        }
+        limits = {}
+        for group, counts in cells.items():
+            most = self.r_at_most.get(group, 1.0)
+            if self.denied_no_better:
+                most = min(most, band_from_counts(RATES["precision"], counts, alpha).high.at(0.0))
+            limits[group] = self.r_at_least.get(group, 0.0), most
+        return limits
 
 
 # -- deciders who get cases as if at random --------------------------------------------------------

@@ -121,6 +121,28 @@ def separation(
     return max(apart, key=apart.__getitem__, default=None)
 
 
+def gap_interval(
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare = GapScale.DIFFERENCE
+) -> Interval:
+    """Return the gaps that rates can have if each lies in its interval, and the best guess.
+
+    Examples
+    --------
+    >>> a, b = Interval(0.1, 0.2, 0.1), Interval(0.3, 0.5, 0.4)
+    >>> print(gap_interval({"selection_rate": {"A": a, "B": b}}))
+    0.300 in [0.100, 0.400]
+    """
+    asked = compared(compare, next(iter(rates.values())))
+    own = [[(i.lower, i.upper, i.estimate) for i in by.values()] for by in rates.values()]
+    low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
+    known = not np.isnan(guess[:, asked.groups]).any()
+    return Interval(
+        float(asked.least(low, high).max()),
+        float(asked.most(low, high).max()),
+        float(asked.gap(guess).max()) if known else None,
+    )
+
+
 def _pairs(
     rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare
 ) -> list[tuple[Separation, Interval, Interval]]:
@@ -219,9 +241,8 @@ class Finding(JsonValue, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; scores, estimates, and how money is written, where there are any."""
-        unsaid = {"score_only": 0, "p_hat": {}, "q_hat": {}, "shares": {}}
-        unsaid |= {"currency": "", "decimals": 0}
-        return {k: v for k, v in super().to_dict().items() if k not in unsaid or v != unsaid[k]}
+        optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
+        return {k: v for k, v in super().to_dict().items() if v or k not in optional}
 
     @property
     def who(self) -> str:
@@ -250,15 +271,14 @@ class Finding(JsonValue, Shown):
     def meaning(self) -> str:
         """What the verdict says and what it does not, in a sentence."""
         gamma, threshold = f"{self.question.gamma:g}", f"{self.question.threshold:.10g}"
+        if self.verdict is Verdict.INCONCLUSIVE:
+            neither = "INCONCLUSIVE says that neither is established"
+            return f"{neither}; the range for the gap is, all the same"
+        says, unsaid = f"at most {threshold}", f"at most {gamma}"
+        if self.verdict is Verdict.UNFAIR:
+            says, unsaid = f"more than {gamma}", f"more than {threshold}"
         between = "between the two both answers are right, and the range may reach there"
-        return {
-            Verdict.FAIR: f"FAIR says that the gap is at most {threshold}, not that it is at most "
-            f"{gamma}: {between}",
-            Verdict.UNFAIR: f"UNFAIR says that the gap is more than {gamma}, not that it is more "
-            f"than {threshold}: {between}",
-            Verdict.INCONCLUSIVE: "INCONCLUSIVE says that neither is established; the range for "
-            "the gap is, all the same",
-        }[self.verdict]
+        return f"{self.verdict} says that the gap is {says}, not that it is {unsaid}: {between}"
 
     def _lines(self) -> Sequence[str]:
         return [line for line in str(self).splitlines() if not line.startswith("    ")]
@@ -277,10 +297,9 @@ class Finding(JsonValue, Shown):
     def rate_rows(self) -> list[Row]:
         """Return the ranges of every group's rates, a row per group."""
         rows: dict[str, dict[str, object]] = {}
-        for rate, by_group in self.rates.items():
-            for group, one in by_group.items():
-                span = f"{one.lower:.3f} to {one.upper:.3f}"
-                rows.setdefault(group, {"group": group})[rate.replace("_", " ")] = span
+        for rate, g, one in self._intervals()[1:]:
+            span = f"{one.lower:.3f} to {one.upper:.3f}"
+            rows.setdefault(g, {"group": g})[rate.replace("_", " ")] = span
         return [*rows.values()]
 
     def all_rates(self) -> dict[str, dict[str, Interval]]:
@@ -300,11 +319,10 @@ class Finding(JsonValue, Shown):
         >>> print(found.all_rates()["selection_rate"]["A"])
         0.800 in [0.767, 0.831]
         """
-        if not self.shares:
-            return {}
         return {
             name: {group: own.rate(rate) for group, own in self.shares.items()}
             for name, rate in RATES.items()
+            if self.shares
         }
 
     def all_metrics(self) -> dict[str, Interval]:
@@ -312,23 +330,12 @@ class Finding(JsonValue, Shown):
 
         It follows from :meth:`all_rates` and holds together with it.
         """
-        if not self.shares:
-            return {}
-        rates, compare = self.all_rates(), compared(self.question.compare, self.shares)
-        found = {}
-        for name, metric in METRICS.items():
-            own = [
-                [(one.lower, one.upper, one.estimate) for one in rates[rate.name].values()]
-                for rate in metric.rates
-            ]
-            low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
-            known = not np.isnan(guess[:, compare.groups]).any()
-            found[name] = Interval(
-                float(compare.least(low, high).max()),
-                min(float(compare.most(low, high).max()), 1.0),
-                float(compare.gap(guess).max()) if known else None,
-            )
-        return found
+        rates, compare = self.all_rates(), self.question.comparison
+        return {
+            name: gap_interval({rate.name: rates[rate.name] for rate in metric.rates}, compare)
+            for name, metric in METRICS.items()
+            if rates
+        }
 
     def all_rows(self) -> tuple[list[Row], list[Row]]:
         """Return :meth:`all_rates`, a row per rate, and :meth:`all_metrics`, a row per metric."""

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Block, Compare, Compared, GapScale, compared
+from equipoise.comparison import Block, Compare, GapScale, compared
 from equipoise.display import Row
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.finding import Finding, GroupShares, Interval, separation
+from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
@@ -32,7 +32,7 @@ from equipoise.rates import (
     band_from_counts,
     clopper_pearson,
     gap,
-    share_bounds,
+    good_share,
 )
 
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ class Check(Finding):
 
     def __str__(self) -> str:
         apart = "without deciders " if self.base_rates else ""
+        naive = "; ".join(f"{way}: {_shown(value)}" for way, value in self._naive.items())
         more = [
             *(f"  would do well  {g}: {one}" for g, one in self.base_rates.items()),
             f"  unlimited   {apart}an unlimited past would leave the gap in {self.unlimited}",
-            f"  naive       approved rows only: {_shown(self.approved_only)}; "
-            f"denials as failures: {_shown(self.denied_as_failures)}",
+            f"  naive       {naive}",
         ]
         return "\n".join([super().__str__(), *more])
 
@@ -96,26 +96,22 @@ class Check(Finding):
             return "right"
         return "a guess: the data allow others"
 
+    @property
+    def _naive(self) -> dict[str, float | None]:
+        one, other = self.approved_only, self.denied_as_failures
+        return {"approved rows only": one, "denials as failures": other}
+
     def answer_rows(self) -> list[Row]:
         """Return the two naive answers beside the honest one."""
-        one, other = self.approved_only, self.denied_as_failures
         holds = f"holds with probability {1 - self.question.delta:g}"
-        return [
-            {"way of counting": way, "gap": gap, "what to think of it": opinion}
-            for way, gap, opinion in (
-                ("approved rows only", _shown(one), self.opinion(one)),
-                ("denials as failures", _shown(other), self.opinion(other)),
-                ("all that the data allow", f"{self.lower:.3f} to {self.upper:.3f}", holds),
-            )
-        ]
+        lines = [(way, _shown(gap), self.opinion(gap)) for way, gap in self._naive.items()]
+        lines.append(("all that the data allow", f"{self.lower:.3f} to {self.upper:.3f}", holds))
+        names = ("way of counting", "gap", "what to think of it")
+        return [dict(zip(names, line, strict=True)) for line in lines]
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
-        naive = (
-            (self.approved_only, "x", "approved rows only"),
-            (self.denied_as_failures, "+", "denials as failures"),
-        )
-        for value, mark, words in naive:
+        for mark, (words, value) in zip("x+", self._naive.items(), strict=True):
             if value is not None:
                 ax.plot([value], [0], mark, color="black", ms=9, label=words, clip_on=False)
         ax.legend(loc="lower left", title="naive answers", fontsize=8.5)
@@ -293,20 +289,21 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
 
     INCONCLUSIVE where past data contradict what is assumed.
     """
-    compare = question.compared(given.past.cells)
+    compare = question.comparison
     behind_fair, behind_unfair = (
         _known(given, question.metric, alpha) for alpha in (budget.past_fair, budget.past_unfair)
     )
     if behind_fair.against or behind_unfair.against:
         return Verdict.INCONCLUSIVE
-    _, upper = _one_by_one(behind_fair.bands, behind_fair.boxes, compare)
+    upper = gap_interval(rate_intervals(behind_fair.bands, behind_fair.boxes), compare).upper
     bands, boxes = behind_unfair.bands, behind_unfair.boxes
-    lower, _ = _one_by_one(bands, boxes, compare)
     gamma, pairs = question.gamma + _ROUNDING, _pairs_of_rates(bands, boxes, compare)
-    unfair = lower > gamma or any(pair.exceeds(gamma) for pair in pairs)
+    unfair = gap_interval(rate_intervals(bands, boxes), compare).lower > gamma or any(
+        pair.exceeds(gamma) for pair in pairs
+    )
     fair = upper <= question.threshold
     if fair and unfair:  # both are right; name the nearer one
-        lower, _ = gap_bounds(bands, boxes, compare=question.comparison)
+        lower, _ = gap_bounds(bands, boxes, compare=compare)
         fair = lower + upper <= 2.0 * question.gamma + question.epsilon
     if fair:
         return Verdict.FAIR
@@ -388,9 +385,9 @@ def gap_bounds(
     The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
     of it.
     """
-    asked = compared(compare, next(iter(bands.values())))
-    floor, ceiling = _one_by_one(bands, boxes, asked)
-    for pair in _pairs_of_rates(bands, boxes, asked):
+    alone = gap_interval(rate_intervals(bands, boxes), compare)
+    floor, ceiling = alone.lower, alone.upper
+    for pair in _pairs_of_rates(bands, boxes, compare):
         if pair.exceeds(floor + tolerance):  # mostly it does not: one rate alone decides
             floor, largest = floor + tolerance, ceiling
             while largest - floor > tolerance:
@@ -399,24 +396,16 @@ def gap_bounds(
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
-def _pairs_of_rates(bands: Bands, boxes: Box, compare: Compared) -> Iterator[_TwoRates]:
+def _pairs_of_rates(bands: Bands, boxes: Box, compare: str | Compare) -> Iterator[_TwoRates]:
     names = [*next(iter(bands.values()))]
-    for block, (one, other) in product(compare.blocks, combinations(bands, 2)):
+    asked = compared(compare, names)
+    for block, (one, other) in product(asked.blocks, combinations(bands, 2)):
         groups = [names[at] for at in block.groups]
         start, end = np.array([boxes[group] for group in groups]).T
         first, second = (
             Band.stack([bands[rate][group] for group in groups]) for rate in (one, other)
         )
-        yield _TwoRates(RATES[one].falls, first, second, start, end, block, compare.scale)
-
-
-def _one_by_one(bands: Bands, boxes: Box, compare: Compared) -> tuple[float, float]:
-    """Return bounds of the gap from each rate alone; the upper one is exact."""
-    ranges = np.array(
-        [[band.over(*boxes[g]) for g, band in by_group.items()] for by_group in bands.values()]
-    )
-    low, high = ranges[..., 0], ranges[..., 1]
-    return float(compare.least(low, high).max()), float(compare.most(low, high).max())
+        yield _TwoRates(RATES[one].falls, first, second, start, end, block, asked.scale)
 
 
 def group_shares(
@@ -433,12 +422,12 @@ def group_shares(
     """
     found = {}
     for group, counts in history.cells.items():
-        denied, good = share_bounds(counts, None if history.exact else alpha)
-        likely = counts.like_known
+        level, likely = None if history.exact else alpha, counts.like_known
+        denied = clopper_pearson(counts.denied, counts.total, level)
         known = likely.approved_positive / likely.approved if likely.approved else None
         found[group] = GroupShares(
             Interval(*denied, counts.denied / counts.total),
-            Interval(*good, known),
+            Interval(*good_share(counts, level), known),
             Interval(*boxes[group], None if guesses is None else guesses.get(group)),
         )
     return found
@@ -513,15 +502,10 @@ def short_strata(
         return ()
     names, scale, lines = history.cells.groups, question.gap_scale, []
     bands = bands_from_past(history, question.metric, budget.past_fair).values()
+    ends = np.array([[band.over(r[g], r[g]) for g, band in by.items()] for by in bands])
+    wide = scale.gap(ends[..., 0], ends[..., 1])
     for block in question.compared(names).blocks:
-        wide = [
-            {
-                g: float(scale.gap(*by_group[names[g]].over(*(r[names[g]],) * 2)))
-                for g in block.groups
-            }
-            for by_group in bands
-        ]
-        worst = max((own[a] + own[b]) / 2.0 for own in wide for a, b in block.pairs)
+        worst = max(float((wide[:, a] + wide[:, b]).max()) / 2.0 for a, b in block.pairs)
         if worst >= question.threshold:
             rows = sum(history.cells[names[g]].total for g in block.groups)
             more = rows * ((worst / (question.epsilon / 4.0)) ** 2 - 1.0)

@@ -217,9 +217,7 @@ class Rate:
     @property
     def trend(self) -> int:
         """+1 if the rate rises in r, -1 if it falls, 0 if it is constant: no label is needed."""
-        curve = self.curve(0.25, 0.25, 0.5)
-        assert curve is not None
-        return curve.trend
+        return (self.curve(0.25, 0.25, 0.5) or Curve(0.0)).trend
 
     @property
     def falls(self) -> bool:
@@ -311,11 +309,11 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     a, c = rate.fraction(0.5, 0.5, 0.0, 0.0)  # of the approved; the denied are fn or tn
     denied = rate.fraction(0.0, 0.0, 1.0, 0.0), rate.fraction(0.0, 0.0, 0.0, 1.0)
     sides = len({np.sign(b * c - a * d) for b, d in denied} - {0.0})  # bounds of s that it uses
-    cohorts = len(counts.cohorts)
-    bounds = (1 if cohorts == 1 else 2 * cohorts) + (sides > 0)
-    good = _good_share(counts, _part(alpha, 0.5 / bounds))
-    level = _part(alpha, 0.5 / bounds / max(sides, 1))
-    corners = product(clopper_pearson(counts.denied, counts.total, level), good)
+    shares = _shares_behind(counts)
+    each = 0.5 / (shares + (sides > 0))
+    level = _part(alpha, each / max(sides, 1))
+    bounds = clopper_pearson(counts.denied, counts.total, level)
+    corners = product(bounds, good_share(counts, _part(alpha, each * shares)))
     curves = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in corners]
     inside = [curve for curve in curves if curve is not None]
     if len(inside) < len(curves):
@@ -355,21 +353,30 @@ def clopper_pearson(
     return low, high
 
 
-def share_bounds(
-    counts: GroupCells, alpha: float | None
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return bounds of the share denied, and of the share of good outcomes among the approved.
+def good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
+    """Return bounds of the share of good outcomes among the approved.
 
-    Each of the four is missed with probability at most ``alpha``; every rate follows from the two
-    shares and r.
+    Each is missed with probability at most ``alpha``. They rest on the cohorts where there are any
+    (see :func:`band_from_counts`), and assume nothing of unknown outcomes otherwise.
     """
-    cohorts = len(counts.cohorts)
-    if counts.approved_unknown and cohorts:
-        good = _good_share(counts, _part(alpha, 1.0 if cohorts == 1 else 0.5 / cohorts))
-    else:
-        known = counts.approved_positive
-        good = clopper_pearson(known, counts.approved, alpha, counts.approved_unknown)
-    return clopper_pearson(counts.denied, counts.total, alpha), good
+    if not counts.cohorts or not counts.approved_unknown:
+        known, unknown = counts.approved_positive, counts.approved_unknown
+        return clopper_pearson(known, counts.approved, alpha, unknown)
+    level = _part(alpha, 1.0 / _shares_behind(counts))
+    goods = [clopper_pearson(good, good + bad, level) for good, bad, _ in counts.cohorts]
+    if len(goods) == 1:
+        return goods[0]
+    people = [sum(cohort) for cohort in counts.cohorts]
+    weights = [clopper_pearson(n, counts.approved, _part(level, 0.5)) for n in people]
+    low, high = np.array(goods).T
+    least, most = np.array(weights).T
+    means = -_largest_mean(least, most, -low), _largest_mean(least, most, high)
+    return min(max(means[0], 0.0), 1.0), min(max(means[1], 0.0), 1.0)
+
+
+def _shares_behind(counts: GroupCells) -> int:
+    """Return how many shares that of good outcomes rests on: of cohorts, and within them."""
+    return 1 if len(counts.cohorts) == 1 else 2 * len(counts.cohorts)
 
 
 def _part(alpha: float | None, share: float) -> float | None:
@@ -396,19 +403,6 @@ def _extreme(curves: Sequence[Curve], pick: Callable[..., Array]) -> Curve:
     if all(curve.d == 0.0 for curve in curves):
         return Curve(zero, one - zero)  # the least of lines is concave: a chord is below
     return Curve(float(pick([zero, one])))
-
-
-def _good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
-    """Return bounds of the share of good outcomes among the approved, from their cohorts."""
-    goods = [clopper_pearson(good, good + bad, alpha) for good, bad, _ in counts.cohorts]
-    if len(goods) == 1:
-        return goods[0]
-    people = [sum(cohort) for cohort in counts.cohorts]
-    weights = [clopper_pearson(n, counts.approved, _part(alpha, 0.5)) for n in people]
-    low, high = np.array(goods).T
-    least, most = np.array(weights).T
-    means = -_largest_mean(least, most, -low), _largest_mean(least, most, high)
-    return min(max(means[0], 0.0), 1.0), min(max(means[1], 0.0), 1.0)
 
 
 def _largest_mean(least: Array, most: Array, values: Array) -> float:

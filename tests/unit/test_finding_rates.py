@@ -15,7 +15,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.cli.app import app
 from equipoise.errors import UnknownName
 from equipoise.finding import Finding, GroupShares, Interval
-from equipoise.rates import METRICS, RATES, Rate, gap, rates, share_bounds
+from equipoise.rates import METRICS, RATES, Rate, gap, good_share, rates
 
 CELLS = {"A": GroupCells(600, 200, 200), "B": GroupCells(300, 200, 500)}
 PAST = eq.History.from_cells(Cells(CELLS))
@@ -59,17 +59,12 @@ def test_an_unlimited_past_and_known_unknowns_give_the_rates_themselves() -> Non
 
 def test_unknown_outcomes_widen_the_precision() -> None:
     counts = GroupCells(60, 20, 20, approved_unknown=10)
-    (_, whole), (alike, likely) = (
-        share_bounds(counts, 0.01),
-        (
-            GroupCells(60, 20, 20, approved_unknown=10, cohorts=((60, 20, 10),)),
-            0.75,
-        ),
-    )
+    alike = GroupCells(60, 20, 20, approved_unknown=10, cohorts=((60, 20, 10),))
+    whole = good_share(counts, 0.01)
     assert whole[0] < 60 / 90
     assert whole[1] > 70 / 90
-    assert share_bounds(alike, 0.01)[1][1] < whole[1]
-    assert share_bounds(alike, None)[1] == (likely, likely)
+    assert good_share(alike, 0.01)[1] < whole[1]
+    assert good_share(alike, None) == (0.75, 0.75)
 
 
 def test_a_finding_keeps_them_and_the_command_line_and_reports_show_them(tmp_path: Path) -> None:
