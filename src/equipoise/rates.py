@@ -90,9 +90,8 @@ class Curve:
         """
         v, slope = np.asarray(value, dtype=float), np.asarray(self._slope)
         zero, one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
-        inside = np.minimum(np.maximum(v, np.minimum(zero, one)), np.maximum(zero, one))
         with np.errstate(divide="ignore", invalid="ignore"):
-            r = (self.a - inside * self.c) / (inside * self.d - self.b)
+            r = (self.a - v * self.c) / (v * self.d - self.b)
         r = np.minimum(np.maximum(r, 0.0), 1.0)
         rises = slope > 0.0
         before = np.where(rises, v < zero, v > zero)
