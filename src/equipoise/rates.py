@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Array, Compare, GapScale, Number, compared
+from equipoise.comparison import Array, Compare, GapScale, compared
 from equipoise.errors import BadData, InvalidInput
 
 
@@ -223,9 +223,7 @@ class Rate:
         """Whether the rate falls in r."""
         return self.trend < 0
 
-    def fraction(
-        self, tp: Number, fp: Number, fn: Number, tn: Number
-    ) -> tuple[Number | float, Number | float]:
+    def fraction(self, tp: float, fp: float, fn: float, tn: float) -> tuple[float, float]:
         """Return numerator and denominator for the shares, or counts, of the cells."""
         cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
         return (
