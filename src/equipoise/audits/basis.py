@@ -17,7 +17,7 @@ from equipoise.evidence import null_cells
 from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT, Evidence
 from equipoise.evidence.null_cells import NullCells, WrongAnswers, fair_covers, unfair_covers
-from equipoise.finding import Finding, Interval, separation
+from equipoise.finding import Finding, Interval, gap_interval, separation
 from equipoise.free_check import (
     assumptions_of,
     bands_from_past,
@@ -175,10 +175,7 @@ class Basis:
                     value = curve.at(min(max(mean or 0.0, 0.0), 1.0))
                     guess = min(max(value, interval.lower), interval.upper)
                 out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        compare = self.question.compared(cells)
-        guesses = np.array([[own.estimate for own in by.values()] for by in out.values()], float)
-        known = not np.isnan(guesses[:, compare.groups]).any()
-        return out, float(compare.gap(guesses).max()) if known else None
+        return out, gap_interval(out, self.question.compare).estimate
 
     def what_is_missing(self, evidence: Evidence, pending: int) -> tuple[str, ...]:
         """Say what would bring a verdict, so many outcomes being pending."""
