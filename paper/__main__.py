@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from joblib import Memory, Parallel, delayed
 
 import equipoise
 from equipoise.cli.console import bar, console
 from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
-from paper.page import Found, Settings, write_page
+from paper import blackbox, embedded, families, notes, synthetic, theorems
+from paper.page import Chapter, Settings, write_page
+from paper.pictures import legend_below, new_figure, to_svg
 from paper.tables import LAW_SCHOOL, law_school
 
-EXPERIMENTS = ("blackbox", "synthetic", "embedded", "theorems", "families", "notes")
-"""The modules, each with ``run`` and ``tell``, in the order of the page."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-app = typer.Typer(add_completion=False)
+# In the order of the page.
+EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
+    "blackbox": blackbox.run,
+    "synthetic": synthetic.run,
+    "embedded": embedded.run,
+    "theorems": theorems.run,
+    "families": families.run,
+    "notes": notes.run,
+}
 
 
-def run_one(name: str, settings: Settings, version: str) -> tuple[Found, float]:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m paper",
+        description="Reproduce the paper's experiments: CSV tables, SVG pictures and one page. "
+        "What is there from an earlier run and still holds is not run again.",
+        epilog="Example: python -m paper --only blackbox --quick",
+    )
+    add, names = parser.add_argument, ", ".join(EXPERIMENTS)
+    add("--out", type=Path, default=Path("results"), help="where the results go")
+    add("--only", action="append", metavar="NAME", help=f"only this one; may be repeated: {names}")
+    add("--quick", action="store_true", help="few repeats: does everything work?")
+    add("--n-jobs", type=int, default=2, help="processes, -1 for all")
+    add("--seed", type=int, default=0, help="where randomness starts")
+    law = os.environ.get(LAW_SCHOOL) or None
+    add("--law-school", type=Path, default=law, metavar="FILE", help=f"else {LAW_SCHOOL}")
+    add("--docs", type=Path, metavar="FOLDER", help="also write the page and pictures there")
+    return parser.parse_args(arguments)
+
+
+def run_one(name: str, settings: Settings, version: str) -> tuple[Chapter, float]:
     """Run one experiment, and time it; ``version`` tells kept results of other code apart."""
     del version
     start = time.process_time()
-    found: Found = import_module(f"paper.{name}").run(settings)
-    return found, time.process_time() - start
+    chapter = EXPERIMENTS[name](settings)
+    return chapter, time.process_time() - start
 
 
 def version_of(settings: Settings) -> str:
@@ -44,82 +74,66 @@ def version_of(settings: Settings) -> str:
     return digest.hexdigest()
 
 
-@app.command()
-def paper(
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("results"),
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help=f"Only this experiment; may be repeated: {', '.join(EXPERIMENTS)}."
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few repeats: does everything work?")
-    ] = False,
-    n_jobs: Annotated[int, typer.Option(help="Processes, -1 for all.")] = 2,
-    seed: Annotated[int, typer.Option(help="Where randomness starts.")] = 0,
-    law_path: Annotated[
-        Path | None,
-        typer.Option(
-            "--law-school",
-            metavar="FILE",
-            help=f"law_school_clean.csv; else what {LAW_SCHOOL} names.",
-        ),
-    ] = None,
-    docs: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Also write the page and pictures there.")
-    ] = None,
-) -> None:
-    """Reproduce the paper's experiments: CSV tables, SVG pictures and one page.
-
-    What is there from an earlier run and still holds is not run again.
-
-    Example: python -m paper --only blackbox --quick
-    """
-    for name in only or ():
+def reproduce(to_do: argparse.Namespace) -> None:
+    """Run what was chosen, write the page, and print the claims."""
+    for name in to_do.only or ():
         if name not in EXPERIMENTS:
             raise UnknownName("experiment", name, EXPERIMENTS)
-    require_n_jobs(n_jobs)
-    named = law_path or os.environ.get(LAW_SCHOOL)
-    if named:
-        law_school(named)  # refuses what is not that table
-    settings = Settings(quick, seed, Path(named) if named else None)
-    chosen = [name for name in EXPERIMENTS if not only or name in only]
-    work, version = Memory(out / "cache", verbose=0).cache(run_one), version_of(settings)
+    require_n_jobs(to_do.n_jobs)
+    if to_do.law_school:
+        law_school(to_do.law_school)  # refuses what is not that table
+    settings = Settings(to_do.quick, to_do.seed, to_do.law_school)
+    chosen = [name for name in EXPERIMENTS if not to_do.only or name in to_do.only]
+    work, version = Memory(to_do.out / "cache", verbose=0).cache(run_one), version_of(settings)
     kept = [name for name in chosen if work.check_call_in_cache(name, settings, version)]
-    runs = Parallel(n_jobs, return_as="generator")(
+    runs = Parallel(to_do.n_jobs, return_as="generator")(
         delayed(work)(name, settings, version) for name in chosen
     )
-    found, seconds = {}, 0.0
+    chapters: dict[str, Chapter] = {}
+    seconds = 0.0
     with bar("experiments") as progress:
-        for name, (tables, spent) in zip(chosen, runs, strict=True):
-            found[name], seconds = tables, seconds + spent
-            progress(len(found) / len(chosen))
-    chapters = {n: import_module(f"paper.{n}").tell(found[n], settings) for n in chosen}
-    figure = import_module("paper.figure_1")
-    drawn = partial(figure.draw, found) if set(figure.NEEDS) <= set(chosen) else None
-    command = "python -m paper" + " --quick" * quick + f" --seed {seed}" * bool(seed)
-    write_page(chapters, drawn, command, out=out, docs=docs)
-    claims = [claim for chapter in chapters.values() for claim in chapter.claims]
-    to = console()
-    for claim in claims:
-        to.print(f"{claim.where}: {claim.the_paper_says}", style="bold", markup=False)
-        to.print(
-            f"  published {claim.its_number}; ours {claim.ours}: {claim.verdict}", markup=False
-        )
+        for name, (chapter, spent) in zip(chosen, runs, strict=True):
+            chapters[name], seconds = chapter, seconds + spent
+            progress(len(chapters) / len(chosen))
+    shown = {"blackbox", "embedded", "synthetic"} <= set(chosen)
+    figure_1 = to_svg(partial(draw_figure_1, chapters)) if shown else None
+    command = "python -m paper" + " --quick" * to_do.quick
+    command += f" --seed {to_do.seed}" * bool(to_do.seed)
+    write_page(chapters, figure_1, command, out=to_do.out, docs=to_do.docs)
+    say = partial(console().print, markup=False)
     for chapter in chapters.values():
-        to.print(chapter.left_out, style="yellow", markup=False, end="\n" * bool(chapter.left_out))
-    to.print(
+        for claim in chapter.claims:
+            say(f"{claim.where}: {claim.the_paper_says}", style="bold")
+            say(f"  published {claim.its_number}; ours {claim.ours}: {claim.verdict}")
+    for chapter in chapters.values():
+        if chapter.left_out:
+            say(chapter.left_out, style="yellow")
+    say(
         f"{len(kept)} of {len(chosen)} experiments kept from before; {seconds:,.0f} s of processor "
-        f"time in all.\nPage: {out / 'paper.html'}",
-        markup=False,
+        f"time in all.\nPage: {to_do.out / 'paper.html'}"
     )
+
+
+def draw_figure_1(chapters: Mapping[str, Chapter]) -> Figure:
+    """Draw the paper's Figure 1, estimated EOD (left) and cost (right)."""
+    figure, panels = new_figure(3, 2, height=3.0)
+    estimate, cost = panels[0]
+    blackbox.draw_classifier(cost, estimate, **chapters["blackbox"].found)
+    for row, name in zip(panels[1:], ("embedded", "synthetic"), strict=True):
+        found = chapters[name].found
+        synthetic.draw_estimate(row[0], found["runs"], "as run", found["EOD"])
+        synthetic.draw_cost(row[1], found["prices"], "as run", (0.0, 1.0))
+    for row, title in zip(panels, ("Adult, all_LR", "Adult, embedded", "synthetic"), strict=True):
+        row[1].set_title("")
+        row[0].set_title(title, loc="left")
+    legend_below(figure)
+    return figure
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; bad input is one line and code 2."""
     try:
-        app(arguments, prog_name="python -m paper", standalone_mode=False)
+        reproduce(parse(arguments))
     except EquipoiseError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from error

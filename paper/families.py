@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.special import gammaln
 
-from paper.page import Chapter, Claim, Found, Settings, where
+from paper.page import Chapter, Claim, Settings, where
 
 TOLERANCE = 1e-6
 Function = Callable[[float], float]
@@ -54,11 +54,28 @@ _ROWS = (
 )
 
 
-def run(settings: Settings) -> Found:
+def run(settings: Settings) -> Chapter:
     """Compare each row's W, W' and W'' with integrals, and look for log-concavity."""
     del settings
     line = [_check(row, theta) for row in _ROWS for theta in row.thetas]
-    return {"rows": DataFrame([*line, _check_gaussian()])}
+    rows = DataFrame([*line, _check_gaussian()])
+    wrong = ", ".join(sorted(set(rows.family[rows.formulas != "hold"])))
+    rough = ", ".join(sorted(set(rows.family[~rows["log-concave"].astype(bool)])))
+    poisson = where(rows, family="Continuous Poisson", theta=0.0).iloc[0]
+    claim = Claim(
+        "Table 3",
+        "W, W', W'' of the families, and log-concavity",
+        "formulas",
+        f"do not hold: {wrong}; not log-concave: {rough}",
+        "holds but for these" if wrong or rough else "holds",
+    )
+    return Chapter(
+        "The table of exponential families",
+        WORDS,
+        facts={"wrong": wrong, "rough": rough, "poisson": poisson},
+        tables={"rows": rows},
+        claims=[claim],
+    )
 
 
 def _check(row: _Row, theta: float) -> dict[str, object]:
@@ -106,30 +123,6 @@ def _check_gaussian() -> dict[str, object]:
         "log-concave": True,
         "formulas": "hold" if np.allclose(slope, said, atol=1e-5) else "do not hold",
     }
-
-
-def tell(found: Found, settings: Settings) -> Chapter:
-    """Return the chapter."""
-    del settings
-    rows = found["rows"]
-    wrong = ", ".join(sorted(set(rows.family[rows.formulas != "hold"])))
-    rough = ", ".join(sorted(set(rows.family[~rows["log-concave"].astype(bool)])))
-    poisson = where(rows, family="Continuous Poisson", theta=0.0).iloc[0]
-    return Chapter(
-        "The table of exponential families",
-        WORDS,
-        facts={"wrong": wrong, "rough": rough, "poisson": poisson},
-        tables={"rows": rows},
-        claims=[
-            Claim(
-                "Table 3",
-                "W, W', W'' of the families, and log-concavity",
-                "formulas",
-                f"do not hold: {wrong}; not log-concave: {rough}",
-                "holds but for these" if wrong or rough else "holds",
-            )
-        ],
-    )
 
 
 WORDS = """

@@ -9,7 +9,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from pandas import DataFrame
 from scipy.special import ndtr
 
 from equipoise.audits.estimated_rates import paper_epsilon, paper_tau
@@ -18,7 +17,7 @@ from equipoise.mixture import StructuralConstants, trunc_est_constants
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
-from paper.page import Chapter, Found, Settings
+from paper.page import Chapter, Settings
 from paper.synthetic import (
     NEEDED_FEATURES,
     PROOF_FEATURES,
@@ -27,17 +26,17 @@ from paper.synthetic import (
     break_even,
     distance,
 )
-from paper.tables import classify, decide, read_people
+from paper.tables import classify, read_people
 
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.01)
 Values = dict[str, object]
 
 
-def run(settings: Settings) -> Found:
+def run(settings: Settings) -> Chapter:
     """Measure what the notes name."""
     del settings
-    checks = (_threshold, _adult, _constants, _booking, _map_bias)
-    return {"measured": DataFrame([{k: v for check in checks for k, v in check().items()}])}
+    measured = _threshold() | _adult() | _constants() | _booking() | _map_bias()
+    return Chapter("Notes on the paper", WORDS, measured)
 
 
 def _threshold() -> Values:
@@ -52,7 +51,7 @@ def _threshold() -> Values:
 def _adult() -> Values:
     """Run RS-Audit where a group is never approved; compare "fair" with all_LR."""
     people = read_people("adult")
-    worlds = {c: classify(people, decide(people, c)) for c in ("all_LR", "fair", "sense_attr")}
+    worlds = {c: classify(people, c) for c in ("all_LR", "fair", "sense_attr")}
     dry = worlds["sense_attr"].as_cells
     sim = simulate("rs", dry, QUESTION, Costs(), repeats=100, tau=1000)
     free = (sim.verdict == "UNFAIR") & (sim.cost == 0.0)
@@ -116,13 +115,6 @@ def _map_bias() -> Values:
         cut = d / 2.0 - math.log(q / (1.0 - q)) / d  # outcome 1 lies at d, outcome 0 at 0
         found[name] = (q * float(ndtr(d - cut)) + (1.0 - q) * float(ndtr(-cut))) / q - 1.0
     return found
-
-
-def tell(found: Found, settings: Settings) -> Chapter:
-    """Return the chapter."""
-    del settings
-    measured = found["measured"].iloc[0].to_dict()
-    return Chapter("Notes on the paper", WORDS, facts={str(k): v for k, v in measured.items()})
 
 
 WORDS = """

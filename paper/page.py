@@ -8,46 +8,28 @@ table are headed by their names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markdown_it import MarkdownIt
 from pandas import DataFrame
 
 from equipoise import __version__
-from paper.pictures import to_svg
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Found: TypeAlias = dict[str, DataFrame]
-"""What an experiment returns: tables by name."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the experiments of one run share.
+    """What the experiments of one run share; without ``law_school`` that table is left out."""
 
-    Parameters
-    ----------
-    quick
-        Few repeats: to see that everything works.
-    seed
-        Where randomness starts.
-    law_school
-        The file ``law_school_clean.csv``, or None to leave Law School out.
-    """
-
-    quick: bool = False
+    quick: bool = False  # few repeats: does everything work?
     seed: int = 0
     law_school: Path | None = None
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """One thing that the paper says, the number it gives, ours, and whether it holds."""
 
     where: str
@@ -61,58 +43,44 @@ class Claim:
 class Chapter:
     """One experiment as the page tells it.
 
-    Parameters
-    ----------
-    words, facts
-        A Jinja text, and what it names in braces.
-    tables, pictures
-        By the names that the words give them; tables that they do not name are written as CSV.
-    claims
-        What the paper says that this experiment can tell.
-    left_out
-        What could not be run, and what would help.
+    ``words`` is a Jinja text and ``facts`` what it names in braces; it names ``tables`` and
+    ``pictures`` (SVG) too, and all tables are written as CSV. ``found`` is for Figure 1.
+    ``left_out`` says what could not be run, and what would help.
     """
 
     title: str
     words: str
     facts: Mapping[str, object]
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
-    pictures: Mapping[str, Callable[[], Figure]] = field(default_factory=dict)
+    pictures: Mapping[str, str] = field(default_factory=dict)
     claims: Sequence[Claim] = ()
+    found: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
 
 
 def write_page(
     chapters: Mapping[str, Chapter],
-    figure_1: Callable[[], Figure] | None,
+    figure_1: str | None,
     command: str,
     *,
     out: Path,
     docs: Path | None = None,
 ) -> None:
     """Write tables, pictures and the page under ``out``; the page and pictures under ``docs``."""
-    draw = {
-        f"{name}-{picture}.svg": made
-        for name, chapter in chapters.items()
-        for picture, made in chapter.pictures.items()
-    }
-    draw |= {"figure-1.svg": figure_1} if figure_1 else {}
     page = to_markdown(chapters, command, with_figure_1=figure_1 is not None)
-    shown = {f"paper/{name}": to_svg(made) for name, made in draw.items()} | {"paper.md": page}
-    files = {
-        f"paper/{name}-{table}.csv": rows.to_csv(index=False, lineterminator="\n")
-        for name, chapter in chapters.items()
-        for table, rows in chapter.tables.items()
-    }
-    _write({**files, **shown, "paper.html": to_html(page)}, out)
+    shown = {"paper.md": page} | ({"paper/figure-1.svg": figure_1} if figure_1 else {})
+    tables = {}
+    for name, chapter in chapters.items():
+        shown |= {f"paper/{name}-{at}.svg": svg for at, svg in chapter.pictures.items()}
+        for at, rows in chapter.tables.items():
+            tables[f"paper/{name}-{at}.csv"] = rows.to_csv(index=False, lineterminator="\n")
+    files = {out: {**shown, **tables, "paper.html": to_html(page)}}
     if docs is not None:
-        _write(shown, docs)
-
-
-def _write(files: Mapping[str, str], folder: Path) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        files[docs] = shown
+    for folder, texts in files.items():
+        for file, text in texts.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text, encoding="utf-8")
 
 
 def to_markdown(
@@ -135,7 +103,7 @@ def to_markdown(
         made = f"Made by `{command} --only {name}`."
         left_out = [f"**{chapter.left_out}**"] if chapter.left_out else []
         texts.append("\n\n".join([f"## {chapter.title}", made, *left_out, words.strip()]))
-    claims = DataFrame([vars(claim) for chapter in chapters.values() for claim in chapter.claims])
+    claims = DataFrame([claim for chapter in chapters.values() for claim in chapter.claims])
     return jinja.from_string(PAGE).render(
         claims=markdown_table(claims) if len(claims) else "",
         figure_1=with_figure_1,
@@ -156,8 +124,7 @@ def markdown_table(rows: DataFrame) -> str:
 
 def to_html(markdown: str) -> str:
     """Return the page as HTML beside its pictures."""
-    body = MarkdownIt("commonmark").enable("table").render(markdown)
-    return HTML.replace("BODY", body)
+    return HTML.replace("BODY", MarkdownIt("commonmark").enable("table").render(markdown))
 
 
 def number(value: object, digits: int = 4) -> str:
@@ -193,6 +160,22 @@ def span(numbers: Iterable[float]) -> str:
     values = list(numbers)
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"
     return low if low == high else f"{low} to {high}"
+
+
+def listed(values: Iterable[object], form: str = "g") -> str:
+    """Return values as words, with commas between them.
+
+    Examples
+    --------
+    >>> listed([0.25, 3.0]), listed([74.2, 1520.9], ",.0f")
+    ('0.25, 3', '74, 1,521')
+    """
+    return ", ".join(format(value, form) for value in values)
+
+
+def holds(it_does: bool, otherwise: str = "does not hold") -> str:
+    """Return the verdict on a claim."""
+    return "holds" if it_does else otherwise
 
 
 def where(rows: DataFrame, **values: object) -> DataFrame:

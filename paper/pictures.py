@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
+from pandas import DataFrame
 
 from equipoise.display import styled
+from paper.page import where
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -67,28 +67,19 @@ def _rounded(tag: re.Match[str]) -> str:
     return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
 
 
-def band(
-    axes: Axes,
-    audit: str,
-    x: ArrayLike,
-    mean: ArrayLike,
-    spread: ArrayLike,
-    *,
-    label: str | None = None,
-) -> None:
-    """Draw a line with a band of ± ``spread`` around it."""
+def band(axes: Axes, audit: str, rows: DataFrame, x: str, y: str) -> None:
+    """Draw an audit's ``y`` against ``x``, and a band of ± ``{y}_sd`` around it."""
     name, colour, marker, dashes = AUDITS[audit]
-    middle, width = np.asarray(mean, dtype=float), np.asarray(spread, dtype=float)
-    axes.fill_between(
-        np.asarray(x, dtype=float), middle - width, middle + width, color=colour, alpha=0.18, lw=0
-    )
-    axes.plot(x, mean, color=colour, marker=marker, linestyle=dashes, label=label or name)
+    rows = where(rows, audit=audit)
+    width = rows[f"{y}_sd"]
+    axes.fill_between(rows[x], rows[y] - width, rows[y] + width, color=colour, alpha=0.18, lw=0)
+    axes.plot(rows[x], rows[y], color=colour, marker=marker, linestyle=dashes, label=name)
 
 
-def legend_below(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
+def legend_below(figure: Figure, columns: int = 3) -> None:
     """Put one legend for all panels under them, where it covers nothing; drop minor ticks."""
     found: dict[str, Artist] = {}
-    for axes in panels:
+    for axes in figure.axes:
         axes.minorticks_off()
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)

@@ -5,9 +5,7 @@ Also what the paper's Tables 4 and 5 say of the columns, beside what the data ho
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
-DATASETS = ("adult", "law")
 COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
 TRAINING_ROWS = {"adult": 100, "law": 5000}
 CLASSIFIER_SEED = 1
@@ -47,21 +44,13 @@ class People:
     features: Floats
     blind: Floats
 
-    def __len__(self) -> int:
-        return len(self.outcome)
-
 
 @cache  # several chapters ask for the same table
 def read_people(dataset: str, law_path: Path | None = None) -> People:
-    """Return one of the tables, numbers scaled and words turned into indicators."""
-    man: object
-    good: object
-    if dataset == "adult":
-        table, group, outcome, man, good = adult(), "sex", "income", "Male", ">50K"
-    elif dataset == "law":
-        table, group, outcome, man, good = law_school(law_path), "male", "pass_bar", 1, 1
-    else:
-        raise UnknownName("dataset", dataset, DATASETS)
+    """Return "adult" or "law", numbers scaled and words turned into indicators."""
+    group, outcome = ("sex", "income") if dataset == "adult" else ("male", "pass_bar")
+    man, good = ("Male", ">50K") if dataset == "adult" else (1, 1)
+    table = read_table(dataset, law_path)
     covariates = [c for c in table.columns if c not in (outcome, "part")]
     values = table.project(f"{group}, {outcome}").fetchnumpy()
     return People(
@@ -73,33 +62,29 @@ def read_people(dataset: str, law_path: Path | None = None) -> People:
     )
 
 
-def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
-    """Return the Law School admission table (20,798 rows by 12 columns), which is not shipped.
+def read_table(dataset: str, law_path: Path | None) -> DuckDBPyRelation:
+    """Return "adult" (shipped) or "law" (from its file)."""
+    if dataset == "adult":
+        return adult()
+    assert law_path is not None
+    return law_school(law_path)
 
-    Parameters
-    ----------
-    path
-        The file ``law_school_clean.csv``; what the environment variable ``EQUIPOISE_LAW_SCHOOL``
-        names if left out.
+
+def law_school(path: Path) -> DuckDBPyRelation:
+    """Return the Law School admission table (20,798 rows by 12 columns), which is not shipped.
 
     Examples
     --------
-    >>> law_school("no-such-file.csv")
+    >>> law_school(Path("no-such-file.csv"))
     Traceback (most recent call last):
     equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
     """
     import duckdb
 
-    place = path if path is not None else os.environ.get(LAW_SCHOOL)
-    if place is None:
-        raise InvalidInput(
-            "the Law School table is not shipped, its licence being unclear: pass 'path' or set "
-            f"{LAW_SCHOOL} to your copy of law_school_clean.csv"
-        )
-    if not Path(place).is_file():
-        raise InvalidInput(f"the Law School table: no file {os.fspath(place)!r}")
+    if not path.is_file():
+        raise InvalidInput(f"the Law School table: no file {str(path)!r}")
     try:
-        table = duckdb.connect().read_csv(os.fspath(place), header=True)
+        table = duckdb.connect().read_csv(str(path), header=True)
     except duckdb.Error as error:
         raise InvalidInput(f"the Law School table: {str(error).splitlines()[0]}") from None
     for column in ("race", "pass_bar"):
@@ -112,33 +97,25 @@ def law_school(path: str | os.PathLike[str] | None = None) -> DuckDBPyRelation:
 def decide(people: People, classifier: str) -> Bits:
     """Train a classifier, freeze it, and return its decision on everybody."""
     rng = np.random.default_rng(CLASSIFIER_SEED)
-    rows = rng.choice(len(people), TRAINING_ROWS[people.name], replace=False)
-    makers: dict[str, Callable[[], NDArray[np.generic]]] = {
-        "all_LR": lambda: _logistic(people.features, people.outcome, rows),
-        "wo_A_LR": lambda: _logistic(people.blind, people.outcome, rows),
-        "fair": lambda: _fair(people, rows),
-        "random": lambda: np.random.default_rng([CLASSIFIER_SEED, 1]).integers(0, 2, len(people)),
-        "sense_attr": lambda: people.protected,
-    }
-    if classifier not in makers:
-        raise UnknownName("classifier", classifier, makers)
-    return np.asarray(makers[classifier]()).astype(np.int8)
+    rows = rng.choice(len(people.outcome), TRAINING_ROWS[people.name], replace=False)
+    if classifier == "sense_attr":
+        return people.protected
+    if classifier == "random":
+        tosses = np.random.default_rng([CLASSIFIER_SEED, 1]).integers(0, 2, len(people.outcome))
+        return tosses.astype(np.int8)
+    if classifier == "fair":
+        return _fair(people, rows)
+    features = {"all_LR": people.features, "wo_A_LR": people.blind}[classifier]
+    model = regression().fit(features[rows], people.outcome[rows])
+    return np.asarray(model.predict(features)).astype(np.int8)
 
 
-def classify(people: People, decision: Bits) -> TableWorld:
-    """Return the table as a population with these decisions; the groups are female and male."""
-    names = np.where(people.protected == 1, "male", "female")
-    return TableWorld.from_frame(
-        {"sex": names, "outcome": people.outcome},
-        group="sex",
-        outcome="outcome",
-        decision=lambda _: decision,
+def classify(people: People, classifier: str) -> TableWorld:
+    """Return the table as a population decided by a classifier; the groups are female and male."""
+    decision = decide(people, classifier)
+    return TableWorld(
+        ("female", "male"), people.protected.astype(np.intp), decision, people.outcome
     )
-
-
-def _logistic(features: Floats, outcome: Bits, rows: NDArray[np.intp]) -> NDArray[np.generic]:
-    model = regression().fit(features[rows], outcome[rows])
-    return np.asarray(model.predict(features))
 
 
 def regression() -> Any:  # scikit-learn has no types
@@ -150,7 +127,7 @@ def regression() -> Any:  # scikit-learn has no types
     return LogisticRegression(max_iter=1000)
 
 
-def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
+def _fair(people: People, rows: NDArray[np.intp]) -> Bits:
     """Exponentiated gradient under equalized odds; its coin tosses are drawn once."""
     try:
         from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
@@ -162,7 +139,8 @@ def _fair(people: People, rows: NDArray[np.intp]) -> NDArray[np.generic]:
         model.fit(
             people.features[rows], people.outcome[rows], sensitive_features=people.protected[rows]
         )
-    return np.asarray(model.predict(people.features, random_state=CLASSIFIER_SEED))
+    tossed = model.predict(people.features, random_state=CLASSIFIER_SEED)
+    return np.asarray(tossed).astype(np.int8)
 
 
 # -- Tables 4 and 5 --------------------------------------------------------------------------------
@@ -182,7 +160,7 @@ pass_bar 2
 
 def describe_columns(dataset: str, law_path: Path | None) -> list[dict[str, str]]:
     """Return what the paper says of every column, and what all rows and complete rows hold."""
-    table, said = (adult(), ADULT) if dataset == "adult" else (law_school(law_path), LAW)
+    table, said = read_table(dataset, law_path), ADULT if dataset == "adult" else LAW
     kinds = {"all rows": table}
     if dataset == "adult":
         kinds["complete rows"] = table.filter(COMPLETE)

@@ -14,8 +14,8 @@ from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
 from equipoise.worlds import CellWorld, MixtureWorld
-from paper.page import Chapter, Claim, Found, Settings, where
-from paper.pictures import AUDITS, legend_below, new_figure
+from paper.page import Chapter, Claim, Settings, holds, where
+from paper.pictures import AUDITS, legend_below, new_figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,38 +54,22 @@ def lower_bound_pair(epsilon: float, p: float = 0.2, q: float = 0.2) -> tuple[Ce
     for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
         if not 0.0 < value < limit:
             raise InvalidInput(f"{name!r} must be in (0, {limit:.4g}); got {value!r}")
-    alike = _counts(q, p, 0.0)
-    fair = CellWorld.from_counts({"0": alike, "1": alike})
-    unfair = CellWorld.from_counts({"0": alike, "1": _counts(q, p, 4.0 * epsilon * q)})
-    return fair, unfair
 
+    def counts(hidden: float) -> dict[str, float]:
+        return {
+            "approved_positive": q / 2.0,
+            "approved_negative": p / 2.0,
+            "denied_positive": q / 2.0 + hidden,
+            "denied_negative": 1.0 - q - p / 2.0 - hidden,
+        }
 
-def _counts(q: float, p: float, hidden: float) -> dict[str, float]:
-    return {
-        "approved_positive": q / 2.0,
-        "approved_negative": p / 2.0,
-        "denied_positive": q / 2.0 + hidden,
-        "denied_negative": 1.0 - q - p / 2.0 - hidden,
-    }
-
-
-def run(settings: Settings) -> Found:
-    """Price every world at every epsilon."""
-    chosen = ADAPTIVE[:1] if settings.quick else ADAPTIVE
-    few, many, more = (2, 20, 50) if settings.quick else (6, 200, 1000)
-    rows: list[Row] = []
-    for world in ("fair", "unfair"):
-        for epsilon in EPSILONS:
-            adaptive = few if epsilon in chosen else 0
-            rows += run_epsilon(world, epsilon, more, adaptive, settings.seed)
-    for epsilon in EPSILONS:
-        rows += run_mixture(epsilon, many, settings.seed)
-    return {"costs": DataFrame(rows)}
+    fair = CellWorld.from_counts({"0": counts(0.0), "1": counts(0.0)})
+    return fair, CellWorld.from_counts({"0": counts(0.0), "1": counts(4.0 * epsilon * q)})
 
 
 def run_epsilon(world: str, epsilon: float, repeats: int, adaptive: int, seed: int) -> list[Row]:
     """Price one world of the lower-bound family."""
-    place = dict(zip(("fair", "unfair"), lower_bound_pair(epsilon, P, Q), strict=True))[world]
+    place = lower_bound_pair(epsilon, P, Q)[world == "unfair"]
     question = Question(gamma=0.0, epsilon=epsilon, delta=DELTA)
     theorem_3 = family_bound(epsilon, DELTA, P, Q, COSTS, fair=world == "fair").cost
     floors = {"C*": float(lower_bound(place, question, COSTS)), "Theorem_3": theorem_3}
@@ -125,7 +109,40 @@ def _priced(world: str, audit: str, cells: CellWorld, sim: Simulation) -> Row:
     }
 
 
-# -- the picture -----------------------------------------------------------------------------------
+def run(settings: Settings) -> Chapter:
+    """Price every world at every epsilon."""
+    chosen = ADAPTIVE[:1] if settings.quick else ADAPTIVE
+    few, many, more = (2, 20, 50) if settings.quick else (6, 200, 1000)
+    made: list[Row] = []
+    for world in ("fair", "unfair"):
+        for epsilon in EPSILONS:
+            adaptive = few if epsilon in chosen else 0
+            made += run_epsilon(world, epsilon, more, adaptive, settings.seed)
+    for epsilon in EPSILONS:
+        made += run_mixture(epsilon, many, settings.seed)
+    rows = DataFrame(made)
+    pair, exp = rows[rows.world != "mixture"], where(rows, world="mixture", audit="exp")
+    ours, bounded = where(pair, audit="adaptive"), pair[pair.audit != "adaptive"]
+    rs, base = (where(rows, world="unfair", audit=audit) for audit in ("rs", "baseline"))
+    last = rs.iloc[-1]
+    return Chapter(
+        "The theorems as epsilon shrinks",
+        WORDS,
+        facts={
+            "p": P,
+            "q": Q,
+            "delta": DELTA,
+            "seed": settings.seed,
+            "last": last,
+            "times": base.iloc[-1].cost / last.cost,
+            "multiples": ours.cost / ours["C*"],
+            "share": bounded.cost / bounded.bound,
+            "exp": exp.cost / exp.bound,
+        },
+        tables={"costs": rows},
+        pictures={"costs": to_svg(partial(_draw, rows))},
+        claims=_claims(rs, bounded, exp),
+    )
 
 
 def _draw(rows: DataFrame) -> Figure:
@@ -135,7 +152,7 @@ def _draw(rows: DataFrame) -> Figure:
         _draw_world(axes, where(rows, world=world))
         axes.set(title=title, xscale="log", yscale="log", ylabel="cost (log scale)")
         axes.set_xlabel("epsilon (log scale)")
-    legend_below(figure, panels[0], columns=4)
+    legend_below(figure, columns=4)
     return figure
 
 
@@ -154,78 +171,48 @@ def _draw_world(axes: Axes, rows: DataFrame) -> None:
         axes.plot(floor.epsilon, floor.Theorem_3, color=colour, ls=":", label="Theorem 3")
 
 
-# -- the chapter -----------------------------------------------------------------------------------
-
-
-def tell(found: Found, settings: Settings) -> Chapter:
-    """Return the chapter."""
-    rows = found["costs"]
-    pair, exp = rows[rows.world != "mixture"], where(rows, world="mixture", audit="exp")
-    rs, base = (where(rows, world="unfair", audit=audit) for audit in ("rs", "baseline"))
+def _claims(rs: DataFrame, bounded: DataFrame, exp: DataFrame) -> list[Claim]:
+    fair, unfair = lower_bound_pair(0.1, P, Q)
+    gaps = [world.gap("equalized_odds") for world in (fair, unfair)]
+    alike = [np.allclose(fair.cells[g].shares, unfair.cells[g].shares) for g in fair.groups]
     first, last = rs.iloc[0], rs.iloc[-1]
-    ours, bounded = where(pair, audit="adaptive"), pair[pair.audit != "adaptive"]
     slope, slope_of_bound = (
         math.log(last[name] / first[name]) / math.log(last.epsilon / first.epsilon)
         for name in ("cost", "C*")
     )
-    fair, unfair = lower_bound_pair(0.1, P, Q)
-    alike = fair.gap("equalized_odds") == 0.0 and np.allclose(
-        [fair.cells[g].shares for g in fair.groups], [unfair.cells[g].shares for g in fair.groups]
-    )
-    promise = "{:.1%} within, at most {:.1%} wrong"
-    return Chapter(
-        "The theorems as epsilon shrinks",
-        WORDS,
-        facts={
-            "p": P,
-            "q": Q,
-            "delta": DELTA,
-            "seed": settings.seed,
-            "last": last,
-            "times": base.iloc[-1].cost / last.cost,
-            "multiples": ours.cost / ours["C*"],
-            "share": (bounded.cost / bounded.bound),
-            "exp": exp.cost / exp.bound,
-        },
-        tables={"costs": rows},
-        pictures={"costs": partial(_draw, rows)},
-        claims=[
-            Claim(
-                "Tables 1 and 2",
-                "two worlds alike in all that is free to see, gap 0 and above epsilon = 0.1",
-                "2 epsilon/(1 + 4 epsilon) = 0.143",
-                f"{fair.gap('equalized_odds'):g} and {unfair.gap('equalized_odds'):.3f}",
-                "holds" if alike and unfair.gap("equalized_odds") > 0.1 else "does not hold",
-            ),
-            Claim(
-                "Theorems 1 and 2",
-                "cost within the bound, error at most delta = 0.01",
-                "1 - delta",
-                promise.format(bounded.within.min(), bounded.wrong.max()),
-                _holds(bounded),
-            ),
-            Claim(
-                "Theorem 3",
-                "RS-Audit is within logarithms of the lower bound",
-                "1/epsilon²",
-                f"grows like epsilon^{slope:.2f}, C* like epsilon^{slope_of_bound:.2f}; "
-                f"{last.cost / last['C*']:,.0f} times C*",
-                "holds as an order" if abs(slope - slope_of_bound) < 0.2 else "does not hold",
-            ),
-            Claim(
-                "Theorem 4",
-                "Exp-Audit's cost within the bound, under separation",
-                "1 - delta",
-                promise.format(exp.within.min(), exp.wrong.max()),
-                _holds(exp),
-            ),
-        ],
-    )
-
-
-def _holds(rows: DataFrame) -> str:
-    kept = rows.within.min() >= 1.0 - DELTA and rows.wrong.max() <= DELTA
-    return "holds" if kept else "does not hold"
+    promises = {
+        "Theorems 1 and 2": ("cost within the bound, error at most delta = 0.01", bounded),
+        "Theorem 4": ("Exp-Audit's cost within the bound, under separation", exp),
+    }
+    kept = [
+        Claim(
+            theorem,
+            says,
+            "1 - delta",
+            f"{rows.within.min():.1%} within, at most {rows.wrong.max():.1%} wrong",
+            holds(rows.within.min() >= 1.0 - DELTA and rows.wrong.max() <= DELTA),
+        )
+        for theorem, (says, rows) in promises.items()
+    ]
+    return [
+        Claim(
+            "Tables 1 and 2",
+            "two worlds alike in all that is free to see, gap 0 and above epsilon = 0.1",
+            "2 epsilon/(1 + 4 epsilon) = 0.143",
+            f"{gaps[0]:g} and {gaps[1]:.3f}",
+            holds(all(alike) and gaps[0] == 0.0 and gaps[1] > 0.1),
+        ),
+        kept[0],
+        Claim(
+            "Theorem 3",
+            "RS-Audit is within logarithms of the lower bound",
+            "1/epsilon²",
+            f"grows like epsilon^{slope:.2f}, C* like epsilon^{slope_of_bound:.2f}; "
+            f"{last.cost / last['C*']:,.0f} times C*",
+            "holds as an order" if abs(slope - slope_of_bound) < 0.2 else "does not hold",
+        ),
+        kept[1],
+    ]
 
 
 WORDS = """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paper.synthetic import find_world
-from paper.tables import LAW_SCHOOL, classify, decide, read_people
+from paper.tables import LAW_SCHOOL, classify, read_people
 from rich.table import Table
 from tests.support.tables import table
 
@@ -59,13 +59,12 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def _instances(only: list[str] | None) -> Iterator[tuple[str, CellWorld | MixtureWorld]]:
-    def law() -> CellWorld:
-        people = read_people("law")
-        return classify(people, decide(people, "all_LR")).as_cells
-
+    law = os.environ.get(LAW_SCHOOL)
     makers = {
         "adult": lambda: adult_world(),
-        "law": law if os.environ.get(LAW_SCHOOL) else None,
+        "law": (lambda: classify(read_people("law", Path(law)), "all_LR").as_cells)
+        if law
+        else None,
         "fico-2": lambda: fico_lender(groups=("White", "Black")).world,
         "fico-4": lambda: fico_lender().world,
         "synthetic": lambda: find_world()[0],

@@ -63,3 +63,12 @@ def test_bad_input_is_one_line_and_code_two(
 
 def test_it_is_a_program() -> None:
     assert "--only" in run_module("paper", "--help").stdout
+
+
+def test_law_school_is_named_by_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EQUIPOISE_LAW_SCHOOL", "nowhere.csv")
+    done = run_paper("--out", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the Law School table: no file 'nowhere.csv'")

@@ -9,11 +9,9 @@ import pytest
 from pandas import DataFrame
 from paper import embedded, families, synthetic, theorems
 from paper.blackbox import run_phases
-from paper.mixture_runs import REGIMES, Constants
 from paper.page import Settings, where
-from paper.pictures import to_svg
-from paper.synthetic import correctness, find_world
-from paper.tables import classify, decide, read_people
+from paper.synthetic import REGIMES, Constants, correctness, find_world
+from paper.tables import classify, read_people
 from scipy import stats
 
 from equipoise.bounds import expectation
@@ -48,14 +46,14 @@ def test_phases_are_those_of_the_engine() -> None:
 
 def test_the_group_that_is_never_approved_has_rate_zero() -> None:
     people = read_people("adult")
-    world = classify(people, decide(people, "sense_attr")).as_cells
+    world = classify(people, "sense_attr").as_cells
     run = run_phases("rs", world, 2000, repeats=50, rng=np.random.default_rng(0))
     assert world.gap("equalized_odds") == 1.0
     assert np.abs(run.estimate - 1.0).max() < 0.2
 
 
 def test_the_table_of_families() -> None:
-    rows = families.run(Settings())["rows"].to_dict("records")
+    rows = families.run(Settings()).tables["rows"].to_dict("records")
     wrong = {r["family"] for r in rows if r["formulas"] != "hold"}
     assert wrong == {"Continuous Poisson"}
     assert {r["family"] for r in rows if not r["log-concave"]} == {"Weibull, k = 0.5"}
@@ -122,7 +120,7 @@ def test_correctness_under_both_definitions() -> None:
 def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [q for q in synthetic.QUESTIONS if q.epsilon in (0.25, 0.1, 0.001)]
     monkeypatch.setattr(synthetic, "QUESTIONS", few)
-    chapter = synthetic.tell(synthetic.run(Settings(quick=True)), Settings(quick=True))
+    chapter = synthetic.run(Settings(quick=True))
     costs = chapter.tables["all-costs"]
     at = where(costs, epsilon=0.1).set_index(["constants", "c_feat", "c_lab"]).loc
     # rightly booked, Exp-Audit costs more, unless labels are very expensive or features free
@@ -132,16 +130,15 @@ def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch
     for label in (1.0, 3.0):  # as booked by the authors it never does
         booked = at["as run", 0.5, label]
         assert booked.exp_booked < booked.rs_booked
-    assert "authors" in to_svg(chapter.pictures["costs"])
+    assert "authors" in chapter.pictures["costs"]
 
 
 def test_the_embedded_chapter_tells_its_results() -> None:
-    found = embedded.run(Settings(quick=True))
-    chapter = embedded.tell(found, Settings(quick=True))
+    chapter = embedded.run(Settings(quick=True))
     rows = chapter.tables["audits"]
     estimate = where(rows, constants="without caps", epsilon=0.01).rs_estimate.item()
-    assert estimate == pytest.approx(found["world"].EOD.item(), abs=0.005)
-    chapter.pictures["costs"]()
+    assert estimate == pytest.approx(chapter.found["EOD"], abs=0.005)
+    assert "estimated EOD" in chapter.pictures["costs"]
 
 
 def test_the_fair_classifier_is_another_one() -> None:
@@ -153,9 +150,7 @@ def test_the_fair_classifier_is_another_one() -> None:
         features=people.features[:3000],
         blind=people.blind[:3000],
     )
-    plain, fair = (
-        classify(few, decide(few, name)).gap("equalized_odds") for name in ("all_LR", "fair")
-    )
+    plain, fair = (classify(few, name).gap("equalized_odds") for name in ("all_LR", "fair"))
     assert fair != plain
     assert 0.0 < fair < 1.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from paper.page import (
     to_markdown,
     write_page,
 )
+from paper.pictures import to_svg
 
 TABLE = DataFrame(
     [
@@ -36,11 +36,12 @@ def draw() -> Figure:
     return figure
 
 
-def chapter(**pictures: Callable[[], Figure]) -> Chapter:
+def chapter(**pictures: str) -> Chapter:
     claim = Claim("Figure 9", "RS-Audit is cheaper", "half", "0.43", "holds")
     words = "Costs {{ cost | n }}, {{ share | pct(1) }}.\n\n{{ table('costs') }}"
     facts = {"cost": 1234.5, "share": 0.125}
-    return Chapter("One", words, facts, {"costs": TABLE}, pictures, [claim], "Law was left out.")
+    tables, left_out = {"costs": TABLE}, "Law was left out."
+    return Chapter("One", words, facts, tables, pictures, [claim], left_out=left_out)
 
 
 def test_markdown_is_headed_by_the_names_of_the_columns() -> None:
@@ -76,7 +77,9 @@ def test_the_page_begins_with_the_claims_and_holds_the_words() -> None:
 
 def test_files_are_written_beside_the_page_and_the_same_each_time(tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        write_page({"one": chapter(costs=draw)}, None, "make", out=tmp_path / folder, docs=tmp_path)
+        write_page(
+            {"one": chapter(costs=to_svg(draw))}, None, "make", out=tmp_path / folder, docs=tmp_path
+        )
     svg = (tmp_path / "paper" / "one-costs.svg").read_text()
     assert svg == (tmp_path / "a" / "paper" / "one-costs.svg").read_text()
     assert svg == (tmp_path / "b" / "paper" / "one-costs.svg").read_text()
@@ -87,8 +90,7 @@ def test_files_are_written_beside_the_page_and_the_same_each_time(tmp_path: Path
 
 
 def test_notes_state_what_was_measured() -> None:
-    told = notes.tell(notes.run(Settings()), Settings())
-    page = " ".join(to_markdown({"notes": told}, "python -m paper").split())
+    page = " ".join(to_markdown({"notes": notes.run(Settings())}, "python -m paper").split())
     for words in (
         "says UNFAIR in 100% of 1000 runs, the rule of the text in 0%",
         "UNFAIR at no cost in 100%",
