@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
 from equipoise.cli import audit_proof as proof
-from equipoise.cli.audit_people import Known, Why, replied
+from equipoise.cli.audit_people import KNOWN, WHY, replied
 from equipoise.cli.console import Answer, somebody_answers, stop_on
 from equipoise.cli.options import (
+    ACTOR,
     LEDGER,
-    Actor,
-    Ledger,
-    Name,
+    NAME,
     acting_audit,
     command,
     counts,
@@ -38,53 +37,43 @@ LIVE = [name for name in AUDITS if name != "exp"]  # Exp-Audit needs features, w
 MONEY, LIMITS = "Money, in whole minor units", "Limits"
 Whole = int | None
 Texts = list[str] | None
-Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
-Groups = Annotated[Texts, option("The same in one group.", LIMITS, "GROUP=N")]
+PROPOSAL = typer.Argument(..., help="Its number, as status shows it.")
+GROUPS = option(None, "The same in one group.", LIMITS, "GROUP=N")
 
 
 @command(read=past_decisions, question=question_asked)
 def new(
-    name: Name,
+    *,
+    name: str = NAME,
     read: Read,
     question: Question,
-    audit: Annotated[str, option(f"{', '.join(LIVE)}.")] = "adaptive",
-    feature_cost: Annotated[int, option("Price of each request.", MONEY)] = 0,
-    label_cost: Annotated[int, option("Price of an override that ends badly.", MONEY)] = 1,
-    budget: Annotated[Whole, option("Never spend more than this.", MONEY)] = None,
-    currency: Annotated[str, option("As in EUR.", MONEY, default=False)] = "",
-    decimals: Annotated[int, option("2 if the minor unit is a cent.", MONEY)] = 0,
-    max_in_flight: Annotated[Whole, option("Overrides without outcome at once.", LIMITS)] = None,
-    max_in_flight_of: Groups = None,
-    lottery: Annotated[float, option("Chance that a person is considered.", LIMITS)] = 1.0,
-    overdue_after: Annotated[
-        float | None, option("Days until an outcome is overdue.", LIMITS)
-    ] = None,
-    denied_only: Annotated[
-        bool, option("Approved people will not be reported: no drift test.")
-    ] = False,
-    approval: Annotated[
-        Texts,
-        option(
-            "A second person must approve it: budget, concluded, corrected, erased, limits, "
-            "random_accepts, resumed, upgraded; give it again.",
-            metavar="KIND",
-        ),
-    ] = None,
-    option: Annotated[
-        Texts,
-        option("Option of the audit, as in --audit rs --option tau=500.", metavar="NAME=JSON"),
-    ] = None,
-    assist: Annotated[
-        bool, option("Look at scores before asking: 'ask' takes --score and --price.")
-    ] = False,
-    max_price: Annotated[
-        Whole, option("With --assist: the most that one label may cost.", MONEY)
-    ] = None,
-    people_per_label: Annotated[
-        float | None, option("With --assist: at most so many people are looked at per label [8].")
-    ] = None,
-    ledger: Ledger = LEDGER,
-    actor: Actor = None,
+    audit: str = option("adaptive", f"{', '.join(LIVE)}."),
+    feature_cost: int = option(0, "Price of each request.", MONEY),
+    label_cost: int = option(1, "Price of an override that ends badly.", MONEY),
+    budget: Whole = option(None, "Never spend more than this.", MONEY),
+    currency: str = option("", "As in EUR.", MONEY, shown=False),
+    decimals: int = option(0, "2 if the minor unit is a cent.", MONEY),
+    max_in_flight: Whole = option(None, "Overrides without outcome at once.", LIMITS),
+    max_in_flight_of: Texts = GROUPS,
+    lottery: float = option(1.0, "Chance that a person is considered.", LIMITS),
+    overdue_after: float | None = option(None, "Days until an outcome is overdue.", LIMITS),
+    denied_only: bool = option(False, "Approved people will not be reported: no drift test."),
+    approval: Texts = option(
+        None,
+        "A second person must approve it: budget, concluded, corrected, erased, limits, "
+        "random_accepts, resumed, upgraded; give it again.",
+        metavar="KIND",
+    ),
+    option: Texts = option(
+        None, "Option of the audit, as in --audit rs --option tau=500.", metavar="NAME=JSON"
+    ),
+    assist: bool = option(False, "Look at scores before asking: 'ask' takes --score and --price."),
+    max_price: Whole = option(None, "With --assist: the most that one label may cost.", MONEY),
+    people_per_label: float | None = option(
+        None, "With --assist: at most so many people are looked at per label [8]."
+    ),
+    ledger: str = LEDGER,
+    actor: str | None = ACTOR,
 ) -> Answer:
     """Begin an audit on past decisions.
 
@@ -160,8 +149,8 @@ def _json_value(text: str) -> Any:
 def conclude(
     live: LiveAudit,
     fail_on: frozenset[Verdict],
-    why: Annotated[str, option("Reason.")] = "nobody else is to come",
-    yes: Annotated[bool, option("Do not ask for confirmation.", flags="--yes -y")] = False,
+    why: str = option("nobody else is to come", "Reason."),
+    yes: bool = option(False, "Do not ask for confirmation.", flags="--yes -y"),
 ) -> Answer:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     if live.finding is None and not yes:
@@ -190,10 +179,8 @@ def _confirm(live: LiveAudit) -> None:
 @command(live=acting_audit)
 def budget(
     live: LiveAudit,
-    why: Why,
-    amount: Annotated[
-        Whole, typer.Argument(help="The new cap in minor units; none if left out.")
-    ] = None,
+    why: str = WHY,
+    amount: int | None = typer.Argument(None, help="The new cap in minor units; none if left out."),
 ) -> Answer:
     """Change the cap: up freely, down to what is spent or held."""
     return replied(live.set_budget(amount, why))
@@ -202,11 +189,11 @@ def budget(
 @command(live=acting_audit)
 def limits(
     live: LiveAudit,
-    why: Why,
-    max_in_flight: Annotated[
-        Whole, option("Overrides without outcome at once; any if left out.", LIMITS)
-    ] = None,
-    max_in_flight_of: Groups = None,
+    why: str = WHY,
+    max_in_flight: Whole = option(
+        None, "Overrides without outcome at once; any if left out.", LIMITS
+    ),
+    max_in_flight_of: Texts = GROUPS,
 ) -> Answer:
     """Change how many requests may be without an outcome at once."""
     groups = counts("--max-in-flight-of", max_in_flight_of)
@@ -219,14 +206,11 @@ OF = "GROUP=GOOD,BAD,UNKNOWN"
 @command(live=acting_audit)
 def random_accepts(
     live: LiveAudit,
-    why: Why,
-    of: Annotated[
-        list[str],
-        option("Everybody of a group whom the programme accepted since its first day.", metavar=OF),
-    ],
-    corrected: Annotated[
-        Texts, option("Outcomes changed since the last file.", metavar="GROUP=N")
-    ] = None,
+    why: str = WHY,
+    of: list[str] = option(
+        ..., "Everybody of a group whom the programme accepted since its first day.", metavar=OF
+    ),
+    corrected: Texts = option(None, "Outcomes changed since the last file.", metavar="GROUP=N"),
 ) -> Answer:
     """Take in a later file of the test programme that the past data told of."""
     given = {group: numbers("--of", own, OF) for group, own in pairs("--of", of).items()}
@@ -234,31 +218,31 @@ def random_accepts(
 
 
 @command(live=acting_audit)
-def pause(live: LiveAudit, why: Why) -> Answer:
+def pause(live: LiveAudit, why: str = WHY) -> Answer:
     """Ask nobody for now; outcomes are taken all the same."""
     return replied(live.pause(why))
 
 
 @command(live=acting_audit)
-def resume(live: LiveAudit, why: Why) -> Answer:
+def resume(live: LiveAudit, why: str = WHY) -> Answer:
     """Ask again."""
     return replied(live.resume(why))
 
 
 @command(live=acting_audit)
-def approve(live: LiveAudit, proposal: Proposal) -> Answer:
+def approve(live: LiveAudit, proposal: int = PROPOSAL) -> Answer:
     """Carry out what somebody else proposed."""
     return replied(live.approve(proposal))
 
 
 @command(live=acting_audit)
-def reject(live: LiveAudit, proposal: Proposal, why: Why) -> Answer:
+def reject(live: LiveAudit, proposal: int = PROPOSAL, why: str = WHY) -> Answer:
     """Drop a proposal."""
     return replied(live.reject(proposal, why))
 
 
 @command(live=acting_audit)
-def erase(live: LiveAudit, person: Known) -> Answer:
+def erase(live: LiveAudit, person: str = KNOWN) -> Answer:
     """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
     return replied(live.erase(person))
 
@@ -270,7 +254,7 @@ def scrub(live: LiveAudit) -> Answer:
 
 
 @command(live=acting_audit)
-def upgrade(live: LiveAudit, why: Why) -> Answer:
+def upgrade(live: LiveAudit, why: str = WHY) -> Answer:
     """Go on under this program's edition of the statistics; what is recorded stands."""
     return replied(live.upgrade(why))
 

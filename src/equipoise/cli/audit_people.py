@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -42,11 +42,9 @@ WHY_NOTHING = {
     "paused": "the audit is paused",
 }
 
-Said = Annotated[
-    str | None, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)
-]
-Known = Annotated[str, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)]
-Why = Annotated[str, option("Reason, kept in the ledger.")]
+PERSON = typer.Argument(None, metavar="PERSON", help="Pseudonym.", show_default=False)
+KNOWN = typer.Argument(..., metavar="PERSON", help="Pseudonym.", show_default=False)
+WHY = option(..., "Reason, kept in the ledger.")
 
 
 def replied(reply: Reply) -> Answer:
@@ -66,19 +64,13 @@ def replied(reply: Reply) -> Answer:
 
 
 def one_or_many(
-    file: Annotated[
-        Path | None,
-        option(
-            "CSV, Parquet or JSON lines; repeating a file is safe.",
-            FILES,
-            flags="--file -f",
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        option("Name of a column in the file, as in person=applicant_id.", FILES, "WHAT=COLUMN"),
-    ] = None,
-    results: Annotated[Path | None, option("Write a CSV with a row per row.", FILES)] = None,
+    file: Path | None = option(
+        None, "CSV, Parquet or JSON lines; repeating a file is safe.", FILES, flags="--file -f"
+    ),
+    column: list[str] | None = option(
+        None, "Name of a column in the file, as in person=applicant_id.", FILES, "WHAT=COLUMN"
+    ),
+    results: Path | None = option(None, "Write a CSV with a row per row.", FILES),
 ) -> Callable[..., Answer]:
     """Return what carries out a command for one person, or for everybody in a file."""
     return partial(_carry_out, file=file, column=column, results=results)
@@ -140,31 +132,24 @@ def live_values(live: LiveAudit) -> LiveValues:
 def ask(
     live: LiveAudit,
     carry_out: Callable[..., Answer],
-    person: Said = None,
-    group: Annotated[str | None, typer.Argument(help="Group.", show_default=False)] = None,
-    decision: Annotated[
-        str | None,
-        typer.Argument(
-            help="1 for approved, 0 for denied, or the past's own words.", show_default=False
-        ),
-    ] = None,
-    score: Annotated[
-        str | None,
-        option(
-            "What a model says, for an audit made with --assist; with --file its column.",
-            metavar="NUMBER|COLUMN",
-        ),
-    ] = None,
-    price: Annotated[
-        str | None,
-        option(
-            "What this label costs if it is 0, in minor units; with --file its column.",
-            metavar="AMOUNT|COLUMN",
-        ),
-    ] = None,
-    score_version: Annotated[
-        str, option("Which model the scores are of, for the record.", metavar="NAME", default=False)
-    ] = "",
+    person: str | None = PERSON,
+    group: str | None = typer.Argument(None, help="Group.", show_default=False),
+    decision: str | None = typer.Argument(
+        None, help="1 for approved, 0 for denied, or the past's own words.", show_default=False
+    ),
+    score: str | None = option(
+        None,
+        "What a model says, for an audit made with --assist; with --file its column.",
+        metavar="NUMBER|COLUMN",
+    ),
+    price: str | None = option(
+        None,
+        "What this label costs if it is 0, in minor units; with --file its column.",
+        metavar="AMOUNT|COLUMN",
+    ),
+    score_version: str = option(
+        "", "Which model the scores are of, for the record.", metavar="NAME", shown=False
+    ),
 ) -> Answer:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
     said = {"person": person, "group": group, "decision": decision}
@@ -177,24 +162,27 @@ def ask(
 def tell(
     live: LiveAudit,
     carry_out: Callable[..., Answer],
-    person: Said = None,
-    outcome: Annotated[
-        str | None,
-        typer.Argument(help="1 (good) or 0 (bad), or the past's own words.", show_default=False),
-    ] = None,
+    person: str | None = PERSON,
+    outcome: str | None = typer.Argument(
+        None, help="1 (good) or 0 (bad), or the past's own words.", show_default=False
+    ),
 ) -> Answer:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
     return carry_out(live, "tell", {"person": person, "outcome": outcome})
 
 
 @command(live=acting_audit, carry_out=one_or_many)
-def executed(live: LiveAudit, carry_out: Callable[..., Answer], person: Said = None) -> Answer:
+def executed(
+    live: LiveAudit, carry_out: Callable[..., Answer], person: str | None = PERSON
+) -> Answer:
     """Say that an override was carried out."""
     return carry_out(live, "execute", {"person": person})
 
 
 @command(live=acting_audit, carry_out=one_or_many)
-def withdraw(live: LiveAudit, carry_out: Callable[..., Answer], person: Said = None) -> Answer:
+def withdraw(
+    live: LiveAudit, carry_out: Callable[..., Answer], person: str | None = PERSON
+) -> Answer:
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     return carry_out(live, "withdraw", {"person": person})
 
@@ -202,9 +190,7 @@ def withdraw(live: LiveAudit, carry_out: Callable[..., Answer], person: Said = N
 @command(live=acting_audit)
 def overdue(
     live: LiveAudit,
-    days: Annotated[
-        float | None, option("Older than this; the audit's own limit if left out.")
-    ] = None,
+    days: float | None = option(None, "Older than this; the audit's own limit if left out."),
 ) -> Answer:
     """Mark the outcomes that should have come by now; their money stays held."""
     replies = live.overdue(days=days)
@@ -213,7 +199,7 @@ def overdue(
 
 
 @command(live=acting_audit)
-def write_off(live: LiveAudit, person: Known) -> Answer:
+def write_off(live: LiveAudit, person: str = KNOWN) -> Answer:
     """Give up an overdue outcome: the worst cost is posted, the outcome stays unknown."""
     return replied(live.write_off(person))
 
@@ -221,9 +207,9 @@ def write_off(live: LiveAudit, person: Known) -> Answer:
 @command(live=acting_audit)
 def correct(
     live: LiveAudit,
-    person: Known,
-    outcome: Annotated[str, typer.Argument(help="The right outcome.", show_default=False)],
-    why: Why,
+    person: str = KNOWN,
+    outcome: str = typer.Argument(..., help="The right outcome.", show_default=False),
+    why: str = WHY,
 ) -> Answer:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
     return replied(live.correct(person, live_values(live).bit("outcome", outcome), why))

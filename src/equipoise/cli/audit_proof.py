@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from equipoise.cli.console import Answer, Table, stop_on, working
-from equipoise.cli.options import LEDGER, Json, Ledger, command, failing, live_audit, option
+from equipoise.cli.options import JSON, LEDGER, command, failing, live_audit, option
 from equipoise.errors import InvalidInput
 from equipoise.question import Verdict
 
@@ -34,7 +34,7 @@ def status(live: LiveAudit, fail_on: frozenset[Verdict]) -> Answer:
 
 
 @command(live=live_audit)
-def log(live: LiveAudit, last: Annotated[int, option("How many events.")] = 20) -> Answer:
+def log(live: LiveAudit, last: int = option(20, "How many events.")) -> Answer:
     """Show what happened, and who did it."""
     from equipoise.report.sentences import log_rows
 
@@ -43,7 +43,7 @@ def log(live: LiveAudit, last: Annotated[int, option("How many events.")] = 20) 
 
 
 @command()
-def list_all(ledger: Ledger = LEDGER) -> Answer:
+def list_all(ledger: str = LEDGER) -> Answer:
     """Show every audit of the ledger."""
     from equipoise.ledger import list_audits
 
@@ -57,10 +57,8 @@ def list_all(ledger: Ledger = LEDGER) -> Answer:
 @command(live=live_audit)
 def report(
     live: LiveAudit,
-    to: Annotated[
-        list[Path] | None, option("A file that ends in .html or .json; give it again.")
-    ] = None,
-    json: Json = False,
+    to: list[Path] | None = option(None, "A file that ends in .html or .json; give it again."),
+    json: bool = JSON,
 ) -> Answer:
     """Write the report: one HTML page for people, JSON for programs."""
     from equipoise.report import Report, write_report
@@ -74,14 +72,11 @@ def report(
 @command(live=live_audit)
 def export(
     live: LiveAudit,
-    to: Annotated[Path | None, option("The file; NAME.jsonl if left out.")] = None,
-    people: Annotated[
-        Path | None,
-        option("Also write the key table: pseudonyms, for those who may see them."),
-    ] = None,
-    verifier: Annotated[
-        bool, option("Put verify.py, which needs nothing but Python, beside it.")
-    ] = False,
+    to: Path | None = option(None, "The file; NAME.jsonl if left out."),
+    people: Path | None = option(
+        None, "Also write the key table: pseudonyms, for those who may see them."
+    ),
+    verifier: bool = option(False, "Put verify.py, which needs nothing but Python, beside it."),
 ) -> Answer:
     """Write every event to a file that anybody can check; keep the hash that is shown."""
     path = to or Path(f"{live.row.name}.jsonl")
@@ -97,7 +92,7 @@ def export(
 @command(live=live_audit)
 def checkpoint(
     live: LiveAudit,
-    to: Annotated[Path | None, option("A file, kept elsewhere, to add it to.")] = None,
+    to: Path | None = option(None, "A file, kept elsewhere, to add it to."),
 ) -> Checkpoint:
     """Show the end of the chain, to keep outside: in a file, a mail, a time-stamp."""
     made = live.checkpoint()
@@ -108,22 +103,15 @@ def checkpoint(
 
 @command()
 def verify(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The audit.", show_default=False)
-    ] = None,
-    file: Annotated[
-        Path | None, option("Check an export instead of the ledger.", flags="--file -f")
-    ] = None,
-    head: Annotated[str | None, option("The export's last hash, as handed out.")] = None,
-    checkpoint: Annotated[
-        list[str] | None,
-        option("An earlier end of the chain, or a file of them.", metavar="SEQ:HASH|FILE"),
-    ] = None,
-    people: Annotated[
-        Path | None, option("With --file: the key table, so that nobody counts twice.")
-    ] = None,
-    seed: Annotated[str | None, option("From the report, to check the lottery.")] = None,
-    ledger: Ledger = LEDGER,
+    name: str | None = typer.Argument(None, metavar="NAME", help="The audit.", show_default=False),
+    file: Path | None = option(None, "Check an export instead of the ledger.", flags="--file -f"),
+    head: str | None = option(None, "The export's last hash, as handed out."),
+    checkpoint: list[str] | None = option(
+        None, "An earlier end of the chain, or a file of them.", metavar="SEQ:HASH|FILE"
+    ),
+    people: Path | None = option(None, "With --file: the key table, so that nobody counts twice."),
+    seed: str | None = option(None, "From the report, to check the lottery."),
+    ledger: str = LEDGER,
 ) -> Proof:
     """Check chain, money and people, and repeat the statistics from the first event on."""
     with working("Replaying the audit …"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -26,26 +26,22 @@ def check(
     read: Read,
     questions: tuple[Question, ...],
     fail_on: frozenset[Verdict],
-    report: Annotated[
-        Path | None, option("Write a page with pictures: a file ending in .html.", metavar="FILE")
-    ] = None,
-    assume: Annotated[
-        list[str] | None,
-        option(
-            "An assumption; may be repeated: denied-no-better (than the approved of their group), "
-            "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
-            "Question",
-            "WHAT",
-        ),
-    ] = None,
-    deciders: Annotated[
-        Literal["as_random"] | None,
-        option(
-            "Deciders (--decider) get the cases of a group as if at random, which bounds how many "
-            "of it would do well.",
-            "Question",
-        ),
-    ] = None,
+    report: Path | None = option(
+        None, "Write a page with pictures: a file ending in .html.", metavar="FILE"
+    ),
+    assume: list[str] | None = option(
+        None,
+        "An assumption; may be repeated: denied-no-better (than the approved of their group), "
+        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
+        "Question",
+        "WHAT",
+    ),
+    deciders: Literal["as_random"] | None = option(
+        None,
+        "Deciders (--decider) get the cases of a group as if at random, which bounds how many "
+        "of it would do well.",
+        "Question",
+    ),
 ) -> Answer:
     """Say what past decisions alone establish, for free.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -20,44 +20,49 @@ if TYPE_CHECKING:
 
 
 def option(
+    default: object,
     what: str,
     panel: str | None = None,
     metavar: str | None = None,
     *,
     flags: str = "",
     envvar: str | None = None,
-    default: bool = True,
+    shown: bool = True,
 ) -> Any:
-    """Return an option with its help, under a heading; ``default`` says to show the default."""
+    """Return an option with its default and help, under a heading; ``shown`` is the default's."""
     return typer.Option(
+        default,
         *flags.split(),
         help=what,
         rich_help_panel=panel,
         metavar=metavar,
         envvar=envvar,
-        show_default=default,
+        show_default=shown,
     )
 
 
+def column(what: str, panel: str, flags: str = "") -> Any:
+    """Return an option that names a column, or columns."""
+    return option(None, what, panel, "COLUMN", flags=flags)
+
+
 QUESTION, PRICES = "Question", "Prices"
-LEDGER = "equipoise-ledger.db"
-Json = Annotated[bool, option("Write JSON for programs.", flags="--json")]
-IN_JSON = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-Ledger = Annotated[
-    str,
-    option(
-        "A file (SQLite) or postgresql://…", metavar="FILE|URL", flags="--ledger -l",
-        envvar="EQUIPOISE_LEDGER",
-    ),
-]  # fmt: skip
-Actor = Annotated[
-    str | None,
-    option(
-        "Who does this, as the ledger will say; your user name if left out.", metavar="WHO",
-        envvar="EQUIPOISE_ACTOR",
-    ),
-]  # fmt: skip
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
+JSON = option(False, "Write JSON for programs.", flags="--json")
+IN_JSON = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=JSON, annotation=bool)
+LEDGER = option(
+    "equipoise-ledger.db",
+    "A file (SQLite) or postgresql://…",
+    metavar="FILE|URL",
+    flags="--ledger -l",
+    envvar="EQUIPOISE_LEDGER",
+)
+ACTOR = option(
+    None,
+    "Who does this, as the ledger will say; your user name if left out.",
+    metavar="WHO",
+    envvar="EQUIPOISE_ACTOR",
+)
+NAME = typer.Argument(..., metavar="NAME", help="The audit.", show_default=False)
 
 
 def command(**groups: Callable[..., Any]) -> Callable[[Callable[..., object]], Any]:
@@ -100,47 +105,37 @@ def _parameters(
     }
 
 
-Within = Annotated[
-    list[str] | None,
-    option(
-        "Column of strata, such as the product: groups are compared inside each only.",
-        QUESTION, "COLUMN",
-    ),
-]  # fmt: skip
+WITHIN = column(
+    "Column of strata, such as the product: groups are compared inside each only.", QUESTION
+)
+METRIC = option(
+    ["equalized_odds"],
+    f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it again, or "
+    "all, for several questions.",
+    QUESTION,
+    "NAME",
+)
 
 
 def questions_asked(
-    metric: Annotated[
-        list[str],
-        option(
-            f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it "
-            "again, or all, for several questions.",
-            QUESTION,
-            "NAME",
-        ),
-    ] = ["equalized_odds"],  # noqa: B006 - typer copies it
-    gamma: Annotated[float, option("FAIR up to this gap.", QUESTION)] = 0.05,
-    epsilon: Annotated[float, option("UNFAIR above gamma by more than this.", QUESTION)] = 0.05,
-    delta: Annotated[float, option("Allowed probability of a wrong answer.", QUESTION)] = 0.05,
-    compare: Annotated[
-        Literal["difference", "ratio"],
-        option(
-            "By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
-            "four-fifths rule.",
-            QUESTION,
-        ),
-    ] = "difference",
-    against: Annotated[
-        str | None, option("Compare each group with this one only.", QUESTION, "GROUP")
-    ] = None,
-    direction: Annotated[
-        Literal["both", "below", "above"],
-        option("With --against: count only rates below, or above, that group's.", QUESTION),
-    ] = "both",
-    within: Within = None,
-    leave_out: Annotated[
-        list[str] | None, option("Group that is counted and not compared.", QUESTION, "GROUP")
-    ] = None,
+    metric: list[str] = METRIC,
+    gamma: float = option(0.05, "FAIR up to this gap.", QUESTION),
+    epsilon: float = option(0.05, "UNFAIR above gamma by more than this.", QUESTION),
+    delta: float = option(0.05, "Allowed probability of a wrong answer.", QUESTION),
+    compare: Literal["difference", "ratio"] = option(
+        "difference",
+        "By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+        "four-fifths rule.",
+        QUESTION,
+    ),
+    against: str | None = option(None, "Compare each group with this one only.", QUESTION, "GROUP"),
+    direction: Literal["both", "below", "above"] = option(
+        "both", "With --against: count only rates below, or above, that group's.", QUESTION
+    ),
+    within: list[str] | None = WITHIN,
+    leave_out: list[str] | None = option(
+        None, "Group that is counted and not compared.", QUESTION, "GROUP"
+    ),
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
@@ -160,34 +155,32 @@ def question_asked(**options: Any) -> Question:
 
 
 def prices(
-    feature_cost: Annotated[float, option("Price of each request.", PRICES)] = 0.0,
-    label_cost: Annotated[float, option("Price of each override that ends badly.", PRICES)] = 1.0,
+    feature_cost: float = option(0.0, "Price of each request.", PRICES),
+    label_cost: float = option(1.0, "Price of each override that ends badly.", PRICES),
 ) -> Costs:
     """Return what answers cost."""
     return Costs(feature_cost, label_cost)
 
 
-def acting_audit(name: Name, ledger: Ledger = LEDGER, actor: Actor = None) -> LiveAudit:
+def acting_audit(name: str = NAME, ledger: str = LEDGER, actor: str | None = ACTOR) -> LiveAudit:
     """Open an audit of a ledger, for somebody who changes it."""
     from equipoise.ledger import LiveAudit
 
     return LiveAudit.open(ledger, name, actor=actor)
 
 
-def live_audit(name: Name, ledger: Ledger = LEDGER) -> LiveAudit:
+def live_audit(name: str = NAME, ledger: str = LEDGER) -> LiveAudit:
     """Open an audit of a ledger, to look at it."""
-    return acting_audit(name, ledger)
+    return acting_audit(name, ledger, None)
 
 
 def failing(
-    fail_on: Annotated[
-        str,
-        option(
-            "End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
-            metavar="VERDICTS",
-            default=False,
-        ),
-    ] = "",
+    fail_on: str = option(
+        "",
+        "End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
+        metavar="VERDICTS",
+        shown=False,
+    ),
 ) -> frozenset[Verdict]:
     """Return the verdicts after which a pipeline shall stop."""
     names = [name.strip() for name in fail_on.split(",") if name.strip()]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from equipoise.cli.console import working
-from equipoise.cli.options import Within, option
+from equipoise.cli.options import WITHIN, column, option
 from equipoise.errors import BadData
 
 if TYPE_CHECKING:
@@ -22,35 +22,14 @@ DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where 
 
 Text = str | None
 Texts = list[str] | None
-Group = Annotated[
-    Texts,
-    option(
-        "Column that names a person's group; give it again for intersections.",
-        DATA,
-        "COLUMN",
-        flags="--group -g",
-    ),
-]
-Decision = Annotated[
-    Text, option("Column of decisions, 1 for approved.", DATA, "COLUMN", flags="--decision -d")
-]
-Outcome = Annotated[
-    Text,
-    option(
-        "Column of outcomes, 1 for good, empty for the denied.",
-        DATA,
-        "COLUMN",
-        flags="--outcome -o",
-    ),
-]
-Positive = Annotated[
-    Texts,
-    option(
-        "Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
-        DATA,
-        "VALUE",
-    ),
-]
+GROUP = column(
+    "Column that names a person's group; give it again for intersections.", DATA, "--group -g"
+)
+DECISION = column("Column of decisions, 1 for approved.", DATA, "--decision -d")
+OUTCOME = column("Column of outcomes, 1 for good, empty for the denied.", DATA, "--outcome -o")
+POSITIVE = option(
+    None, "Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.", DATA, "VALUE"
+)
 SOURCE = typer.Argument(
     metavar="FILE",
     help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a .toml "
@@ -61,76 +40,55 @@ SOURCE = typer.Argument(
 
 def past_decisions(
     context: typer.Context,
-    source: Annotated[list[str], SOURCE],
-    group: Group = None,
-    within: Within = None,
-    decision: Decision = None,
-    outcome: Outcome = None,
-    positive: Positive = None,
-    negative: Annotated[Texts, option("Value that means 0.", DATA, "VALUE")] = None,
-    denied_outcomes: Annotated[
-        Literal["error", "ignore"], option("What to do with outcomes of denied people.", DATA)
-    ] = "error",
-    missing_values: Annotated[
-        Texts, option("Value that means none.", VALUES, "VALUE", flags="--missing-value")
-    ] = None,
-    missing_group: Annotated[
-        str,
-        option("What to call people without a group; 'refuse' refuses them.", VALUES, "NAME"),
-    ] = "refuse",
-    min_group: Annotated[int, option("Count groups of fewer people together.", VALUES)] = 0,
-    max_groups: Annotated[int, option("Most values of a group column.", VALUES)] = 50,
-    unknown: Annotated[
-        Literal["refuse", "bounds", "like_known"],
-        option("Approved whose outcome is not known yet.", VALUES),
-    ] = "refuse",
-    undecided: Annotated[
-        Literal["refuse", "leave_out"], option("Rows without a decision.", VALUES)
-    ] = "refuse",
-    cohort: Annotated[
-        Text,
-        option("Column within which unknown outcomes are like known ones.", VALUES, "COLUMN"),
-    ] = None,
-    random_accepts: Annotated[
-        Text,
-        option(
-            "Column that marks the denied whom a test programme accepted at random.",
-            VALUES,
-            "COLUMN",
-        ),
-    ] = None,
-    random_accepts_against: Annotated[
-        Texts,
-        option(
-            "Column, such as a score or a date, to test the programme's chance against.",
-            VALUES,
-            "COLUMN",
-        ),
-    ] = None,
-    decider: Annotated[
-        Text, option("Column that names who decided, for --deciders of check.", VALUES, "COLUMN")
-    ] = None,
-    min_cases: Annotated[int, option("Count deciders of fewer cases together.", VALUES)] = 0,
-    id: Annotated[  # noqa: A002
-        Text, option("Column that tells people apart.", VALUES, "COLUMN")
-    ] = None,
-    repeated: Annotated[
-        Literal["refuse", "count_once"], option("People who are there more than once.", VALUES)
-    ] = "refuse",
-    table: Annotated[Text, option("Table of a database, sheet of an Excel file.", PLACES)] = None,
-    query: Annotated[Text, option("Query to a database.", PLACES, "SQL")] = None,
-    encoding: Annotated[Text, option("Of CSV files, as in utf-16.", PLACES)] = None,
-    date: Annotated[Text, option("Column to cut by.", PLACES, "COLUMN")] = None,
-    since: Annotated[Text, option("From this date on.", PLACES, "DATE")] = None,
-    until: Annotated[Text, option("Before this date.", PLACES, "DATE")] = None,
-    save: Annotated[
-        Text,
-        option(
-            "Keep file and options in this .toml file, to be given in place of both.",
-            PLACES,
-            "FILE",
-        ),
-    ] = None,
+    source: list[str] = SOURCE,
+    group: Texts = GROUP,
+    within: list[str] | None = WITHIN,
+    decision: Text = DECISION,
+    outcome: Text = OUTCOME,
+    positive: Texts = POSITIVE,
+    negative: Texts = option(None, "Value that means 0.", DATA, "VALUE"),
+    denied_outcomes: Literal["error", "ignore"] = option(
+        "error", "What to do with outcomes of denied people.", DATA
+    ),
+    missing_values: Texts = option(
+        None, "Value that means none.", VALUES, "VALUE", flags="--missing-value"
+    ),
+    missing_group: str = option(
+        "refuse", "What to call people without a group; 'refuse' refuses them.", VALUES, "NAME"
+    ),
+    min_group: int = option(0, "Count groups of fewer people together.", VALUES),
+    max_groups: int = option(50, "Most values of a group column.", VALUES),
+    unknown: Literal["refuse", "bounds", "like_known"] = option(
+        "refuse", "Approved whose outcome is not known yet.", VALUES
+    ),
+    undecided: Literal["refuse", "leave_out"] = option(
+        "refuse", "Rows without a decision.", VALUES
+    ),
+    cohort: Text = column("Column within which unknown outcomes are like known ones.", VALUES),
+    random_accepts: Text = column(
+        "Column that marks the denied whom a test programme accepted at random.", VALUES
+    ),
+    random_accepts_against: Texts = column(
+        "Column, such as a score or a date, to test the programme's chance against.", VALUES
+    ),
+    decider: Text = column("Column that names who decided, for --deciders of check.", VALUES),
+    min_cases: int = option(0, "Count deciders of fewer cases together.", VALUES),
+    id: Text = column("Column that tells people apart.", VALUES),  # noqa: A002
+    repeated: Literal["refuse", "count_once"] = option(
+        "refuse", "People who are there more than once.", VALUES
+    ),
+    table: Text = option(None, "Table of a database, sheet of an Excel file.", PLACES),
+    query: Text = option(None, "Query to a database.", PLACES, "SQL"),
+    encoding: Text = option(None, "Of CSV files, as in utf-16.", PLACES),
+    date: Text = column("Column to cut by.", PLACES),
+    since: Text = option(None, "From this date on.", PLACES, "DATE"),
+    until: Text = option(None, "Before this date.", PLACES, "DATE"),
+    save: Text = option(
+        None,
+        "Keep file and options in this .toml file, to be given in place of both.",
+        PLACES,
+        "FILE",
+    ),
 ) -> Read:
     """Return a function that reads past decisions as the options say.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-DeniedRate = Annotated[
-    list[str] | None,
-    option(
-        "What you know: the share of this group's denied who would have succeeded.",
-        metavar="GROUP=R",
-    ),
-]
+DENIED_RATE = option(
+    None,
+    "What you know: the share of this group's denied who would have succeeded.",
+    metavar="GROUP=R",
+)
 
 
 @app.command()
@@ -35,29 +33,23 @@ def plan(
     question: Question,
     costs: Costs,
     fail_on: frozenset[Verdict],
-    denied_rate: DeniedRate = None,
-    budget: Annotated[float | None, option("Also say what this much money buys.")] = None,
-    arrivals: Annotated[
-        float | None, option("People who arrive per day, to give calendar times.")
-    ] = None,
-    delay: Annotated[float, option("Days until an outcome is known.")] = 0.0,
-    trial_runs: Annotated[
-        int | None,
-        option(
-            "Run the audit itself so many times in every case, for sharper figures; how long that "
-            "takes is said first."
-        ),
-    ] = None,
-    score: Annotated[
-        str | None,
-        option(
-            "Also say whether this score helps an audit that looks before it asks.",
-            metavar="COLUMN",
-        ),
-    ] = None,
-    people_per_label: Annotated[
-        float, option("With --score: at most so many people are looked at per label.")
-    ] = 8.0,
+    denied_rate: list[str] | None = DENIED_RATE,
+    budget: float | None = option(None, "Also say what this much money buys."),
+    arrivals: float | None = option(None, "People who arrive per day, to give calendar times."),
+    delay: float = option(0.0, "Days until an outcome is known."),
+    trial_runs: int | None = option(
+        None,
+        "Run the audit itself so many times in every case, for sharper figures; how long that "
+        "takes is said first.",
+    ),
+    score: str | None = option(
+        None,
+        "Also say whether this score helps an audit that looks before it asks.",
+        metavar="COLUMN",
+    ),
+    people_per_label: float = option(
+        8.0, "With --score: at most so many people are looked at per label."
+    ),
 ) -> Answer:
     """Say what an audit would cost, in seconds, and which one to run.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from equipoise.cli.options import LEDGER, Ledger, option
+from equipoise.cli.options import LEDGER, option
 from equipoise.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -20,34 +20,31 @@ PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "multipart", "itsdangerou
             "pydantic_settings")  # fmt: skip
 LINK = "login link"  # how the names of tokens begin that a server made for itself
 
-Tokens = Annotated[
-    str,
-    option(
-        "Where tokens are kept; beside the ledger if left out.", metavar="FILE|URL",
-        envvar="EQUIPOISE_TOKENS", default=False,
-    ),
-]  # fmt: skip
+TOKENS = option(
+    "",
+    "Where tokens are kept; beside the ledger if left out.",
+    metavar="FILE|URL",
+    envvar="EQUIPOISE_TOKENS",
+    shown=False,
+)
 
 
 @app.command()
 def serve(
-    ledger: Ledger = LEDGER,
-    host: Annotated[str, option("Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8100,
-    tokens: Tokens = "",
-    https: Annotated[
-        bool,
-        option(
-            "Browsers come by https, through a proxy: cookies insist on it.",
-            envvar="EQUIPOISE_HTTPS",
-        ),
-    ] = False,
-    demo: Annotated[
-        bool,
-        option(
-            "With a demonstration audit at which simulated people arrive.", envvar="EQUIPOISE_DEMO"
-        ),
-    ] = False,
+    ledger: str = LEDGER,
+    host: str = option("127.0.0.1", "Address to listen at."),
+    port: int = typer.Option(8100, min=1, max=65535),
+    tokens: str = TOKENS,
+    https: bool = option(
+        False,
+        "Browsers come by https, through a proxy: cookies insist on it.",
+        envvar="EQUIPOISE_HTTPS",
+    ),
+    demo: bool = option(
+        False,
+        "With a demonstration audit at which simulated people arrive.",
+        envvar="EQUIPOISE_DEMO",
+    ),
 ) -> None:
     """Serve the audits of a ledger: an API for programs, a dashboard for people.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli.console import Answer, Part, Table, bar, working
-from equipoise.cli.options import Within, command, numbers, option, prices, question_asked
-from equipoise.cli.past_options import Decision, Group, Outcome, Positive
-from equipoise.cli.plan import DeniedRate, denied_rates
+from equipoise.cli.options import WITHIN, command, numbers, option, prices, question_asked
+from equipoise.cli.past_options import DECISION, GROUP, OUTCOME, POSITIVE, Text, Texts
+from equipoise.cli.plan import DENIED_RATE, denied_rates
 from equipoise.display import written
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
@@ -26,25 +26,24 @@ app = typer.Typer(add_completion=False)
 
 WORLDS = ("fico", "adult")
 RUNS = "Runs"
-Places = Annotated[
-    list[str],
-    option(
-        f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
-        "World",
-        "NAME|FILE",
-        flags="--world -w",
-    ),
-]
+WHICH = typer.Argument(None, metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare.")
+WORLD = option(
+    ["fico"],
+    f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
+    "World",
+    "NAME|FILE",
+    flags="--world -w",
+)
 
 
 def find_world(
-    world: Places,
-    group: Group = None,
-    decision: Decision = None,
-    outcome: Outcome = None,
-    positive: Positive = None,
-    denied_rate: DeniedRate = None,
-    within: Within = None,
+    world: list[str] = WORLD,
+    group: Texts = GROUP,
+    decision: Text = DECISION,
+    outcome: Text = OUTCOME,
+    positive: Texts = POSITIVE,
+    denied_rate: list[str] | None = DENIED_RATE,
+    within: list[str] | None = WITHIN,
 ) -> World:
     """Return a world by its name, or read it from files: of past decisions with stated guesses."""
     if len(world) == 1 and world[0] in WORLDS:
@@ -74,34 +73,25 @@ def simulate(
     place: World,
     question: Question,
     costs: Costs,
-    audits: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare."),
-    ] = None,
-    world: Places = ["fico"],  # noqa: B006 - typer copies it
-    repeats: Annotated[int, option("Independent runs.", RUNS)] = 200,
-    seed: Annotated[int, option("Where randomness starts.", RUNS)] = 0,
-    history_size: Annotated[
-        int | None,
-        option("Past people, drawn anew in every run; else all of a file, or no limit.", RUNS),
-    ] = None,
-    tau: Annotated[
-        int | None, option("Threshold of rs and baseline; else the paper's.", RUNS)
-    ] = None,
-    reuse_labels: Annotated[
-        bool | None,
-        option("rs and baseline: one stream for all phases.", RUNS, flags="--reuse-labels"),
-    ] = None,
-    delay: Annotated[
-        str | None,
-        option(
-            "Arrivals until a good and a bad outcome of a request show, as in 200,20.",
-            RUNS,
-            "GOOD,BAD",
-        ),
-    ] = None,
-    budget: Annotated[float | None, option("Never spend more than this.", RUNS)] = None,
-    n_jobs: Annotated[int | None, option("Processes, -1 for all.", RUNS)] = None,
+    audits: list[str] | None = WHICH,
+    world: list[str] = WORLD,
+    repeats: int = option(200, "Independent runs.", RUNS),
+    seed: int = option(0, "Where randomness starts.", RUNS),
+    history_size: int | None = option(
+        None, "Past people, drawn anew in every run; else all of a file, or no limit.", RUNS
+    ),
+    tau: int | None = option(None, "Threshold of rs and baseline; else the paper's.", RUNS),
+    reuse_labels: bool | None = option(
+        None, "rs and baseline: one stream for all phases.", RUNS, flags="--reuse-labels"
+    ),
+    delay: str | None = option(
+        None,
+        "Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+        RUNS,
+        "GOOD,BAD",
+    ),
+    budget: float | None = option(None, "Never spend more than this.", RUNS),
+    n_jobs: int | None = option(None, "Processes, -1 for all.", RUNS),
 ) -> Answer:
     """Run audits many times in a world whose every outcome is known.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from equipoise.cli.console import Answer, Table
-from equipoise.cli.options import LEDGER, Ledger, command, option
-from equipoise.cli.serve import Tokens, require_extra
+from equipoise.cli.options import LEDGER, command, option
+from equipoise.cli.serve import TOKENS, require_extra
 
 if TYPE_CHECKING:
     from equipoise.service import TokenStore
@@ -17,26 +17,22 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Make, list and revoke tokens of the service."
 )
 
-Name = Annotated[str, typer.Argument(help="Who holds it; the actor in every event.")]
+NAME = typer.Argument(..., help="Who holds it; the actor in every event.")
 
 
 @app.command()
 @command()
 def new(
-    name: Name,
-    role: Annotated[
-        Literal["writer", "auditor", "approver", "regulator"],
-        option(
-            "writer asks and tells; auditor runs audits; approver is the second person; regulator "
-            "reads."
-        ),
-    ],
-    audit: Annotated[
-        str | None, option("The one audit that it opens; every one if left out.")
-    ] = None,
-    days: Annotated[float, option("Until it expires.")] = 90.0,
-    ledger: Ledger = LEDGER,
-    tokens: Tokens = "",
+    name: str = NAME,
+    role: Literal["writer", "auditor", "approver", "regulator"] = option(
+        ...,
+        "writer asks and tells; auditor runs audits; approver is the second person; regulator "
+        "reads.",
+    ),
+    audit: str | None = option(None, "The one audit that it opens; every one if left out."),
+    days: float = option(90.0, "Until it expires."),
+    ledger: str = LEDGER,
+    tokens: str = TOKENS,
 ) -> Answer:
     """Make a token and show it, once: only its hash is kept.
 
@@ -51,7 +47,7 @@ def new(
 
 @app.command("list")
 @command()
-def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
+def list_all(ledger: str = LEDGER, tokens: str = TOKENS) -> Answer:
     """Show every token without its secret."""
     found = [token.to_dict() for token in _store(ledger, tokens).all()]
     columns = ("name", "role", "audit", "expires", "revoked")
@@ -61,7 +57,7 @@ def list_all(ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
 
 @app.command()
 @command()
-def revoke(name: Name, ledger: Ledger = LEDGER, tokens: Tokens = "") -> Answer:
+def revoke(name: str = NAME, ledger: str = LEDGER, tokens: str = TOKENS) -> Answer:
     """End a token and what is logged in with it, at once."""
     token = _store(ledger, tokens).revoke(name)
     return Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}")
