@@ -12,16 +12,8 @@ from typer.core import TyperGroup
 
 from equipoise.errors import EquipoiseError
 
-COMMANDS = {
-    "demo": "equipoise.cli.demo",
-    "check": "equipoise.cli.check",
-    "plan": "equipoise.cli.plan",
-    "simulate": "equipoise.cli.simulate",
-    "audit": "equipoise.cli.audit",
-    "serve": "equipoise.cli.serve",
-    "token": "equipoise.cli.token",
-}
-"""Each command's module, in the order of the help; its ``app`` is a :class:`typer.Typer`."""
+# In the order of the help; the module of each has an ``app``, which is a typer.Typer.
+COMMANDS = ("demo", "check", "plan", "simulate", "audit", "serve", "token")
 
 # Typer exports this error's subclass only, and its home has moved between versions.
 UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -38,7 +30,7 @@ class LazyGroup(TyperGroup):
         """Return a command, or None if there is no such one."""
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module(COMMANDS[cmd_name]).app)
+        command = typer.main.get_command(import_module(f"equipoise.cli.{cmd_name}").app)
         command.name = cmd_name
         return command
 

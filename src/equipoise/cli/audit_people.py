@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.ledger.commands import Reply
 
 FILES = "Many people at once"
+Carry = Callable[..., Answer]
 EXPLAINED = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
 STATES = {
@@ -71,7 +72,7 @@ def one_or_many(
         None, "Name of a column in the file, as in person=applicant_id.", FILES, "WHAT=COLUMN"
     ),
     results: Path | None = option(None, "Write a CSV with a row per row.", FILES),
-) -> Callable[..., Answer]:
+) -> Carry:
     """Return what carries out a command for one person, or for everybody in a file."""
     return partial(_carry_out, file=file, column=column, results=results)
 
@@ -131,7 +132,7 @@ def live_values(live: LiveAudit) -> LiveValues:
 @command(live=acting_audit, carry_out=one_or_many)
 def ask(
     live: LiveAudit,
-    carry_out: Callable[..., Answer],
+    carry_out: Carry,
     person: str | None = PERSON,
     group: str | None = typer.Argument(None, help="Group.", show_default=False),
     decision: str | None = typer.Argument(
@@ -161,7 +162,7 @@ def ask(
 @command(live=acting_audit, carry_out=one_or_many)
 def tell(
     live: LiveAudit,
-    carry_out: Callable[..., Answer],
+    carry_out: Carry,
     person: str | None = PERSON,
     outcome: str | None = typer.Argument(
         None, help="1 (good) or 0 (bad), or the past's own words.", show_default=False
@@ -172,17 +173,13 @@ def tell(
 
 
 @command(live=acting_audit, carry_out=one_or_many)
-def executed(
-    live: LiveAudit, carry_out: Callable[..., Answer], person: str | None = PERSON
-) -> Answer:
+def executed(live: LiveAudit, carry_out: Carry, person: str | None = PERSON) -> Answer:
     """Say that an override was carried out."""
     return carry_out(live, "execute", {"person": person})
 
 
 @command(live=acting_audit, carry_out=one_or_many)
-def withdraw(
-    live: LiveAudit, carry_out: Callable[..., Answer], person: str | None = PERSON
-) -> Answer:
+def withdraw(live: LiveAudit, carry_out: Carry, person: str | None = PERSON) -> Answer:
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     return carry_out(live, "withdraw", {"person": person})
 

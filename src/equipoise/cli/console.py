@@ -21,10 +21,9 @@ from equipoise.question import Verdict
 if TYPE_CHECKING:
     from rich.console import Console
 
-COLOURS = {Verdict.FAIR: "green", Verdict.UNFAIR: "red", Verdict.INCONCLUSIVE: "yellow"}
-STYLES = {**{str(v): f"bold {c}" for v, c in COLOURS.items()},
+# How the beginning of a line looks, up to its colon.
+STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
-"""How the beginning of a line looks, up to its colon."""
 
 
 class Heading(str):
@@ -45,17 +44,10 @@ Part = str | Table
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command has found.
+    """What a command has found: ``data`` for programs (``--json``), ``words`` for people.
 
-    Attributes
-    ----------
-    data
-        The answer for programs (``--json``).
-    words
-        The answer for people: text as it is, or lines and tables that are fitted to the screen;
-        ``str(data)`` if left out.
-    end
-        What is raised once the answer is shown, where the command does not end with code 0.
+    Words are text as it is, or lines and tables that are fitted to the screen; ``str(data)`` if
+    left out. ``end`` is raised once the answer is shown, where the command fails in the end.
     """
 
     data: object
@@ -64,10 +56,14 @@ class Answer:
 
 
 def show(found: object, json: bool) -> None:
-    """Print what a command returned: an :class:`Answer`, or a value that has its own words."""
+    """Print what a command returned: an :class:`Answer`, or a value that has its own words.
+
+    In JSON infinite numbers and NaN are null.
+    """
     answer = found if isinstance(found, Answer) else Answer(found)
     if json:
-        print_json(answer.data)
+        data = plain(answer.data)
+        typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     elif isinstance(answer.words, str):
         typer.echo(answer.words or str(answer.data))
     else:
@@ -79,11 +75,6 @@ def show(found: object, json: bool) -> None:
 def stop_on(verdicts: Iterable[Verdict], *found: Verdict) -> typer.Exit | None:
     """Return what ends a command with code 3, if one of the verdicts was found."""
     return typer.Exit(3) if set(verdicts) & set(found) else None
-
-
-def print_json(value: object) -> None:
-    """Write an answer as JSON; infinite numbers and NaN are null."""
-    typer.echo(json_module.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def console() -> Console:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,12 +11,8 @@ from equipoise.cli.options import command
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from equipoise.cells import Cells
     from equipoise.display import Progress
     from equipoise.finding import Finding
-    from equipoise.free_check import Check
-    from equipoise.planning import Plan
-    from equipoise.simulation import Summary
 
 app = typer.Typer(add_completion=False)
 
@@ -32,15 +28,17 @@ RS_RUNS, ADAPTIVE_RUNS = 200, 6
 def demo() -> Answer:
     """Tell the story on the credit scores of 174,047 people, in seconds."""
     with bar("lending and auditing") as progress:
-        story = _live_through(progress)
-    return Answer(story, _told(**story))
+        return _live_through(progress)
 
 
-def _live_through(progress: Progress) -> dict[str, Any]:
+def _live_through(progress: Progress) -> Answer:
     from equipoise.audits.adaptive import AdaptiveAudit
     from equipoise.audits.tau_audits import RSAudit
     from equipoise.bounds import lower_bound
+    from equipoise.cli.plan import cases_told
+    from equipoise.cli.simulate import runs_told
     from equipoise.free_check import check
+    from equipoise.history.history import past_rows
     from equipoise.planning import plan
     from equipoise.simulation import run, simulate
     from equipoise.worlds.data import fico_lender
@@ -48,57 +46,37 @@ def _live_through(progress: Progress) -> dict[str, Any]:
     lender = fico_lender(threshold=30)
     history, world = lender.history(), lender.world
     people = int(history.cells.total)
-    rs = RSAudit(history, SHARP, PRICES)
-    made = plan(history, SHARP, PRICES)
+    coarse, four_fifths, sharp = (check(history, q) for q in (COARSE, FOUR_FIFTHS, SHARP))
+    paper_audit, made = RSAudit(history, SHARP, PRICES), plan(history, SHARP, PRICES)
+    rs = simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary()
     progress(0.2)
     here = run(AdaptiveAudit(history, SHARP, PRICES), world, 0)
     progress(0.7)
-    runs = simulate(
+    adaptive = simulate(
         "adaptive", world, SHARP, PRICES, repeats=ADAPTIVE_RUNS, seed=1, history_size=people
-    )
+    ).summary()
     progress(1.0)
-    return {
+    least_cost = float(lower_bound(world, SHARP, PRICES))
+    story = {
         "history": history.cells,
-        "coarse": check(history, COARSE),
-        "four_fifths": check(history, FOUR_FIFTHS),
-        "sharp": check(history, SHARP),
+        "coarse": coarse,
+        "four_fifths": four_fifths,
+        "sharp": sharp,
         "plan": made,
-        "rs": simulate("rs", world, SHARP, PRICES, repeats=RS_RUNS).summary(),
-        "rs_tau": rs.tau,
-        "rs_here": rs.conclude(),
-        "adaptive": runs.summary(),
+        "rs": rs,
+        "rs_tau": paper_audit.tau,
+        "rs_here": paper_audit.conclude(),
+        "adaptive": adaptive,
         "adaptive_here": here,
-        "least_cost": float(lower_bound(world, SHARP, PRICES)),
+        "least_cost": least_cost,
         "truth": world.gap(SHARP.metric, SHARP.compare),
     }
-
-
-def _told(
-    *,
-    history: Cells,
-    coarse: Check,
-    four_fifths: Check,
-    sharp: Check,
-    plan: Plan,
-    rs: Summary,
-    rs_tau: int,
-    rs_here: Finding,
-    adaptive: Summary,
-    adaptive_here: Finding,
-    least_cost: float,
-    truth: float,
-) -> list[Part]:
-    from equipoise.cli.plan import cases_told
-    from equipoise.cli.simulate import runs_told
-    from equipoise.history.history import past_rows
-
-    ratio, here = (1.0 - four_fifths.upper, 1.0 - four_fifths.lower), adaptive_here
-    return [
+    words: list[Part] = [
         Heading("A lender and its past"),
-        f"{history.total:,g} people asked for a loan; a credit score of 30 was enough to get "
+        f"{people:,g} people asked for a loan; a credit score of 30 was enough to get "
         "one. Whether the loan was repaid is known only of those who got it. Are mistakes "
         "spread evenly?",
-        Table(past_rows(history)),
+        Table(past_rows(history.cells)),
         Heading("What the data seem to say"),
         "Tools that drop rows without an outcome compare people who were all approved: no "
         f"difference, the gap is {coarse.approved_only:.2f}. Counting each denial as a failure "
@@ -111,7 +89,8 @@ def _told(
         _answer(coarse),
         Heading("The four-fifths rule, at no cost"),
         "Approvals are known of everybody. The lowest approval rate is between "
-        f"{ratio[0]:.1%} and {ratio[1]:.1%} of the highest; the rule asks for 80%.",
+        f"{1.0 - four_fifths.upper:.1%} and {1.0 - four_fifths.lower:.1%} of the highest; the rule "
+        "asks for 80%.",
         _answer(four_fifths),
         Heading("A question that past data leave open"),
         "Of the people who would repay, does each group get loans equally often? That is equal "
@@ -121,11 +100,11 @@ def _told(
         Heading("Paying for an answer"),
         "Overriding some denials shows what these people would have done; each who fails costs "
         "1. The plan, before anything is paid:",
-        cases_told(plan),
+        cases_told(made),
         Heading("The paper's audit"),
-        f"RS-Audit, with the constants of its proof, waits for {rs_tau:,} people of each group "
-        "who repay, past and present. On this lender's past:",
-        _answer(rs_here),
+        f"RS-Audit, with the constants of its proof, waits for {paper_audit.tau:,} people of each "
+        "group who repay, past and present. On this lender's past:",
+        _answer(paper_audit.conclude()),
         f"With an unlimited past, {rs.repeats} simulated runs:",
         runs_told([rs]),
         Heading("The adaptive audit"),
@@ -141,8 +120,9 @@ def _told(
         runs_told([adaptive], least_cost),
         f"No audit with an unlimited past can do with less than {least_cost:,.0f} on average.",
         Heading("The truth"),
-        f"Of these people every outcome is known: the gap is {truth:.3f}.",
+        f"Of these people every outcome is known: the gap is {story['truth']:.3f}.",
     ]
+    return Answer(story, words)
 
 
 def _answer(finding: Finding) -> str:

@@ -18,7 +18,7 @@ from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.tables import translated
 from equipoise.history.values import LiveValues
-from equipoise.ledger.commands import Command, Reply
+from equipoise.ledger.commands import Command
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
@@ -208,7 +208,14 @@ def carry_out(
                     continue
                 reply = next(replies)
                 out.writerow([line, *(getattr(reply, name) for name in RESULT_COLUMNS)])
-                _count(total, line, reply, asks=asks)
+                if reply.problem is not None:
+                    refused = {"line": line, "person": reply.person, "problem": reply.problem}
+                    total.refused.append(refused)
+                    continue
+                total.repeated += reply.repeated
+                total.new += not reply.repeated
+                if asks:
+                    total.wanted[reply.want] = total.wanted.get(reply.want, 0) + 1
     return total
 
 
@@ -217,14 +224,3 @@ def _made(make: Make, row: Row | InvalidInput) -> Command | InvalidInput | None:
         return row if isinstance(row, InvalidInput) else make(row)
     except InvalidInput as error:  # a value that nobody explained
         return error
-
-
-def _count(total: BatchResult, line: int, reply: Reply, *, asks: bool) -> None:
-    if reply.problem is not None:
-        refused = {"line": line, "person": reply.person, "problem": reply.problem}
-        total.refused.append(refused)
-        return
-    total.repeated += reply.repeated
-    total.new += not reply.repeated
-    if asks:
-        total.wanted[reply.want] = total.wanted.get(reply.want, 0) + 1

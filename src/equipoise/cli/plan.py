@@ -112,25 +112,20 @@ def cases_told(made: Plan) -> Table:
     rows: list[Row] = []
     for seen in made.cases:
         low, middle, high = seen.cost.values()
-        rows.append(
-            {
-                "the denied succeed": seen.scenario.short,
-                "expect": "either" if " or " in seen.scenario.expect else seen.scenario.expect,
-                "cost: 10%": low,
-                "50%": middle,
-                "90%": high,
-            }
-            | (
-                {"verdict": None if seen.decides is None else f"{seen.decides:.0%}"}
-                if tried
-                else {"labels": sum(seen.labels.values()) if seen.is_decidable else None}
-            )
-            | {
-                "days" if timed else "people": (
-                    (made.days(seen) if timed else seen.people) if seen.is_decidable else None
-                )
-            }
-        )
+        row: dict[str, object] = {
+            "the denied succeed": seen.scenario.short,
+            "expect": "either" if " or " in seen.scenario.expect else seen.scenario.expect,
+            "cost: 10%": low,
+            "50%": middle,
+            "90%": high,
+        }
+        if tried:
+            row["verdict"] = None if seen.decides is None else f"{seen.decides:.0%}"
+        else:
+            row["labels"] = sum(seen.labels.values()) if seen.is_decidable else None
+        waits = made.days(seen) if timed else seen.people
+        row["days" if timed else "people"] = waits if seen.is_decidable else None
+        rows.append(row)
     how = f"{made.cases[0].trial_runs} trial runs a case" if tried else "forecast"
     caption = (
         f"adaptive audit, {how}, with your past as it is. as often: as the approved of their "

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
@@ -27,8 +26,6 @@ from equipoise.question import Costs
 from equipoise.rates import METRICS
 from equipoise.report.selection import SelectionRow, selection_table
 from equipoise.worlds import CellWorld
-
-F = TypeVar("F", bound=Finding)
 
 
 @dataclass(frozen=True)
@@ -99,13 +96,7 @@ class Report(JsonValue):
     software: str
 
     @classmethod
-    def of(
-        cls,
-        live: LiveAudit,
-        *,
-        now: datetime | None = None,
-        evidence: tuple[EvidencePoint, ...] | None = None,
-    ) -> Report:
+    def of(cls, live: LiveAudit, *, evidence: tuple[EvidencePoint, ...] | None = None) -> Report:
         """Gather the report of a live (or simulated) audit by replaying its events.
 
         ``evidence`` is how it grew, for those who have followed it; replayed if left out.
@@ -117,7 +108,7 @@ class Report(JsonValue):
         shares = live.good_shares()
         return cls(
             name=settings.name,
-            made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+            made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
             simulated=settings.simulated,
             assist=settings.assist,
             costs=settings.costs,
@@ -137,7 +128,7 @@ class Report(JsonValue):
         )
 
 
-def before(free: F, found: Finding) -> F:
+def before(free: Check, found: Finding) -> Check:
     """Return what was known for free, nowhere narrower than what is known now.
 
     An audit shares the error probability between its first look and its last, so its intervals

@@ -159,10 +159,7 @@ def nice_ticks(high: float, most: int) -> list[float]:
 class Picture:
     """A drawing that is built up mark by mark: x from 0 to ``high``, y in pixels.
 
-    Parameters
-    ----------
-    title
-        What it shows, for those who cannot see it.
+    ``title`` says what it shows, for those who cannot see it.
     """
 
     def __init__(self, title: str, height: float, high: float = 1.0) -> None:
