@@ -17,7 +17,7 @@ from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
 from paper.page import Chapter, Claim, Settings, holds, span, where
 from paper.pictures import to_svg
-from paper.synthetic import DELTA, REGIMES, Row, draw_all, price, run_published
+from paper.synthetic import DELTA, REGIMES, RUN, Row, Setting, draw_all, price, run_published
 from paper.tables import read_people, regression
 
 GAMMA_EPSILON = ((0.5, 0.3), (0.4, 0.2), (0.0, 0.1), (0.0, 0.05), (0.0, 0.01))
@@ -39,7 +39,6 @@ def embed_adult(epochs: int, seed: int) -> tuple[TableWorld, dict[str, HalfSpace
     other 30% and the epochs it took. The hidden units are tanh: with rectified ones several of the
     ten are 0 for everybody, and a Gaussian of full covariance does not exist.
     """
-    classifier = regression()  # says what to install
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -59,7 +58,7 @@ def embed_adult(epochs: int, seed: int) -> tuple[TableWorld, dict[str, HalfSpace
         embedding = np.tanh(embedding @ weights + shift)
     few = rng.choice(size, CLASSIFIER_ROWS, replace=False)
     seen = np.column_stack([embedding, people.protected])
-    model = classifier.fit(seen[few], people.outcome[few])
+    model = regression().fit(seen[few], people.outcome[few])
     normal, of_group = model.coef_[0][:-1], float(model.coef_[0][-1])
     cuts = [-(float(model.intercept_[0]) + of_group * a) for a in (0, 1)]
     accepts = {"female": HalfSpace(normal, cuts[0]), "male": HalfSpace(normal, cuts[1])}
@@ -99,8 +98,8 @@ def run(settings: Settings) -> Chapter:
     cells = world.as_cells
     weights = [float(world.outcome[world.group == g].mean()) for g in range(len(world.groups))]
     smaller = min(min(q, 1.0 - q) for q in weights)
-    made: list[Row] = []
-    tested, problems = [], []
+    here = Setting(world, cells, QUESTIONS, COST_PAIRS, smaller, settings.seed)
+    made, tested, problems = [], [], []
     for at in range(20 * runs_wanted):
         rng = np.random.default_rng([settings.seed, at])
         model, problem = fit_past(world, accepts, rng)
@@ -108,13 +107,11 @@ def run(settings: Settings) -> Chapter:
             problems.append(problem)
             continue
         tested += [ExpAudit(world.past(), q, Costs(), model=model) for q in QUESTIONS]
-        made += run_published(
-            *(at, world, cells, model, QUESTIONS, smaller), seed=settings.seed + at, rng=rng
-        )
+        made += run_published(here, at, model, rng)
         if at + 1 - len(problems) == runs_wanted:
             break
-    runs, eod = DataFrame(made), cells.gap("equalized_odds")
-    prices = price(runs, cells, QUESTIONS, COST_PAIRS, repeats=ours, seed=settings.seed)
+    runs, eod = DataFrame(made, columns=RUN), cells.gap("equalized_odds")
+    prices = price(here, runs, ours)
     rows = DataFrame([_row(runs, prices, r, q, eod) for r, q in product(REGIMES, QUESTIONS)])
     guesses = span(where(runs, audit="exp", regime="without caps").estimate)
     return Chapter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from pandas import DataFrame
@@ -18,23 +18,20 @@ TOLERANCE = 1e-6
 Function = Callable[[float], float]
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """What the table says of a family on the line; ``base`` and ``statistic`` are log h and T."""
 
-    name: str
     base: Function
     statistic: Function
-    end: float
     said: tuple[Function, Function, Function]  # W, W', W''
     thetas: tuple[float, ...] = (-0.5, -1.0, -2.0)
+    end: float = math.inf
 
 
-def _power(name: str, k: float) -> _Row:
+def _power(k: float) -> _Row:
     """Weibull with known k; the exponential law is k = 1."""
     said = (lambda t: -math.log(-t), lambda t: -1.0 / t, lambda t: 1.0 / t**2)
-    log_h = lambda x: math.log(k) + (k - 1.0) * math.log(x)  # noqa: E731
-    return _Row(name, log_h, lambda x: x**k, math.inf, said)
+    return _Row(lambda x: math.log(k) + (k - 1.0) * math.log(x), lambda x: x**k, said)
 
 
 _BERNOULLI = (
@@ -42,22 +39,22 @@ _BERNOULLI = (
     lambda t: (math.exp(t) * (t - 1.0) + 1.0) / (t * math.expm1(t)),
     lambda t: (math.expm1(t) ** 2 - t**2 * math.exp(t)) / (t**2 * math.expm1(t) ** 2),
 )
-_ROWS = (
-    _power("Exponential", 1.0),
-    _power("Weibull, k = 0.5", 0.5),
-    _power("Weibull, k = 2", 2.0),
-    _Row("Continuous Bernoulli", lambda x: 0.0, lambda x: x, 1.0, _BERNOULLI, (-3.0, 0.5, 3.0)),
-    _Row(
-        *("Continuous Poisson", lambda x: -float(gammaln(x + 1.0)), lambda x: x, math.inf),
-        *((math.exp, math.exp, math.exp), (-1.0, 0.0, 2.0)),
+_POISSON = (math.exp, math.exp, math.exp)
+_ROWS = {
+    "Exponential": _power(1.0),
+    "Weibull, k = 0.5": _power(0.5),
+    "Weibull, k = 2": _power(2.0),
+    "Continuous Bernoulli": _Row(lambda x: 0.0, lambda x: x, _BERNOULLI, (-3.0, 0.5, 3.0), 1.0),
+    "Continuous Poisson": _Row(
+        lambda x: -float(gammaln(x + 1.0)), lambda x: x, _POISSON, (-1.0, 0.0, 2.0)
     ),
-)
+}
 
 
 def run(settings: Settings) -> Chapter:
     """Compare each row's W, W' and W'' with integrals, and look for log-concavity."""
     del settings
-    line = [_check(row, theta) for row in _ROWS for theta in row.thetas]
+    line = [_check(name, row, theta) for name, row in _ROWS.items() for theta in row.thetas]
     rows = DataFrame([*line, _check_gaussian()])
     wrong = ", ".join(sorted(set(rows.family[rows.formulas != "hold"])))
     rough = ", ".join(sorted(set(rows.family[~rows["log-concave"].astype(bool)])))
@@ -78,7 +75,7 @@ def run(settings: Settings) -> Chapter:
     )
 
 
-def _check(row: _Row, theta: float) -> dict[str, object]:
+def _check(name: str, row: _Row, theta: float) -> dict[str, object]:
     def integral(power: int, centre: float = 0.0) -> float:
         def weight(x: float) -> float:
             value = row.statistic(x)
@@ -94,9 +91,9 @@ def _check(row: _Row, theta: float) -> dict[str, object]:
     said = [formula(theta) for formula in row.said]
     x = np.linspace(0.01, min(row.end, 12.0) - 0.01, 2001).tolist()
     log_density = [row.base(v) + theta * row.statistic(v) for v in x]
-    out: dict[str, object] = {"family": row.name, "theta": theta}
-    for name, by_table, by_integral in zip(("W", "W'", "W''"), said, measured, strict=True):
-        out |= {f"{name},_table": by_table, name: by_integral}
+    out: dict[str, object] = {"family": name, "theta": theta}
+    for w, by_table, by_integral in zip(("W", "W'", "W''"), said, measured, strict=True):
+        out |= {f"{w},_table": by_table, w: by_integral}
     hold = np.allclose(said, measured, rtol=0.0, atol=TOLERANCE)
     concave = bool(np.all(np.diff(log_density, 2) <= 1e-12))
     return {**out, "formulas": "hold" if hold else "do not hold", "log-concave": concave}

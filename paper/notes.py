@@ -63,10 +63,6 @@ def _constants() -> Values:
     """Evaluate the paper's constants: tau, R, the separation, Theorem 3, TruncEst."""
     # R is larger than needed, so each Chernoff step fails with delta/(12K) to that power.
     power = PROOF_FEATURES / NEEDED_FEATURES
-    # (48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) is above 6 for kappa <= 1 and L, beta >= 1;
-    # the group with q = 0.4 needs less than the other.
-    asked = {e: math.sqrt(6.0 * math.log(10.0 * 0.6 / (0.4 * e))) for e in (0.8, 0.001)}
-    labels = [family_bound(0.05, delta, 0.2, 0.2).labels for delta in (0.01, 0.2, 0.3)]
     constants = StructuralConstants(0.25, 4.0, 5.0, alpha=0.5)
     tame = trunc_est_constants(constants, epsilon=0.05, delta=0.01, dimension=5)
     far = 3.0 * math.sqrt(3.0)  # of ten candidates six are at sqrt(3), four here
@@ -78,9 +74,10 @@ def _constants() -> Values:
         "needed": NEEDED_FEATURES,
         "times": power,
         "used": distance() / VARIANCE,
-        "asked_large": asked[0.8],
-        "asked_small": asked[0.001],
-        **dict(zip(("labels_small", "labels_fifth", "labels_large"), labels, strict=True)),
+        # (48 max(L, beta) beta + 3 lambda)/(8 kappa beta^2) is above 6 for kappa <= 1 and
+        # L, beta >= 1; the group with q = 0.4 needs less than the other.
+        "asked": [math.sqrt(6.0 * math.log(10.0 * 0.6 / (0.4 * e))) for e in (0.8, 0.001)],
+        "labels": [family_bound(0.05, d, 0.2, 0.2).labels for d in (0.01, 0.2, 0.3)],
         "tame": str(tame),
         "far": far,
         "near": near,
@@ -90,19 +87,15 @@ def _constants() -> Values:
 def _booking() -> Values:
     """Compare the published bookkeeping with the right one, and what Exp-Audit costs."""
     at = Expected.of("as run", replace(QUESTION, epsilon=0.1))
-    rs_booked, exp_booked = at.booked((0.5, 1.0))
     (large, _), (small, needed) = (break_even(replace(QUESTION, epsilon=e)) for e in (0.1, 0.001))
     features = [
         Expected.of("without caps", replace(QUESTION, epsilon=e)).features for e in (0.1, 0.01)
     ]
     return {
-        "rs_booked": rs_booked,
-        "exp_booked": exp_booked,
+        "booked": at.booked((0.5, 1.0)),
         "rs": 0.5 * at.rs + at.rs_failures,
         "exp": 0.5 * (at.coarse + at.features) + at.coarse_failures,
-        "above_large": large,
-        "above_small": small,
-        "above_needed": needed,
+        "above": [large, small, needed],
         "slope": math.log(features[1] / features[0]) / math.log(0.01 / 0.1),
     }
 
@@ -150,7 +143,7 @@ of its size has. “The code” is the authors' repository,
    each group's MAP phase and then counts that phase; Exp-Audit's own counter stops after the coarse
    phase. So RS-Audit pays for the features of Exp-Audit's second group, and not for its own. Our
    synthetic population, epsilon = 0.1, c = (0.5, 1), expected costs as run: as booked RS-Audit
-   {{ rs_booked | n }} and Exp-Audit {{ exp_booked | n }}; booked on the audit that asked, RS-Audit
+   {{ booked[0] | n }} and Exp-Audit {{ booked[1] | n }}; booked on the audit that asked, RS-Audit
    {{ rs | n }} and Exp-Audit {{ exp | n }}. Where features are free nothing can be misbooked, and
    there Exp-Audit is cheaper, as section 6 says; but the code's list of prices for the synthetic
    data has no pair (0, 1).
@@ -163,8 +156,8 @@ of its size has. “The code” is the authors' repository,
    0.2), where the text says always right. Synthetic: the rows shown in experiments/plots.ipynb
    (commit b189592), which have its epsilons and prices; run 5 at epsilon = 0.001, true EOD 0.171.
 9. **When Exp-Audit is cheaper** (“significantly lower”). At the printed constants where c_lab
-   P[Y=0|f=0] exceeds {{ above_large | n(3) }} c_feat at epsilon = 0.1 and {{ above_small | n(3) }}
-   c_feat at 0.001; with the R that the proof needs, {{ above_needed | n(2) }}.
+   P[Y=0|f=0] exceeds {{ above[0] | n(3) }} c_feat at epsilon = 0.1 and {{ above[1] | n(3) }}
+   c_feat at 0.001; with the R that the proof needs, {{ above[2] | n(2) }}.
 10. **A cost that does not depend on epsilon.** The term with c_feat is of order 1/epsilon² by
     Theorem 4 itself (requests grow like epsilon^{{ slope | n(3) }}); there the cap on R makes the
     cost flat. At c_feat = 0, the price of Figure 1, it is flat with and without the cap. Section 6
@@ -174,8 +167,8 @@ of its size has. “The code” is the authors' repository,
     epsilon. Under the definition no run of the table is wrong. (The text says so of 0.25.)
 12. **Separation in the synthetic data** (“ensure the separation condition during construction”).
     |theta_1 - theta_0| is {{ used | n(3) }}; whatever kappa <= 1 and L, beta >= 1 are, the
-    condition asks for more than {{ asked_large | n(3) }} at epsilon = 0.8 and
-    {{ asked_small | n(3) }} at 0.001. (beta is any number with balls of radius 1/beta inside Theta:
+    condition asks for more than {{ asked[0] | n(3) }} at epsilon = 0.8 and
+    {{ asked[1] | n(3) }} at 0.001. (beta is any number with balls of radius 1/beta inside Theta:
     a larger one lowers what the condition asks for, at the price of TruncEst's precision
     epsilon/(2 beta), so of more past. With beta = L it is 11 standard deviations at epsilon = 0.1.)
 13. **MAP counts without separation** are biased, and more features do not help. Two normal laws, q
@@ -204,8 +197,8 @@ of its size has. “The code” is the authors' repository,
     numbers; divided by Gamma(x+1) on the half-line they are not (see the families).
 18. **Weibull** is listed without a condition on k; the density is log-concave for k >= 1 only.
 19. **Theorem 3**. Its log(1/(4 delta)) says something for delta < 1/4 only: epsilon = 0.05, p = q =
-    0.2 gives {{ labels_small | n(2) }} labels at delta = 0.01, {{ labels_fifth | n(2) }} at 0.2,
-    {{ labels_large | n(2) }} at 0.3. The last line of the proof drops q from the denominator, and
+    0.2 gives {{ labels[0] | n(2) }} labels at delta = 0.01, {{ labels[1] | n(2) }} at 0.2,
+    {{ labels[2] | n(2) }} at 0.3. The last line of the proof drops q from the denominator, and
     the lemma on the divergence writes 1 + 4 epsilon where its proof has 1 + 8 epsilon. The sum over
     a holds on the fair world, where each group has its own alternative; the sum over y up to a
     factor of 3/2, since q < 1/3.

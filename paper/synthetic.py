@@ -43,6 +43,7 @@ TAU_CAP, R_CAP = 1000, 20_000
 # R over log(14K/delta)/(q_m epsilon^2): as printed, and what the Chernoff step of the proof needs.
 PROOF_FEATURES, NEEDED_FEATURES = 3430.0, 3.0 * 18.5**2 / 0.9 * 36.0 / 35.0
 
+RUN = ["run", "regime", "gamma", "epsilon", "audit", "requests", "failures", "estimate", "verdict"]
 Pair = tuple[float, float]
 Row = dict[str, object]
 
@@ -130,77 +131,62 @@ class Constants(NamedTuple):
         return cls(tau, proof.coarse_tau, proof.map_features(smaller))
 
 
+class Setting(NamedTuple):
+    """Where and about what audits are run; ``smaller`` is the weight of the rarer outcome."""
+
+    world: World
+    cells: CellWorld
+    questions: Sequence[Question]
+    pairs: Sequence[Pair]
+    smaller: float
+    seed: int
+
+
 def run_published(
-    at: int,
-    world: World,
-    cells: CellWorld,
-    model: MixtureModel,
-    questions: Sequence[Question],
-    smaller: float,
-    *,
-    seed: int,
-    rng: np.random.Generator,
-) -> list[Row]:
+    here: Setting, at: int, model: MixtureModel, rng: np.random.Generator
+) -> list[tuple[object, ...]]:
     """Run RS-Audit and Exp-Audit as published on every question, with one model of the past.
 
-    A row has the requests to denied people (labels and features) and the failures among the labels,
-    so that any pair of costs can be put on it.
+    A row (``RUN``) has the requests to denied people (labels and features) and the failures among
+    the labels, so that any pair of costs can be put on it.
     """
-    rows = []
-    for question, regime in product(questions, REGIMES):
-        tau, coarse, features = Constants.of(regime, question.epsilon, smaller)
-        phases = run_phases("rs", cells, tau, repeats=1, rng=rng).iloc[0]
+    rows: list[tuple[object, ...]] = []
+    for question, regime in product(here.questions, REGIMES):
+        tau, coarse, features = Constants.of(regime, question.epsilon, here.smaller)
+        phases = run_phases("rs", here.cells, tau, repeats=1, rng=rng).iloc[0]
         options: dict[str, object] = {"weights": "published", "model": model}
         if regime == "as run":
             options |= {"tau": WHOLE_PAST, "coarse_tau": coarse, "features": features}
         sim = simulate(
-            "exp", world, question, Costs(0.0, 1.0), repeats=1, seed=seed,
+            "exp", here.world, question, Costs(0.0, 1.0), repeats=1, seed=here.seed + at,
             **options,  # type: ignore[arg-type]
         )  # fmt: skip
         found = {
             "rs": (phases.labels, phases.failures, phases.estimate),
             "exp": (sim.labels[0] + sim.features[0], sim.cost[0], sim.estimate[0]),
         }
+        asked = (at, regime, question.gamma, question.epsilon)
         for audit, (requests, failures, estimate) in found.items():
             unfair = estimate > question.gamma + question.epsilon / 2.0
-            rows.append(
-                {
-                    "run": at,
-                    "regime": regime,
-                    "gamma": question.gamma,
-                    "epsilon": question.epsilon,
-                    "audit": audit,
-                    "requests": int(requests),
-                    "failures": int(failures),
-                    "estimate": float(estimate),
-                    "verdict": "UNFAIR" if unfair else "FAIR",
-                }
-            )
+            spent = (int(requests), int(failures), float(estimate))
+            rows.append((*asked, audit, *spent, "UNFAIR" if unfair else "FAIR"))
     return rows
 
 
-def price(
-    runs: DataFrame,
-    cells: CellWorld,
-    questions: Sequence[Question],
-    pairs: Sequence[Pair],
-    *,
-    repeats: int,
-    seed: int,
-) -> DataFrame:
+def price(here: Setting, runs: DataFrame, repeats: int) -> DataFrame:
     """Return mean costs with their spreads by regime, audit, epsilon and pair of costs.
 
     Every request costs c_feat, every failure c_lab more. The adaptive audit, whose choice of groups
     depends on the costs, is run here; it knows no regime.
     """
     tables = []
-    for c_feat, c_lab in pairs:
+    for c_feat, c_lab in here.pairs:
         spent = c_feat * runs.requests + c_lab * runs.failures
         by = spent.groupby([runs.regime, runs.audit, runs.epsilon])
         ours: list[Row] = []
-        for question in questions:
+        for question in here.questions:
             costs = Costs(c_feat, c_lab)
-            sim = simulate("adaptive", cells, question, costs, repeats=repeats, seed=seed)
+            sim = simulate("adaptive", here.cells, question, costs, repeats=repeats, seed=here.seed)
             mean = {"cost": sim.cost.mean(), "cost_sd": sim.cost.std(ddof=1)}
             at = {"audit": "adaptive", "epsilon": question.epsilon}
             ours += [{"regime": regime, **at, **mean} for regime in REGIMES]
@@ -314,16 +300,15 @@ def run(settings: Settings) -> Chapter:
     world, world_seed = find_world()
     eod = world.gap("equalized_odds")
     past, repeats, ours = (20_000, 2, 2) if settings.quick else (200_000, 30, 20)
-    made: list[Row] = []
+    here = Setting(world, _cells(), QUESTIONS, COST_PAIRS, 0.3, settings.seed)
+    made = []
     for at in range(repeats):
         rng = np.random.default_rng([settings.seed, at])
         features = world.with_feature_rows(past).past(None, rng).features
         model = replace(features, held_out=0.0).model  # the paper fits to all of them
-        made += run_published(
-            *(at, world, _cells(), model, QUESTIONS, 0.3), seed=settings.seed + at, rng=rng
-        )
-    runs = DataFrame(made)
-    prices = price(runs, _cells(), QUESTIONS, COST_PAIRS, repeats=ours, seed=settings.seed)
+        made += run_published(here, at, model, rng)
+    runs = DataFrame(made, columns=RUN)
+    prices = price(here, runs, ours)
     costs, right = _costs(prices), correctness(runs, eod)
     priced = where(costs, epsilon=0.1, c_feat=0.5)
     return Chapter(
@@ -365,19 +350,10 @@ def _costs(prices: DataFrame) -> DataFrame:
         at = {"epsilon": question.epsilon, "c_feat": pair[0], "c_lab": pair[1]}
         mean = where(prices, regime=regime, **at).set_index("audit").cost
         rs_booked, exp_booked = Expected.of(regime, question).booked(pair)
-        rows.append(
-            {
-                "constants": regime,
-                **at,
-                "rs": mean["rs"],
-                "exp": mean["exp"],
-                "exp_over_rs": mean["exp"] / mean["rs"],
-                "rs_booked": rs_booked,
-                "exp_booked": exp_booked,
-                "adaptive": mean["adaptive"],
-                "C*": float(lower_bound(_cells(), question, Costs(*pair))),
-            }
-        )
+        spent = {"rs": mean["rs"], "exp": mean["exp"], "exp_over_rs": mean["exp"] / mean["rs"]}
+        spent |= {"rs_booked": rs_booked, "exp_booked": exp_booked, "adaptive": mean["adaptive"]}
+        bound = float(lower_bound(_cells(), question, Costs(*pair)))
+        rows.append({"constants": regime, **at, **spent, "C*": bound})
     return DataFrame(rows)
 
 
@@ -452,21 +428,18 @@ def _cost_claims(costs: DataFrame) -> list[Claim]:
 
 
 # The paper's shares of right verdicts at its seven epsilons, of five runs.
-TABLE_6 = {
-    "exp": ("Exp-Audit", "1, 1, 0, 1, 1, 1, 1"),
-    "rs": ("RS-Audit", "0.8, 1, 0.2, 1, 1, 1, 1"),
-}
+TABLE_6 = {"exp": "1, 1, 0, 1, 1, 1, 1", "rs": "0.8, 1, 0.2, 1, 1, 1, 1"}
 
 
 def _table_6(right: DataFrame) -> list[Claim]:
     table = where(right, constants="as run")
     claims = []
-    for audit, (name, published) in TABLE_6.items():
+    for audit, published in TABLE_6.items():
         shares, by_definition = table[f"{audit},_table"], table[f"{audit},_definition"]
         claims.append(
             Claim(
                 "Table 6",
-                f"{name} is right, at epsilon = {listed(table.epsilon)}",
+                f"{AUDITS[audit][0]} is right, at epsilon = {listed(table.epsilon)}",
                 published,
                 f"{listed(shares, '.2g')}; by the definition at least {by_definition.min():.2g}",
                 "holds; above 0.1 either answer is right"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import InvalidInput, MissingExtra, UnknownName
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.worlds import TableWorld
 from equipoise.worlds.data import adult, encode
 
@@ -120,25 +120,20 @@ def classify(people: People, classifier: str) -> TableWorld:
 
 def regression() -> Any:  # scikit-learn has no types
     """Return the logistic regression that every experiment trains."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        raise MissingExtra("scikit-learn", extra="ml", purpose="classifiers") from None
+    from sklearn.linear_model import LogisticRegression
+
     return LogisticRegression(max_iter=1000)
 
 
 def _fair(people: People, rows: NDArray[np.intp]) -> Bits:
     """Exponentiated gradient under equalized odds; its coin tosses are drawn once."""
-    try:
-        from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
-    except ImportError:
-        raise MissingExtra("fairlearn", extra="ml", purpose="fair classifiers") from None
+    from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
+
     model = ExponentiatedGradient(regression(), EqualizedOdds())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # fairlearn's use of pandas
-        model.fit(
-            people.features[rows], people.outcome[rows], sensitive_features=people.protected[rows]
-        )
+        groups = people.protected[rows]
+        model.fit(people.features[rows], people.outcome[rows], sensitive_features=groups)
     tossed = model.predict(people.features, random_state=CLASSIFIER_SEED)
     return np.asarray(tossed).astype(np.int8)
 
