@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from equipoise.cli.people_files import BatchResult, carry_out
+from equipoise.cli.people_files import BatchResult, store
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask
 from equipoise.question import Costs, Question
@@ -55,11 +55,10 @@ def run(options: argparse.Namespace) -> str:
 def import_people(live: LiveAudit, path: Path) -> BatchResult:
     """Ask about everybody in the file."""
     decisions = {"0": 0, "1": 1}  # any other is refused
-    return carry_out(
+    return store(
         live,
         path,
         lambda row: Ask(row["person"], row["group"], decisions.get(row["decision"], -1)),
-        asks=True,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,52 +72,47 @@ def one_or_many(
     ),
     results: Path | None = option(None, "Write a CSV with a row per row.", FILES),
 ) -> Carry:
-    """Return what carries out a command for one person, or for everybody in a file."""
-    return partial(_carry_out, file=file, column=column, results=results)
+    """Return what carries out a command of the ledger for one person, or for every row of a file.
 
-
-def _carry_out(
-    live: LiveAudit,
-    verb: str,
-    said: Mapping[str, str | None],
-    seen: Mapping[str, str] | None = None,
-    *,
-    file: Path | None,
-    column: list[str] | None,
-    results: Path | None,
-    **more: str,
-) -> Answer:
-    """Carry out a command of the ledger for one person, or for every row of a file.
-
-    ``said`` must be said of everybody and ``seen`` is said besides: values, or for a file
-    what its columns hold, and the names of columns. ``more`` is the same for everybody.
+    ``said`` must be said of everybody and ``seen`` is said besides: values, or for a file what its
+    columns hold, and the names of columns. ``more`` is the same for everybody.
     """
-    from equipoise.cli.people_files import PeopleColumns, carry_out, read_rows
-    from equipoise.ledger.commands import COMMANDS, Command
 
-    seen = seen or {}
-    if (said["person"] is None) == (file is None):
-        words = " ".join(name.upper() for name in said)
-        raise InvalidInput(f"say whom it is about, {words} or --file FILE: one of the two")
-    given, header = pairs("--column", column), list[str]()
-    if file is not None:
-        given |= seen
-        header = next((list(r) for _, r in read_rows(file) if isinstance(r, Mapping)), [])
-    elif lacking := [repr(name.upper()) for name, value in said.items() if value is None]:
-        raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
-    columns = PeopleColumns(live_values(live), (*said, *seen), given, header)
-    kind: Callable[..., Command] = COMMANDS[verb]
+    def carry_out(
+        live: LiveAudit,
+        verb: str,
+        said: Mapping[str, str | None],
+        seen: Mapping[str, str] | None = None,
+        **more: str,
+    ) -> Answer:
+        from equipoise.cli.people_files import PeopleColumns, read_rows, store
+        from equipoise.ledger.commands import COMMANDS, Command
 
-    def make(row: Mapping[str, Any]) -> Command:
-        return kind(**{name: columns.value(name, row) for name in (*said, *seen)}, **more)
+        seen = seen or {}
+        if (said["person"] is None) == (file is None):
+            words = " ".join(name.upper() for name in said)
+            raise InvalidInput(f"say whom it is about, {words} or --file FILE: one of the two")
+        given, header = pairs("--column", column), list[str]()
+        if file is not None:
+            given |= seen
+            header = next((list(r) for _, r in read_rows(file) if isinstance(r, Mapping)), [])
+        elif lacking := [repr(name.upper()) for name, value in said.items() if value is None]:
+            raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
+        columns = PeopleColumns(live_values(live), (*said, *seen), given, header)
+        kind: Callable[..., Command] = COMMANDS[verb]
 
-    def make_if_told(row: Mapping[str, Any]) -> Command | None:
-        return None if columns.lacks_outcome(row) else make(row)
+        def make(row: Mapping[str, Any]) -> Command:
+            return kind(**{name: columns.value(name, row) for name in (*said, *seen)}, **more)
 
-    if file is None:
-        return replied(live.do(make({**said, **seen})))
-    done = carry_out(live, file, make_if_told, results=results, asks=verb == "ask")
-    return Answer(done, end=done.problem())
+        def make_if_told(row: Mapping[str, Any]) -> Command | None:
+            return None if columns.lacks_outcome(row) else make(row)
+
+        if file is None:
+            return replied(live.do(make({**said, **seen})))
+        done = store(live, file, make_if_told, results=results)
+        return Answer(done, end=done.problem())
+
+    return carry_out
 
 
 def live_values(live: LiveAudit) -> LiveValues:

@@ -52,9 +52,7 @@ def check(
     from equipoise.free_check import check as check_free
 
     granted = Assume.parse(assume) if assume else None
-    findings = [
-        check_free(history, question, assume=granted, deciders=deciders) for question in questions
-    ]
+    findings = [check_free(history, q, assume=granted, deciders=deciders) for q in questions]
     full = [one.to_full_dict() for one in findings]
     past = {name: value for name, value in history.to_dict().items() if value is not None}
     data = (full[0] if len(full) == 1 else {"findings": full}) | {"history": past}

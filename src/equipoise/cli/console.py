@@ -8,7 +8,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -130,13 +130,11 @@ def somebody_answers() -> bool:
     return sys.stdin.isatty()
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
+def working(what: str) -> AbstractContextManager[object]:
     """Show that something is going on, where somebody watches."""
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    return Console(stderr=True).status(what)
 
 
 @contextmanager

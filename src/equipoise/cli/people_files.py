@@ -18,7 +18,7 @@ from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.tables import translated
 from equipoise.history.values import LiveValues
-from equipoise.ledger.commands import Command
+from equipoise.ledger.commands import Ask, Command
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
@@ -183,9 +183,7 @@ class BatchResult(JsonValue):
         return InvalidInput(said) if self.refused else None
 
 
-def carry_out(
-    live: LiveAudit, path: Path, make: Make, *, results: Path | None = None, asks: bool = False
-) -> BatchResult:
+def store(live: LiveAudit, path: Path, make: Make, *, results: Path | None = None) -> BatchResult:
     """Carry out every row of a file; running it again changes nothing.
 
     Each row is stored whole or not at all. Rows that cannot be read, or that the audit refuses,
@@ -214,7 +212,7 @@ def carry_out(
                     continue
                 total.repeated += reply.repeated
                 total.new += not reply.repeated
-                if asks:
+                if isinstance(command, Ask):
                     total.wanted[reply.want] = total.wanted.get(reply.want, 0) + 1
     return total
 

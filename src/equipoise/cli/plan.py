@@ -146,12 +146,9 @@ def _budget_told(made: Plan) -> Table:
         }
         for seen in made.cases
     ]
-    epsilon = made.affordable_epsilon
-    buys = (
-        "no epsilon that was tried"
-        if epsilon is None
-        else f"epsilon (the width of the grey zone) = {epsilon:.3g} or wider"
-    )
+    buys = "no epsilon that was tried"
+    if made.affordable_epsilon is not None:
+        buys = f"epsilon (the width of the grey zone) = {made.affordable_epsilon:.3g} or wider"
     caption = (
         f"verdict: so many audits end with one within the budget; in the 40% case half do at {buys}"
     )

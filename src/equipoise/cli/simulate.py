@@ -148,13 +148,11 @@ def _wait(good: int, bad: int, outcome: int, rng: object) -> int:
 def _told(world: Sequence[str], summaries: Sequence[Summary], least: LowerBound) -> list[Part]:
     first = summaries[0]
     truth = " or ".join(sorted(first.question.truth(first.gap)))
-    meaning = (
-        "past data alone decide"
-        if least.cost == 0.0
-        else "an asymptotic reference, since both answers are right"
-        if least.reference
-        else "no audit costs less on average"
-    )
+    meaning = "no audit costs less on average"
+    if least.cost == 0.0:
+        meaning = "past data alone decide"
+    elif least.reference:
+        meaning = "an asymptotic reference, since both answers are right"
     return [
         f"{first.question}",
         f"costs: {first.costs}\nworld: {', '.join(world)}",

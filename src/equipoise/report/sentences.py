@@ -120,9 +120,8 @@ def sentence(words: str) -> str:
 
 def unit(question: Question) -> str:
     """Return what a hundredth of the gap is."""
-    if question.gap_scale is GapScale.RATIO:
-        return "percent of the highest rate"
-    return "percentage points"
+    ratio = question.gap_scale is GapScale.RATIO
+    return "percent of the highest rate" if ratio else "percentage points"
 
 
 def every_rate(finding: Finding) -> str:

@@ -66,15 +66,13 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     path = Path(f"{name}.html" if path is None else path)
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
-    made = audit.so_far() if isinstance(audit, Audit) else audit
-    made = Report.of(made) if isinstance(made, LiveAudit) else made
+    if not isinstance(audit, Audit):
+        report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
+        return _written(path, _json(report) if path.suffix == ".json" else to_html(report))
+    found = audit.so_far()
     if path.suffix == ".json":
-        return _written(path, _json(made))
-    if isinstance(made, Report):
-        return _written(path, to_html(made))
-    assert isinstance(audit, Audit)
-    pairs = [(before(audit.known_for_free, made), made)]
-    title = f"Fairness audit ({audit.name})"
+        return _written(path, _json(found))
+    pairs, title = [(before(audit.known_for_free, found), found)], f"Fairness audit ({audit.name})"
     page = _finding_page(audit.history, title, pairs, in_progress=audit.finding is None)
     return _written(path, page)
 
