@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,8 +71,8 @@ def run_phases(
 def run(settings: Settings) -> Chapter:
     """Audit every classifier on every table at every tau."""
     datasets = ["adult", "law"] if settings.law_school else ["adult"]
-    truth, many, adaptive = _audit(datasets, settings)
-    summary, moves = _summary(truth, many, adaptive)
+    truth, many = _audit(datasets, settings)
+    summary, moves = _summary(truth, many)
     seeing = summary.query("classifier != 'sense_attr'")  # sense_attr looks at nobody
     columns = {d: DataFrame(describe_columns(d, settings.law_school)) for d in datasets}
     return Chapter(
@@ -103,52 +104,53 @@ def run(settings: Settings) -> Chapter:
     )
 
 
-def _audit(datasets: list[str], settings: Settings) -> tuple[DataFrame, DataFrame, DataFrame]:
-    """Return three tables of what was found.
+def _audit(datasets: list[str], settings: Settings) -> tuple[DataFrame, DataFrame]:
+    """Return a row per population, and a row per population, audit and tau.
 
-    The populations, with expected costs at tau = 1000 as printed and where labels are kept between
-    phases; means and spreads by tau; our audit on two questions.
+    The first has expected costs at tau = 1000, as printed and where labels are kept between phases,
+    and our audit on two questions; the second has means and spreads.
     """
     repeats, ours = (200, 2) if settings.quick else (4000, 20)
-    truth, many, adaptive = [], [], []
-    for dataset in datasets:
+    classifiers = QUICK if settings.quick else CLASSIFIERS
+    truth, many = [], []
+    for dataset, classifier in product(datasets, classifiers):
+        at = {"dataset": dataset, "classifier": classifier}
         people = read_people(dataset, settings.law_school)
-        for classifier in QUICK if settings.quick else CLASSIFIERS:
-            at = {"dataset": dataset, "classifier": classifier}
-            table = classify(people, classifier)
-            world = table.as_cells
-            row = {
-                **at,
-                "approved": float(table.decision.mean()),
-                "accuracy": float((table.decision == people.outcome).mean()),
-                "true_EOD": world.gap("equalized_odds"),
-                "free": str(check(world.past(), QUESTION).verdict),
-            }
-            for audit in BY_TAU:
-                cost = partial(expectation, audit, world, QUESTION, COSTS, tau=1000)
-                row[audit] = cost(reuse_labels=False).cost
-                row[f"{audit}_kept"] = cost(reuse_labels=True).cost
-            truth.append(row)
-            rng = np.random.default_rng(settings.seed)
-            for tau in TAUS:
-                for audit in BY_TAU:
-                    runs = run_phases(audit, world, tau, repeats=repeats, rng=rng)
-                    mean, sd = runs.mean(), runs.std()
-                    spent = {"labels": mean.labels, "cost": mean.failures, "cost_sd": sd.failures}
-                    guess = {"estimate": mean.estimate, "estimate_sd": sd.estimate}
-                    many.append(
-                        {**at, "audit": audit, "tau": tau, "repeats": repeats, **spent, **guess}
-                    )
-            for question in (QUESTION, TOLERANT):
-                sim = simulate("adaptive", world, question, COSTS, repeats=ours, seed=settings.seed)
-                verdicts = sim.verdict.tolist()
-                usual = max(set(verdicts), key=verdicts.count)
-                spent = {"cost": float(sim.cost.mean()), "labels": float(sim.labels.mean())}
-                adaptive.append({**at, "gamma": question.gamma, "verdict": usual, **spent})
-    return DataFrame(truth), DataFrame(many), DataFrame(adaptive)
+        table = classify(people, classifier)
+        world = table.as_cells
+        rs, base, rs_kept, base_kept = (
+            expectation(audit, world, QUESTION, COSTS, tau=1000, reuse_labels=kept).cost
+            for kept, audit in product((False, True), ("rs", "baseline"))
+        )
+        row = {
+            **at,
+            "table": TITLES[dataset],
+            "approved": float(table.decision.mean()),
+            "accuracy": float((table.decision == people.outcome).mean()),
+            "true_EOD": world.gap("equalized_odds"),
+            "free": str(check(world.past(), QUESTION).verdict),
+            "exact": rs / base,
+            "labels_kept": rs_kept / base_kept,
+            "kept": base_kept / base,
+        }
+        for question in (QUESTION, TOLERANT):
+            sim = simulate("adaptive", world, question, COSTS, repeats=ours, seed=settings.seed)
+            verdicts, name = sim.verdict.tolist(), f"gamma={question.gamma:g}"
+            row[f"adaptive,_{name}"] = float(sim.cost.mean())
+            row[f"verdict,_{name}"] = max(set(verdicts), key=verdicts.count)
+            row[f"labels,_{name}"] = float(sim.labels.mean())
+        truth.append(row)
+        rng = np.random.default_rng(settings.seed)
+        for tau, audit in product(TAUS, BY_TAU):
+            runs = run_phases(audit, world, tau, repeats=repeats, rng=rng)
+            mean, sd = runs.mean(), runs.std()
+            spent = {"labels": mean.labels, "cost": mean.failures, "cost_sd": sd.failures}
+            guess = {"estimate": mean.estimate, "estimate_sd": sd.estimate}
+            many.append({**at, "audit": audit, "tau": tau, "repeats": repeats, **spent, **guess})
+    return DataFrame(truth), DataFrame(many)
 
 
-def _summary(truth: DataFrame, many: DataFrame, adaptive: DataFrame) -> tuple[DataFrame, float]:
+def _summary(truth: DataFrame, many: DataFrame) -> tuple[DataFrame, float]:
     """Return a row per table and classifier: everything at tau = 1000.
 
     Also the largest share by which the ratio of the two costs moves from one tau to another.
@@ -167,19 +169,9 @@ def _summary(truth: DataFrame, many: DataFrame, adaptive: DataFrame) -> tuple[Da
             "RS-Audit": rs.cost,
         }
     ).xs(1000, level="tau")
-    out = truth.set_index(KEYS).join(last)
-    out = out.assign(
-        table=[TITLES[str(d)] for d, _ in out.index],
-        exact=out.rs / out.baseline,
-        labels_kept=out.rs_kept / out.baseline_kept,
-        kept=out.baseline_kept / out.baseline,
-    )
-    for question in (QUESTION, TOLERANT):
-        ours = where(adaptive, gamma=question.gamma).set_index(KEYS)
-        for name, what in {"adaptive": "cost", "verdict": "verdict", "labels": "labels"}.items():
-            out[f"{name},_gamma={question.gamma:g}"] = ours[what]
     by_tau = ratio.groupby(KEYS)
-    return out.reset_index(), (by_tau.max() / by_tau.min() - 1.0).max()
+    moves = (by_tau.max() / by_tau.min() - 1.0).max()
+    return truth.set_index(KEYS).join(last).reset_index(), moves
 
 
 # -- pictures --------------------------------------------------------------------------------------

@@ -45,11 +45,14 @@ class People:
     blind: Floats
 
 
+COLUMNS = {"adult": ("sex", "Male", "income", ">50K"), "law": ("male", 1, "pass_bar", 1)}
+"""The column of sex and its value for men, the column of outcomes and the good one."""
+
+
 @cache  # several chapters ask for the same table
 def read_people(dataset: str, law_path: Path | None = None) -> People:
-    """Return "adult" or "law", numbers scaled and words turned into indicators."""
-    group, outcome = ("sex", "income") if dataset == "adult" else ("male", "pass_bar")
-    man, good = ("Male", ">50K") if dataset == "adult" else (1, 1)
+    """Return a table, numbers scaled and words turned into indicators."""
+    group, man, outcome, good = COLUMNS[dataset]
     table = read_table(dataset, law_path)
     covariates = [c for c in table.columns if c not in (outcome, "part")]
     values = table.project(f"{group}, {outcome}").fetchnumpy()
