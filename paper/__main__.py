@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -56,12 +55,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run_one(name: str, settings: Settings, version: str) -> tuple[Chapter, float]:
-    """Run one experiment, and time it; ``version`` tells kept results of other code apart."""
+def run_one(name: str, settings: Settings, version: str) -> Chapter:
+    """Run one experiment; ``version`` tells kept results of other code apart."""
     del version
-    start = time.process_time()
-    chapter = EXPERIMENTS[name](settings)
-    return chapter, time.process_time() - start
+    return EXPERIMENTS[name](settings)
 
 
 def version_of(settings: Settings) -> str:
@@ -90,10 +87,9 @@ def reproduce(to_do: argparse.Namespace) -> None:
         delayed(work)(name, settings, version) for name in chosen
     )
     chapters: dict[str, Chapter] = {}
-    seconds = 0.0
     with bar("experiments") as progress:
-        for name, (chapter, spent) in zip(chosen, runs, strict=True):
-            chapters[name], seconds = chapter, seconds + spent
+        for name, chapter in zip(chosen, runs, strict=True):
+            chapters[name] = chapter
             progress(len(chapters) / len(chosen))
     shown = {"blackbox", "embedded", "synthetic"} <= set(chosen)
     figure_1 = to_svg(partial(draw_figure_1, chapters)) if shown else None
@@ -108,10 +104,8 @@ def reproduce(to_do: argparse.Namespace) -> None:
     for chapter in chapters.values():
         if chapter.left_out:
             say(chapter.left_out, style="yellow")
-    say(
-        f"{len(kept)} of {len(chosen)} experiments kept from before; {seconds:,.0f} s of processor "
-        f"time in all.\nPage: {to_do.out / 'paper.html'}"
-    )
+    say(f"{len(kept)} of {len(chosen)} experiments kept from before.")
+    say(f"Page: {to_do.out / 'paper.html'}")
 
 
 def draw_figure_1(chapters: Mapping[str, Chapter]) -> Figure:
