@@ -29,7 +29,7 @@ from equipoise.ledger.settings import Settings, rehearse
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store, WriteTransaction
-from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
+from equipoise.ledger.verify import GENESIS, PAGE, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
 
@@ -451,7 +451,7 @@ class Driver:
     def _current(self, head: Head) -> AuditState:
         """Return the state at this head: what is in memory, and what others have appended."""
         self._require_known(head)
-        state, self._state = self._state or AuditState(), None
+        state, self._state = self._state or self._resumed(head), None
         after = state.books.head.seq
         replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
         if state.books.head != head:
@@ -460,6 +460,13 @@ class Driver:
             )
         self._state, self._seen = state, (head.seq, head.hash)
         return state
+
+    def _resumed(self, head: Head) -> AuditState:
+        """Return the state at the end of the last full page, which its last event carries."""
+        page = head.seq // PAGE * PAGE
+        last = list(self._store.events(self._row.id, after=page - 1, upto=page))
+        carried = [body for body in last if body.endswith('"type":"carried"}')]
+        return replay(carried, AuditState(), resume=True)
 
     def _require_known(self, head: Head) -> None:
         """Refuse a ledger in which events are gone that this handle has seen."""

@@ -24,11 +24,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 FORMAT = 3
+PAGE = 50_000  # events; the last of each page carries forward what all before it have led to
 GENESIS = "0" * 64  # what the first event names as the hash before it
 APPROVABLE = (
     *("budget", "concluded", "corrected", "erased", "limits", "random_accepts", "resumed"),
@@ -412,6 +413,23 @@ class Books:
 
     # -- what else can be asked -------------------------------------------------------------------
 
+    def carried(self) -> dict[str, Any]:
+        """Return all that is known but people and keys, as an event holds it."""
+        own = {name: known for name, known in vars(self).items() if name not in ("people", "keys")}
+        groups = {group: asdict(tally) for group, tally in self.groups.items()}
+        found: dict[str, Any] = json.loads(
+            canonical({**own, "groups": groups, "head": vars(self.head)})
+        )
+        return found
+
+    def resume(self, carried: Data) -> None:
+        """Go on from what an event has carried forward."""
+        vars(self).update(carried)
+        self.head = Head(**carried["head"])
+        self.groups = {g: GroupTally(**carried["groups"][g]) for g in self.settings["groups"]}
+        for name in ("proposals", "decided"):
+            setattr(self, name, dict(sorted((int(n), own) for n, own in carried[name].items())))
+
     @property
     def in_flight(self) -> int:
         """Denied people who were asked and whose outcome is awaited."""
@@ -684,6 +702,10 @@ class Books:
             raise ValueError(f"unknown verdict {self.verdict!r}")
         self.verdict_seq, self.unsettled = event["seq"], False
 
+    def _carried(self, data: Data, _: Event) -> None:
+        if canonical(data["books"]) != canonical(self.carried()):
+            raise ValueError("what is carried forward is not what the events before it say")
+
     # -- people and money -------------------------------------------------------------------------
 
     def _person(self, data: Data, *states: PersonState) -> PersonRecord:
@@ -793,6 +815,7 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "proposed": (Books._proposed, "command arguments"),
     "rejected": (Books._rejected, "proposal why"),
     "verdict": (Books._verdict, "finding supersedes"),
+    "carried": (Books._carried, "books drift random_accepts steps"),
 }
 RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
     kind: (

@@ -34,6 +34,7 @@ from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
     MOVES,
+    PAGE,
     SWITCHES,
     UNASKED,
     Event,
@@ -123,8 +124,10 @@ class TransactionWriter:
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
     ) -> PersonRecord | None:
         """Let the rule book take the next event; return the person whom it changed."""
-        head = self.books.head
-        if self._proposal is not None:
+        head, carries = self.books.head, kind == "carried"
+        if (head.seq + 1) % PAGE == 0 and not carries:
+            self._append("carried", self.state.carried())
+        if self._proposal is not None and not carries:
             data = {**data, "proposal": self._proposal}
         event = {
             "actor": self._actor,
@@ -135,7 +138,7 @@ class TransactionWriter:
             "time": self._now,
             "type": kind,
         }
-        if self._key and kind != "conflict":  # a conflict does not carry out the command
+        if self._key and kind not in ("conflict", "carried"):  # they do not carry out the command
             event["key"] = self._key
             self._keyed[self._key] = event
             self.keys.append((self._key, head.seq + 1))
