@@ -1,6 +1,6 @@
 """What may be done to an audit, and what comes back.
 
-A command is a frozen dataclass; its field ``command`` is the tag by which it is known outside.
+A command is a frozen dataclass; its attribute ``command`` is the tag by which it is known outside.
 ``to_dict`` leaves out what is at its default, and :func:`read_command` builds the command again,
 so commands travel as JSON as they are::
 
@@ -25,7 +25,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 from equipoise._json import JsonValue, plain
 from equipoise.errors import (
@@ -42,34 +42,47 @@ AT_ONCE = 1000  # commands per transaction, or per message, in a long batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keyed(JsonValue):
-    """What all commands have: a client's own key, by which a duplicate is recognised."""
+class Command(JsonValue):
+    """Something that may be done to an audit; the tag of a class is how it is known outside.
 
+    ``key`` is a client's own, by which a duplicate is recognised.
+    """
+
+    command: ClassVar[str] = ""
     key: str = ""
+
+    def __init_subclass__(cls, tag: str = "") -> None:
+        cls.command = tag
+        if tag:
+            COMMANDS[tag] = cls
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tag, and every field that is not at its default."""
         said = {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-        usual = {f.name: f.default for f in fields(self) if f.name != "command"}
-        return {name: v for name, v in said.items() if name not in usual or v != usual[name]}
+        usual = {f.name: f.default for f in fields(self)}
+        return {"command": self.command} | {n: v for n, v in said.items() if v != usual[n]}
+
+
+COMMANDS: dict[str, type[Command]] = {}
+"""Tag -> class."""
 
 
 @dataclass(frozen=True)
-class OfPerson(Keyed):
+class OfPerson(Command):
     """Something that happens to a person and needs no more words."""
 
     person: str
 
 
 @dataclass(frozen=True)
-class ForReason(Keyed):
+class ForReason(Command):
     """Something that happens to the audit, and why."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class Ask(Keyed):
+class Ask(Command, tag="ask"):
     """Somebody arrived; with a score, of a version, and a price for audits that use scores."""
 
     person: str
@@ -78,169 +91,107 @@ class Ask(Keyed):
     score: float | None = None
     price: int | None = None
     version: str = ""
-    command: Literal["ask"] = field(default="ask", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Tell(Keyed):
+class Tell(Command, tag="tell"):
     """An outcome became known."""
 
     person: str
     outcome: int
-    command: Literal["tell"] = field(default="tell", kw_only=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Execute(OfPerson):
+class Execute(OfPerson, tag="execute"):
     """An override was carried out."""
 
-    command: Literal["execute"] = "execute"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Withdraw(OfPerson):
+class Withdraw(OfPerson, tag="withdraw"):
     """A person refused before the override was carried out."""
 
-    command: Literal["withdraw"] = "withdraw"
 
-
-@dataclass(frozen=True, kw_only=True)
-class MarkOverdue(OfPerson):
+class MarkOverdue(OfPerson, tag="overdue"):
     """An outcome should have come by now."""
 
-    command: Literal["overdue"] = "overdue"
 
-
-@dataclass(frozen=True, kw_only=True)
-class WriteOff(OfPerson):
+class WriteOff(OfPerson, tag="write_off"):
     """An overdue outcome is given up; its worst cost is posted."""
-
-    command: Literal["write_off"] = "write_off"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Erase(OfPerson):
-    """Forget a person: pseudonym and key."""
-
-    command: Literal["erase"] = "erase"
 
 
 @dataclass(frozen=True)
-class Correct(Keyed):
+class Correct(Command, tag="correct"):
     """A known outcome was wrong."""
 
     person: str
     outcome: int
     why: str
-    command: Literal["correct"] = field(default="correct", kw_only=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conclude(ForReason):
+class Erase(OfPerson, tag="erase"):
+    """Forget a person: pseudonym and key."""
+
+
+class Conclude(ForReason, tag="conclude"):
     """Nobody else is to come."""
 
-    command: Literal["conclude"] = "conclude"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Pause(ForReason):
+class Pause(ForReason, tag="pause"):
     """Ask nobody for now."""
 
-    command: Literal["pause"] = "pause"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Resume(ForReason):
+class Resume(ForReason, tag="resume"):
     """Ask again."""
-
-    command: Literal["resume"] = "resume"
 
 
 @dataclass(frozen=True)
-class SetBudget(Keyed):
+class SetBudget(Command, tag="set_budget"):
     """Another cap, or none."""
 
     budget: int | None
     why: str
-    command: Literal["set_budget"] = field(default="set_budget", kw_only=True)
 
 
 @dataclass(frozen=True)
-class SetLimits(Keyed):
+class SetLimits(Command, tag="set_limits"):
     """Other limits of what is in flight."""
 
     max_in_flight: int | None
     max_in_flight_groups: Mapping[str, int] = field(default_factory=dict)
     why: str = ""
-    command: Literal["set_limits"] = field(default="set_limits", kw_only=True)
 
 
 @dataclass(frozen=True)
-class SetRandomAccepts(Keyed):
+class SetRandomAccepts(Command, tag="set_random_accepts"):
     """A later file of the test programme: good, bad and unknown outcomes per group."""
 
     random_accepts: Mapping[str, Sequence[int]]
     corrected: Mapping[str, int] = field(default_factory=dict)
     why: str = ""
-    command: Literal["set_random_accepts"] = field(default="set_random_accepts", kw_only=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Upgrade(ForReason):
+class Upgrade(ForReason, tag="upgrade"):
     """Weigh what is recorded by this program's edition of the statistics from now on."""
-
-    command: Literal["upgrade"] = "upgrade"
 
 
 @dataclass(frozen=True)
-class Approve(Keyed):
+class Approve(Command, tag="approve"):
     """Carry out what somebody else proposed."""
 
     proposal: int
-    command: Literal["approve"] = field(default="approve", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Reject(Keyed):
+class Reject(Command, tag="reject"):
     """Drop a proposal."""
 
     proposal: int
     why: str
-    command: Literal["reject"] = field(default="reject", kw_only=True)
-
-
-Command = (
-    Ask
-    | Tell
-    | Execute
-    | Withdraw
-    | MarkOverdue
-    | WriteOff
-    | Correct
-    | Erase
-    | Conclude
-    | Pause
-    | Resume
-    | SetBudget
-    | SetLimits
-    | SetRandomAccepts
-    | Upgrade
-    | Approve
-    | Reject
-)
 
 
 @dataclass(frozen=True)
-class Scrubbed(Keyed):
+class Scrubbed(Command):
     """So many erased people are out of the files; said by who rewrote them, never from outside."""
 
     erased: int
-
-
-COMMANDS: Mapping[str, type[Command]] = {
-    kind.__dataclass_fields__["command"].default: kind for kind in Command.__args__
-}
-"""Tag -> class."""
 
 
 def read_command(data: Mapping[str, Any]) -> Command:
@@ -249,14 +200,14 @@ def read_command(data: Mapping[str, Any]) -> Command:
     Examples
     --------
     >>> read_command({"command": "tell", "person": "p-17", "outcome": 1})
-    Tell(key='', person='p-17', outcome=1, command='tell')
+    Tell(key='', person='p-17', outcome=1)
     """
     require_kind("command", data, Mapping, "an object with the field 'command'")
     tag = data.get("command")
     if not isinstance(tag, str) or tag not in COMMANDS:
         raise UnknownName("command", tag, COMMANDS)
     try:
-        return COMMANDS[tag].from_dict(data)
+        return COMMANDS[tag].from_dict({n: v for n, v in data.items() if n != "command"})
     except (AttributeError, TypeError):
         needed = [f for f in fields(COMMANDS[tag]) if f.default is f.default_factory is MISSING]
         lacking = " and ".join(repr(f.name) for f in needed if f.name not in data)
@@ -296,7 +247,7 @@ def _checked(command: object) -> Command | EquipoiseError:
     """
     if isinstance(command, EquipoiseError):
         return command
-    if not isinstance(command, Command):
+    if not isinstance(command, Command) or command.command not in COMMANDS:
         return InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
     found: dict[str, Any] = {}
     for name in (f.name for f in fields(command) if f.name in CHECKS):

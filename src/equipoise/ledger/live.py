@@ -37,7 +37,6 @@ IN_PLACE = 16  # corrections of one transaction that the audit takes as they com
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
 
 Result = Reply | EquipoiseError
-AnyCommand = Command | Scrubbed  # Scrubbed is given by LiveAudit.scrub alone
 T = TypeVar("T")
 
 
@@ -227,8 +226,7 @@ class LiveAudit(Verbs):
         erased = self._driver.read(lambda state: state.books.erased)
         if still_there := self._store.scrub():
             return Reply("", state="UNLINKED", why=still_there)
-        scrubbed = [Scrubbed(erased)]
-        (reply,) = self._driver.run(scrubbed, self.actor)
+        (reply,) = self._driver.run([Scrubbed(erased)], self.actor)
         assert isinstance(reply, Reply)
         return reply
 
@@ -362,7 +360,7 @@ def _checked_seed(seed: str) -> str:
 
 @dataclass
 class _Job:
-    commands: Sequence[AnyCommand]
+    commands: Sequence[Command]
     actor: str
     answer: Future[list[Result]] = field(default_factory=Future)
 
@@ -381,7 +379,7 @@ class Driver:
         self._queue: SimpleQueue[_Job] = SimpleQueue()
         self._seen = (0, "")  # the last event that this handle knows of
 
-    def run(self, commands: Sequence[AnyCommand], actor: str) -> list[Result]:
+    def run(self, commands: Sequence[Command], actor: str) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
         mine = _Job(commands, actor)
         self._queue.put(mine)
@@ -431,7 +429,7 @@ class Driver:
                 job.answer.set_result(found)
 
     def _writer(
-        self, state: AuditState, transaction: WriteTransaction, todo: Sequence[AnyCommand]
+        self, state: AuditState, transaction: WriteTransaction, todo: Sequence[Command]
     ) -> TransactionWriter:
         """Return a writer with the rows of all people whom the commands are about."""
         keyed, proposals = (

@@ -88,7 +88,7 @@ class TransactionWriter:
         self._proposal: int | None = None  # the one that is being carried out
         self.books.people = {row.number: row for row in people}
 
-    def run(self, command: Command | do.Scrubbed, actor: str, now: str) -> Reply | EquipoiseError:
+    def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
         self._actor, self._now, self._proposal = actor, now, None
         self._key = command.key
@@ -115,7 +115,7 @@ class TransactionWriter:
         data = None if finding is None else finding.to_dict()
         self._append("verdict", {"finding": data, "supersedes": books.verdict_seq})
 
-    def _carry_out(self, command: Command | do.Scrubbed) -> Reply:
+    def _carry_out(self, command: Command) -> Reply:
         if not isinstance(command, do.Upgrade | do.Approve | do.Reject):
             self.state.require_edition()
         return HANDLERS[type(command)][0](self, command)
@@ -154,7 +154,7 @@ class TransactionWriter:
 
     # -- duplicates -------------------------------------------------------------------------------
 
-    def _answered(self, command: Command | do.Scrubbed) -> Reply | None:
+    def _answered(self, command: Command) -> Reply | None:
         """Answer a command whose key is known from the record."""
         event = self._keyed.get(command.key) if command.key else None
         if event is None:
@@ -177,7 +177,7 @@ class TransactionWriter:
         number = data.get("proposal" if kind == "rejected" else "person")
         return self._done(kind, number, data.get("why", ""), repeated=True)
 
-    def _differs(self, command: Command | do.Scrubbed, recorded: Mapping[str, Any]) -> bool:
+    def _differs(self, command: Command, recorded: Mapping[str, Any]) -> bool:
         """Say whether what is recorded differs from a command in more than the reason."""
         own = {**vars(command)}
         for name, value in own.items():

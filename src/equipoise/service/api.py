@@ -24,7 +24,7 @@ from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.history import History
 from equipoise.ledger import LiveAudit, Reply, Status, inputs
-from equipoise.ledger.commands import COMMANDS, person_of, printable
+from equipoise.ledger.commands import COMMANDS, person_of, printable, read_command
 from equipoise.ledger.store import AuditRow
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
@@ -197,7 +197,7 @@ def commands(context: Commanding, commands: Commands) -> JSONResponse:
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true.
     """
-    given = [COMMANDS[one.command](**vars(one)) for one in commands]
+    given = [read_command(vars(one)) for one in commands]
     return JSONResponse({"results": [
         {"person": printable(person_of(command)), "problem": one.to_dict()}
         if isinstance(one, HttpProblem) else vars(one)
