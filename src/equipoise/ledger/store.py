@@ -317,65 +317,36 @@ def _version(connection: Connection) -> int:
     return VERSION
 
 
+_TYPES = {
+    "int": "BIGINT NOT NULL",
+    "int | None": "BIGINT",
+    "str": "TEXT NOT NULL",
+    "str | None": "TEXT",
+}
+
+
+def _typed(cls: type) -> str:
+    """Return a record's fields as columns of a table."""
+    return ", ".join(f"{f.name} {_TYPES[str(f.type)]}" for f in fields(cls))
+
+
+_OF_AUDIT = "audit_id INTEGER NOT NULL REFERENCES audits (id)"
 _TABLES = (
     "CREATE TABLE ledger_schema (version INTEGER NOT NULL)",
-    """CREATE TABLE audits (
-    id INTEGER PRIMARY KEY,
-    uid TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL UNIQUE,
-    seed TEXT NOT NULL,
-    seq BIGINT NOT NULL,
-    hash TEXT NOT NULL,
-    time TEXT NOT NULL,
-    cap BIGINT,
-    spent BIGINT NOT NULL,
-    reserved BIGINT NOT NULL,
-    overrun BIGINT NOT NULL,
+    f"""CREATE TABLE audits ({_typed(AuditRow)},
+    PRIMARY KEY (id), UNIQUE (uid), UNIQUE (name),
     CONSTRAINT audit_money_not_negative CHECK (spent >= 0 AND reserved >= 0 AND overrun >= 0),
-    CONSTRAINT cap_not_exceeded CHECK (cap IS NULL OR spent + reserved <= cap)
-)""",
-    """CREATE TABLE events (
-    audit_id INTEGER NOT NULL REFERENCES audits (id),
-    seq BIGINT NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (audit_id, seq)
-)""",
-    """CREATE TABLE people (
-    audit_id INTEGER NOT NULL REFERENCES audits (id),
-    number BIGINT NOT NULL,
-    group_name TEXT NOT NULL,
-    decision SMALLINT NOT NULL,
-    want TEXT NOT NULL,
-    state TEXT NOT NULL,
-    request BIGINT,
-    hold BIGINT NOT NULL,
-    place BIGINT,
-    person TEXT,
-    salt TEXT,
-    who TEXT NOT NULL,
-    why TEXT NOT NULL,
-    asked TEXT NOT NULL,
-    drawn SMALLINT,
-    draw BIGINT,
-    paid BIGINT NOT NULL,
-    overrun BIGINT NOT NULL,
-    outcome SMALLINT,
-    executed SMALLINT NOT NULL,
-    conflicted SMALLINT NOT NULL,
-    erased SMALLINT NOT NULL,
+    CONSTRAINT cap_not_exceeded CHECK (cap IS NULL OR spent + reserved <= cap))""",
+    f"""CREATE TABLE events ({_OF_AUDIT}, seq BIGINT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (audit_id, seq))""",
+    f"""CREATE TABLE people ({_OF_AUDIT}, {_typed(PersonRecord)},
     PRIMARY KEY (audit_id, number),
     CONSTRAINT money_not_negative CHECK (hold >= 0 AND paid >= 0 AND overrun >= 0),
-    CONSTRAINT outcome_binary CHECK (outcome IN (0, 1))
-)""",
+    CONSTRAINT outcome_binary CHECK (outcome IN (0, 1)))""",
     "CREATE UNIQUE INDEX people_person ON people (audit_id, person)",
-    "CREATE INDEX people_open ON people (audit_id, state) "
-    "WHERE state IN ('RESERVED', 'EXECUTED', 'OVERDUE')",
-    """CREATE TABLE command_keys (
-    audit_id INTEGER NOT NULL REFERENCES audits (id),
-    key TEXT NOT NULL,
-    seq BIGINT NOT NULL,
-    PRIMARY KEY (audit_id, key)
-)""",
+    f"CREATE INDEX people_open ON people (audit_id, state) WHERE {IS_OPEN}",
+    f"""CREATE TABLE command_keys ({_OF_AUDIT}, key TEXT NOT NULL, seq BIGINT NOT NULL,
+    PRIMARY KEY (audit_id, key))""",
     f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
 )
 _SQLITE_TRIGGERS = tuple(
