@@ -28,12 +28,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from equipoise._json import JsonValue, plain
-from equipoise.errors import (
-    EquipoiseError,
-    InvalidInput,
-    UnknownName,
-    require_kind,
-)
+from equipoise.errors import EquipoiseError, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.ledger import inputs
 from equipoise.question import Want
@@ -469,12 +464,9 @@ class Verbs(ABC):
 def _made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
     """Return a row as a command, or why it is none."""
     try:
-        needed = len(names.split(", "))
-        if needed <= len(row) <= (6 if kind is Ask else needed):
-            return kind(*row)
+        return kind(*row)
     except TypeError:
-        pass
-    return InvalidInput(f"a row must be ({names}); got {row!a}")
+        return InvalidInput(f"a row must be ({names}); got {row!a}")
 
 
 def printable(person: object) -> str:

@@ -31,8 +31,6 @@ from equipoise.errors import (
     require_non_negative,
 )
 
-Row = tuple[Any, ...]
-
 
 def driver_errors() -> tuple[type[Exception], ...]:
     """Return the base errors of the drivers in use."""
@@ -48,10 +46,7 @@ _COMPLAINTS = (
         ("not a database", "malformed"),
         "{0} is not a ledger, or is damaged ({2}); restore it from a backup",
     ),
-    (
-        ("readonly", "read-only"),
-        "the ledger {0} is read-only; {3} where writing is allowed",
-    ),
+    (("readonly", "read-only"), "the ledger {0} is read-only; {3} where writing is allowed"),
     (("unable to open",), "cannot open the ledger {0}: {2}"),
     (("",), "the ledger {0} failed ({2}); {3}"),
 )
@@ -70,11 +65,7 @@ class Connection:
         return self.raw.execute(self._own(sql), values)
 
     def insert(
-        self,
-        table: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Any]],
-        otherwise: str = "",
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], otherwise: str = ""
     ) -> None:
         """Add rows; ``otherwise`` says what to do where one is there already."""
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
@@ -82,7 +73,7 @@ class Connection:
             sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) {otherwise}"
             self.raw.cursor().executemany(self._own(sql), rows)
 
-    def stream(self, sql: str, values: Sequence[Any]) -> Iterable[Row]:
+    def stream(self, sql: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
         """Return rows one by one, without holding all of them."""
         if self.kind == "sqlite":
             return self.run(sql, values)  # type: ignore[no-any-return]
@@ -229,15 +220,10 @@ class Database:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _handles.add(self)
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the ledger ends with this handle."""
-        return self.kind == "sqlite" and self.path is None
-
     def close(self) -> None:
         """Let go of the connection; it is opened again when needed."""
         with self._lock:
-            if not self.in_memory:
+            if self.path is not None or self.kind != "sqlite":  # in memory it is the ledger
                 _let_go(self.held)
 
     @contextmanager

@@ -134,7 +134,9 @@ class LiveAudit(Verbs):
             Who does it, as the caller has made sure; the system's user if left out.
         """
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
-        secret = secrets.token_hex(32) if seed is None else _checked_seed(seed)
+        secret = secrets.token_hex(32) if seed is None else seed
+        if not isinstance(secret, str) or not re.fullmatch("[0-9a-fA-F]{64}", secret):
+            raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
         require_past(history)
         require_asked(question, costs)
         settings = Settings(
@@ -173,21 +175,15 @@ class LiveAudit(Verbs):
             cap=settings.budget,
             uid=uid,
             name=settings.name,
-            seed=secret,
+            seed=secret.lower(),
         )
-        row = store.add_audit(row, body)
-        live = cls(store, row, who)
+        live = cls(store, store.add_audit(row, body), who)
         live.results([])  # past data alone may give the verdict
         return live
 
     @classmethod
     def open(
-        cls,
-        ledger: str,
-        name: str,
-        *,
-        actor: str | None = None,
-        timeout: float = 60.0,
+        cls, ledger: str, name: str, *, actor: str | None = None, timeout: float = 60.0
     ) -> LiveAudit:
         """Return the audit of this name; writes wait ``timeout`` seconds for other writers."""
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
@@ -212,9 +208,8 @@ class LiveAudit(Verbs):
             raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
         before = stamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
-        open_requests = self._store.people(self.row.id, states=("RESERVED", "EXECUTED"))
-        late = [do.MarkOverdue(str(row.person)) for row in open_requests if row.asked < before]
-        return self.run(late)
+        waiting = self.people(states=("RESERVED", "EXECUTED"))
+        return self.run(do.MarkOverdue(str(row.person)) for row in waiting if row.asked < before)
 
     def scrub(self) -> Reply:
         """Rewrite the database's files, so that no copy of anybody who was erased stays in them.
@@ -275,9 +270,7 @@ class LiveAudit(Verbs):
         ``after`` and ``limit`` give them page by page: those with larger numbers, so many.
         """
         states = (states,) if isinstance(states, str) else states
-        return self._store.people(
-            self.row.id, states=states, conflicted=conflicted, after=after, limit=limit
-        )
+        return self._store.people(self.row.id, states, conflicted, after, limit)
 
     def pending_by_day(self) -> list[tuple[str, str, int]]:
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
@@ -347,12 +340,6 @@ def _so_far(state: AuditState) -> Finding:
         currency=settings.currency,
         decimals=settings.decimals,
     )
-
-
-def _checked_seed(seed: str) -> str:
-    if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
-        raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
-    return seed.lower()
 
 
 # -- carrying out commands ----------------------------------------------------------------------
@@ -432,12 +419,9 @@ class Driver:
         self, state: AuditState, transaction: WriteTransaction, todo: Sequence[Command]
     ) -> TransactionWriter:
         """Return a writer with the rows of all people whom the commands are about."""
-        keyed, proposals = (
-            transaction.events_of([c.key for c in todo if c.key]),
-            state.books.proposals,
-        )
-        approved = [c.proposal for c in todo if isinstance(c, do.Approve)]
-        about = [proposals[number]["arguments"] for number in approved if number in proposals]
+        keyed = transaction.events_of([command.key for command in todo if command.key])
+        approved = [command.proposal for command in todo if isinstance(command, do.Approve)]
+        about = [own["arguments"] for n, own in state.books.proposals.items() if n in approved]
         about += [event["data"].get("arguments", event["data"]) for event in keyed.values()]
         names = [name for command in todo if (name := do.person_of(command))]
         people = transaction.people(names, [own["person"] for own in about if "person" in own])

@@ -38,14 +38,13 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         state = AuditState(strict=True)
         books = state.books
         try:
-            proof = verify(
+            proof = _repeated(
                 _lines(connection, audit_id),
+                state,
                 head=row.hash,
                 checkpoints=checkpoints,
                 people=_compared_people(connection, audit_id, books),
                 seed=row.seed,
-                books=books,
-                take=state.take,
             )
         except (Broken, *MISREAD) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
@@ -53,7 +52,7 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
             _same(f"the audit's {name}", getattr(row, name), right)
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
         _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), books.keys)
-    return _with_statistics(proof, state)
+    return proof
 
 
 def verify_export(
@@ -71,27 +70,19 @@ def verify_export(
     BadData
         If a line is not what the ledger wrote, or a replay does not lead to the same decisions.
     """
-    state = AuditState(strict=True)
+    known: dict[str, Any] = {"head": head, "checkpoints": checkpoints, "people": people}
     try:
         with path.open("rb") as file:
-            proof = verify(
-                file,
-                head=head,
-                checkpoints=checkpoints,
-                people=people,
-                seed=seed,
-                books=state.books,
-                take=state.take,
-            )
-        return _with_statistics(proof, state)
+            return _repeated(file, AuditState(strict=True), **known, seed=seed)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (Broken, LedgerError) as error:
         raise BadData(f"{path} is broken: {error}") from error
 
 
-def _with_statistics(proof: Proof, state: AuditState) -> Proof:
-    """Say how far the statistics were repeated; raise if they say otherwise."""
+def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
+    """Verify lines and say how far their statistics were repeated; raise if they say otherwise."""
+    proof = verify(lines, **known, books=state.books, take=state.take)
     begun = state.settings.edition
     if state.foreign:
         return replace(

@@ -106,8 +106,7 @@ class Status(JsonValue, Shown):
         if unasked := self.states.get("SCORE_ONLY", 0):
             looked = sum(g.scored for g in self.groups.values())
             each = looked / max(looked - unasked, 1)
-            everybody = f"{looked:,} people looked at"
-            lines.append(f"  looks       {everybody}, {each:.1f} per label")
+            lines.append(f"  looks       {looked:,} people looked at, {each:.1f} per label")
         lines += [
             f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "
             f"{_count(g.positive + g.negative, 'outcome')} of denied people, {g.positive:,} good; "
@@ -200,12 +199,12 @@ def status_of(state: AuditState) -> Status:
     own |= {
         "events": books.head.seq,
         "head": books.head.hash,
-        "groups": {group: _shown(tally) for group, tally in books.groups.items()},
+        "groups": {
+            group: replace(tally, states={str(s): n for s, n in sorted(tally.states.items()) if n})
+            for group, tally in books.groups.items()
+        },
         "unscrubbed": books.erased - books.scrubbed,
-        "proposals": tuple(
-            Proposal(number, p["command"], p["arguments"], p["actor"], p["time"])
-            for number, p in books.proposals.items()
-        ),
+        "proposals": tuple(Proposal(number, **p) for number, p in books.proposals.items()),
         "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(books.acts.items())},
         "finding": finding,
         "drift": tests,
@@ -244,8 +243,3 @@ def _plain_share(group: GroupTally) -> Interval:
         (good + group.unknown) / everybody,
         (good + 0.5) / (told + 1.0) if told else None,
     )
-
-
-def _shown(tally: GroupTally) -> GroupTally:
-    states = {str(state): count for state, count in sorted(tally.states.items()) if count}
-    return replace(tally, states=states)

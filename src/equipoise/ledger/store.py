@@ -49,10 +49,6 @@ HEAD_VALUES = attrgetter(*_columns(Head))
 AUDIT, AUDIT_VALUES = ", ".join(_columns(AuditRow)), attrgetter(*_columns(AuditRow))
 PERSON, PERSON_VALUES = ", ".join(_columns(PersonRecord)), attrgetter(*_columns(PersonRecord))
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it
-CHANGING = (
-    *("person", "salt", "state", "paid", "overrun", "outcome", "executed", "conflicted"),
-    "erased",
-)
 
 
 class Store(Database):
@@ -129,7 +125,6 @@ class Store(Database):
     def people(
         self,
         audit_id: int,
-        *,
         states: Sequence[str] = (),
         conflicted: bool = False,
         after: int = 0,
@@ -181,7 +176,14 @@ class Store(Database):
         with self.using() as connection:
             if connection.kind == "sqlite":
                 connection.run("VACUUM")
-                return self._empty_log(connection)
+                connection.run(f"PRAGMA busy_timeout = {READERS_WAIT}")
+                ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
+                still_there = (
+                    f"copies stay in {self.shown}-wal while another program reads the ledger: "
+                    "let it end, then run 'equipoise audit scrub'"
+                )
+                return still_there if busy else ""
             before = connection.run("SELECT pg_relation_filenode('people')").fetchone()
             try:
                 connection.run("VACUUM FULL people")
@@ -195,17 +197,6 @@ class Store(Database):
                 "'equipoise audit scrub' or: VACUUM FULL people"
             )
             return "" if done else still_there
-
-    def _empty_log(self, connection: Connection) -> str:
-        connection.run(f"PRAGMA busy_timeout = {READERS_WAIT}")
-        ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
-        if not busy:
-            return ""
-        return (
-            f"copies stay in {self.shown}-wal while another program reads the ledger: "
-            "let it end, then run 'equipoise audit scrub'"
-        )
 
 
 class WriteTransaction:
@@ -248,7 +239,7 @@ class WriteTransaction:
         connection.insert("events", ("audit_id", "seq", "body"), rows)
         known = [(audit_id, key, seq) for key, seq in keys]
         connection.insert("command_keys", ("audit_id", "key", "seq"), known)
-        changes = ", ".join(f"{name} = excluded.{name}" for name in CHANGING)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in _columns(PersonRecord)[1:])
         connection.insert(
             "people",
             ("audit_id", *_columns(PersonRecord)),

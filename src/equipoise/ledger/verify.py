@@ -31,14 +31,10 @@ from typing import Any
 FORMAT = 3
 PAGE = 50_000  # events; the last of each page carries forward what all before it have led to
 GENESIS = "0" * 64  # what the first event names as the hash before it
-APPROVABLE = (
-    *("budget", "concluded", "corrected", "erased", "limits", "random_accepts", "resumed"),
-    "upgraded",
-)
 SCORE_RECORD = ("score", "version", "price", "m", "pi", "range", "draw")  # known before asking
-REASONS = (
-    *("approved", "budget", "concluded", "decided", "in_flight", "lottery"),
-    *("not_wanted", "paused"),
+REASONS = (  # why nothing is wanted of somebody
+    *("approved", "budget", "concluded", "decided", "in_flight", "lottery", "not_wanted"),
+    "paused",
 )
 
 
@@ -83,10 +79,7 @@ _FACTS = "person group decision want was request hold place? before? known?"
 Data = Mapping[str, Any]
 Event = Mapping[str, Any]
 # What data that somebody changed can do to whoever reads them.
-MISREAD = (
-    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError),
-    ValueError,
-)
+MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Broken(Exception):
@@ -271,7 +264,9 @@ def verify(
         )
     try:
         if seed is not None:
-            books.require_seed(seed)
+            hashed = hashlib.sha256(bytes.fromhex(seed)).hexdigest()
+            if hashed != books.settings["seed_hash"]:
+                raise Broken("the given seed is not the one whose hash the first event holds")
         if people is not None:
             books.check_people(people, seed)
     except (LookupError, TypeError, ValueError) as error:
@@ -417,10 +412,8 @@ class Books:
         """Return all that is known but people and keys, as an event holds it."""
         own = {name: known for name, known in vars(self).items() if name not in ("people", "keys")}
         groups = {group: asdict(tally) for group, tally in self.groups.items()}
-        found: dict[str, Any] = json.loads(
-            canonical({**own, "groups": groups, "head": vars(self.head)})
-        )
-        return found
+        own |= {"groups": groups, "head": vars(self.head)}
+        return json.loads(canonical(own))  # type: ignore[no-any-return]
 
     def resume(self, carried: Data) -> None:
         """Go on from what an event has carried forward."""
@@ -431,11 +424,6 @@ class Books:
             setattr(self, name, dict(sorted((int(n), own) for n, own in carried[name].items())))
 
     @property
-    def in_flight(self) -> int:
-        """Denied people who were asked and whose outcome is awaited."""
-        return sum(group.in_flight for group in self.groups.values())
-
-    @property
     def verdict(self) -> str | None:
         """The verdict that was recorded last."""
         return None if self.recorded is None else str(self.recorded["verdict"])
@@ -443,7 +431,7 @@ class Books:
     def is_full(self, groups: Iterable[str]) -> bool:
         """Whether the limits of what is in flight forbid another request in one of the groups."""
         limit, limits = self.max_in_flight, self.max_in_flight_groups
-        if limit is not None and self.in_flight >= limit:
+        if limit is not None and sum(tally.in_flight for tally in self.groups.values()) >= limit:
             return True
         return any(g in limits and self.groups[g].in_flight >= limits[g] for g in groups)
 
@@ -468,11 +456,6 @@ class Books:
         states = people_by_state(self.groups.values())
         known: dict[str, Any] = {n: getattr(self, n) for n in ("erased", "verdict", "edition")}
         return Proof(**vars(self.head), **told, **known, audit=self.uid, states=states)
-
-    def require_seed(self, seed: str) -> None:
-        """Raise unless this is the seed whose hash the first event holds."""
-        if hashlib.sha256(bytes.fromhex(seed)).hexdigest() != self.settings["seed_hash"]:
-            raise Broken("the given seed is not the one whose hash the first event holds")
 
     def check_people(self, keys: Iterable[Mapping[str, Any]], seed: str | None) -> None:
         """Check the key table: each key opens its person, nobody twice, the lottery as drawn."""
@@ -515,12 +498,10 @@ class Books:
         self.random_accepts = {g: cells[g].get("random_accepts") or [0, 0, 0] for g in self.groups}
 
     def _asked(self, data: Data, event: Event) -> PersonRecord:
-        group, decision, want = data["group"], data["decision"], data["want"]
+        group, decision, want = data["group"], _binary(data["decision"]), data["want"]
         _require("person", data["person"], self.arrived + 1)
         if group not in self.groups:
             raise ValueError(f"unknown group {group!r}")
-        if type(decision) is not int or decision not in (0, 1):
-            raise ValueError(f"decision {decision!r} is not 0 or 1")
         if want not in FIRST_STATES:
             raise ValueError(f"unknown request {want!r}")
         tally = self.groups[group]
@@ -826,6 +807,8 @@ RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
     for kind, (rule, names) in _TABLE.items()
 }
 """Kind of event -> its rule, what it must hold, and what it may hold."""
+APPROVABLE = tuple(sorted(kind for kind, (_, n) in _TABLE.items() if "proposal?" in n))
+"""Kinds of events for which an audit may ask for a second person."""
 _FACT_NAMES = [name.rstrip("?") for name in _FACTS.split()]
 
 
@@ -846,7 +829,7 @@ def _read(line: bytes) -> tuple[dict[str, Any], str]:
 
 def _binary(value: object) -> int:
     if type(value) is not int or value not in (0, 1):
-        raise ValueError(f"outcome {value!r} is not 0 or 1")
+        raise ValueError(f"decision or outcome {value!r} is not 0 or 1")
     return value
 
 

@@ -90,12 +90,9 @@ class TransactionWriter:
 
     def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
-        self._actor, self._now, self._proposal = actor, now, None
-        self._key = command.key
+        self._actor, self._now, self._proposal, self._key = actor, now, None, command.key
         try:
-            if (before := self._answered(command)) is not None:
-                return before
-            return self._carry_out(command)
+            return self._answered(command) or self._carry_out(command)
         except (Conflict, InvalidInput, ProtocolError) as error:
             return error
 
