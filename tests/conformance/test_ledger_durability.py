@@ -25,7 +25,7 @@ from equipoise.ledger.store import Store
 from equipoise.ledger.verify import canonical, digest
 from equipoise.question import Question, Want
 from tests.conformance.ledgers import create, people, run
-from tests.torture.ledger_model import short_pages
+from tests.torture.ledger_kill import short_pages
 
 
 def execute(ledger: str, sql: str, *values: object) -> list[tuple[Any, ...]]:

@@ -11,12 +11,10 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
@@ -39,6 +37,7 @@ from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory
+from tests.torture.ledger_kill import short_pages
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COSTS = Costs(feature=5, label=100)
@@ -641,10 +640,3 @@ def run_machine(runs: int, steps: int, number: int) -> None:
     )
     with short_pages(12):
         run_state_machine_as_test(seed(number)(LedgerMachine), settings=limits)
-
-
-@contextmanager
-def short_pages(events: int) -> Iterator[None]:
-    """Let a ledger carry its state forward after so few events."""
-    with patch.object(live, "PAGE", events), patch.object(writer, "PAGE", events):
-        yield

@@ -22,8 +22,7 @@ from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.torture import _attacks
-from tests.torture.ledger_kill import place
-from tests.torture.ledger_model import short_pages
+from tests.torture.ledger_kill import place, short_pages
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 ROUND = 250  # changes of one database
