@@ -115,16 +115,16 @@ def test_money_follows_the_states(either: str) -> None:
 def test_states_allow_only_what_the_diagram_shows(ledger: str) -> None:
     live = create(ledger)
     live.ask(*DENIED_B)
-    with pytest.raises(ProtocolError, match="only an OVERDUE request can be written off"):
+    with pytest.raises(ProtocolError, match="a request must be OVERDUE to be written off"):
         live.write_off("person")
     with pytest.raises(ProtocolError, match="tell it instead"):
         live.correct("person", 1, "typo")
     live.executed("person")
     assert live.executed("person").repeated
-    with pytest.raises(ProtocolError, match="only a RESERVED request can be withdrawn"):
+    with pytest.raises(ProtocolError, match="a request must be RESERVED to be withdrawn"):
         live.withdraw("person")
     live.tell("person", 0)
-    with pytest.raises(ProtocolError, match="only a RESERVED request can be withdrawn"):
+    with pytest.raises(ProtocolError, match="a request must be RESERVED to be withdrawn"):
         live.withdraw("person")
 
 

@@ -53,9 +53,8 @@ class Command(JsonValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tag, and every field that is not at its default."""
-        said = {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-        usual = {f.name: f.default for f in fields(self)}
-        return {"command": self.command} | {n: v for n, v in said.items() if v != usual[n]}
+        said = ((f, plain(getattr(self, f.name))) for f in fields(self))
+        return {"command": self.command} | {f.name: own for f, own in said if own != f.default}
 
 
 COMMANDS: dict[str, type[Command]] = {}

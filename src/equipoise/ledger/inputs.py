@@ -55,8 +55,6 @@ def reason(what: str, value: object) -> str:
 
 def binary(what: str, value: object) -> int:
     """Return 0 or 1."""
-    if type(value) is int and 0 <= value <= 1:
-        return value
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise InvalidInput(f"{what!r} must be 0 or 1; got {_shown(value)}")
     return int(value)

@@ -28,7 +28,7 @@ from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, rehearse
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
-from equipoise.ledger.store import AuditRow, Store, WriteTransaction
+from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import GENESIS, PAGE, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
@@ -395,7 +395,8 @@ class Driver:
                 todo = [command for job in jobs for command in job.commands]
                 if sum(isinstance(command, do.Correct) for command in todo) > IN_PLACE:
                     state.forget()  # it is rebuilt once, with all corrections
-                writer = self._writer(state, transaction, todo)
+                seed = bytes.fromhex(self._row.seed)
+                writer = TransactionWriter(state, seed, transaction, todo)
                 results = [
                     [writer.run(command, job.actor, now) for command in job.commands]
                     for job in jobs
@@ -414,19 +415,6 @@ class Driver:
         else:
             for job, found in zip(jobs, results, strict=True):
                 job.answer.set_result(found)
-
-    def _writer(
-        self, state: AuditState, transaction: WriteTransaction, todo: Sequence[Command]
-    ) -> TransactionWriter:
-        """Return a writer with the rows of all people whom the commands are about."""
-        keyed = transaction.events_of([command.key for command in todo if command.key])
-        approved = [command.proposal for command in todo if isinstance(command, do.Approve)]
-        about = [own["arguments"] for n, own in state.books.proposals.items() if n in approved]
-        about += [event["data"].get("arguments", event["data"]) for event in keyed.values()]
-        names = [name for command in todo if (name := do.person_of(command))]
-        people = transaction.people(names, [own["person"] for own in about if "person" in own])
-        seed = bytes.fromhex(self._row.seed)
-        return TransactionWriter(state, seed=seed, people=people, keyed_events=keyed)
 
     # -- the state --------------------------------------------------------------------------------
 

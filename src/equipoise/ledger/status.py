@@ -130,9 +130,10 @@ class Status(JsonValue, Shown):
             ("EDITION", self.edition != EDITION, other),
             ("PAUSED", self.paused is not None, self.paused),
         ]
-        by_others = "to be approved by somebody else"
-        proposals = (f"{p.number}: {p.command} by {p.actor}, {by_others}" for p in self.proposals)
-        notes += [("PROPOSED", True, words) for words in proposals]
+        notes += [
+            ("PROPOSED", True, f"{p.number}: {p.command} by {p.actor}, somebody else must approve")
+            for p in self.proposals
+        ]
         notes += [("WARNING", test.alarm, test) for test in self.drift]
         lines += [f"  {what:<12}{words}" for what, any_, words in notes if any_]
         if self.finding is None:

@@ -75,6 +75,9 @@ FIRST_STATES = {"NOTHING": _S.SKIPPED, "SCORE_ONLY": _S.SCORE_ONLY, "LABEL": _S.
 
 _ENVELOPE = {"actor", "audit", "data", "prev", "seq", "time", "type"}
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+# What an event says of a person -> the field of their record.
+FACTS = {name: name for name in ("decision", "want", "request", "hold", "place")}
+FACTS |= {"person": "number", "group": "group_name", "was": "state", "known": "outcome"}
 _FACTS = "person group decision want was request hold place? before? known?"
 Data = Mapping[str, Any]
 Event = Mapping[str, Any]
@@ -312,18 +315,10 @@ def keyed(salt: str, audit: str, pseudonym: str) -> str:
 
 def facts_of(person: PersonRecord) -> dict[str, Any]:
     """Return what every event about a person says of them, as they were before it."""
-    facts: dict[str, Any] = {
-        "person": person.number,
-        "group": person.group_name,
-        "decision": person.decision,
-        "want": person.want,
-        "was": str(person.state),
-        "request": person.request,
-        "hold": person.hold,
-    }
-    before = [person.paid, person.overrun] if person.paid or person.overrun else None
-    others = {"place": person.place, "before": before, "known": person.outcome}
-    return facts | {name: value for name, value in others.items() if value is not None}
+    facts = {name: getattr(person, own) for name, own in FACTS.items()} | {"was": str(person.state)}
+    if person.paid or person.overrun:
+        facts["before"] = [person.paid, person.overrun]
+    return {name: own for name, own in facts.items() if own is not None or name == "request"}
 
 
 class Books:
@@ -700,20 +695,15 @@ class Books:
         if states and person.state not in states:
             raise ValueError(f"person {number} is {person.state}; must be {' or '.join(states)}")
         facts = facts_of(person)
-        for name in _FACT_NAMES:
+        for name in (*FACTS, "before"):
             _require(name, data.get(name), facts.get(name))
         return person
 
     def _by_facts(self, data: Data) -> PersonRecord:
         """Return a person as an event describes them: enough for its rule."""
         paid, overrun = data.get("before", (0, 0))
-        return PersonRecord(
-            *(data["person"], data["group"], data["decision"], data["want"], data["was"]),
-            *(data["request"], data["hold"], data.get("place")),
-            paid=paid,
-            overrun=overrun,
-            outcome=data.get("known"),
-        )
+        known: dict[str, Any] = {own: data.get(name) for name, own in FACTS.items()}
+        return PersonRecord(**known, paid=paid, overrun=overrun)
 
     def _move(self, person: PersonRecord, state: PersonState) -> None:
         states = self.groups[person.group_name].states
@@ -809,7 +799,6 @@ RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
 """Kind of event -> its rule, what it must hold, and what it may hold."""
 APPROVABLE = tuple(sorted(kind for kind, (_, n) in _TABLE.items() if "proposal?" in n))
 """Kinds of events for which an audit may ask for a second person."""
-_FACT_NAMES = [name.rstrip("?") for name in _FACTS.split()]
 
 
 def _require(what: str, found: object, right: object) -> None:

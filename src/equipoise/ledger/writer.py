@@ -30,6 +30,7 @@ from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.settings import require_limits
 from equipoise.ledger.state import AuditState, to_score_event
+from equipoise.ledger.store import WriteTransaction
 from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
@@ -37,7 +38,6 @@ from equipoise.ledger.verify import (
     PAGE,
     SWITCHES,
     UNASKED,
-    Event,
     PersonRecord,
     PersonState,
     canonical,
@@ -58,23 +58,16 @@ STILL_THERE = (
 class TransactionWriter:
     """Builds one transaction's events and the row changes they cause.
 
-    A refused command leaves no trace, except that a conflict is itself an event.
-
-    Parameters
-    ----------
-    people
-        Those whom the commands are about, as far as they are known.
-    keyed_events
-        Client's key -> the event that a command with this key led to.
+    A refused command leaves no trace, except that a conflict is itself an event. What is stored
+    about the people, and under the keys, of the ``commands`` that it will run is read at once.
     """
 
     def __init__(
         self,
         state: AuditState,
-        *,
         seed: bytes,
-        people: Sequence[PersonRecord],
-        keyed_events: Mapping[str, Event],
+        transaction: WriteTransaction,
+        commands: Sequence[Command],
     ) -> None:
         self.state = state
         self.books = state.books
@@ -82,7 +75,12 @@ class TransactionWriter:
         self.keys: list[tuple[str, int]] = []
         self.touched: dict[int, PersonRecord] = {}
         self._seed = seed
-        self._keyed = dict(keyed_events)
+        self._keyed = transaction.events_of([command.key for command in commands if command.key])
+        approved = [command.proposal for command in commands if isinstance(command, do.Approve)]
+        about = [own["arguments"] for n, own in self.books.proposals.items() if n in approved]
+        about += [event["data"].get("arguments", event["data"]) for event in self._keyed.values()]
+        names = [name for command in commands if (name := do.person_of(command))]
+        people = transaction.people(names, [own["person"] for own in about if "person" in own])
         self._people = {row.person: row for row in people if row.person is not None}
         self._actor = self._now = self._key = ""
         self._proposal: int | None = None  # the one that is being carried out
@@ -176,10 +174,10 @@ class TransactionWriter:
 
     def _differs(self, command: Command, recorded: Mapping[str, Any]) -> bool:
         """Say whether what is recorded differs from a command in more than the reason."""
-        own = {**vars(command)}
-        for name, value in own.items():
-            if isinstance(value, Mapping):
-                own[name] = self._by_group(value)
+        own = {
+            name: self._by_group(value) if isinstance(value, Mapping) else value
+            for name, value in vars(command).items()
+        }
         if isinstance(command, do.SetRandomAccepts):
             nobody = {group: [0, 0, 0] for group in self.books.groups}
             own["random_accepts"] = plain(nobody | own["random_accepts"])
@@ -310,7 +308,10 @@ class TransactionWriter:
         if row.state == target:
             return _reply(row, repeated=True)
         if row.state not in sources:
-            raise ProtocolError(f"person {row.person!r} is {row.state}{IMMOVABLE[kind]}")
+            raise ProtocolError(
+                f"person {row.person!r} is {row.state}; a request must be {' or '.join(sources)} "
+                f"to be {kind.replace('_', ' ')}"
+            )
         return self._happens(kind, row, row.hold if kind == "written_off" else None)
 
     def _correct(self, command: do.Correct) -> Reply:
@@ -494,17 +495,9 @@ def stamp(moment: datetime) -> str:
 
 def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
     """Return what is stored about a person as an answer."""
-    return Reply(
-        person=row.person or "",
-        state=str(row.state),
-        want=Want(row.want),
-        hold=row.hold,
-        number=row.number,
-        request=row.request,
-        why=row.why,
-        outcome=row.outcome,
-        repeated=repeated,
-    )
+    as_stored = ("hold", "number", "request", "why", "outcome")
+    known = {name: getattr(row, name) for name in as_stored}
+    return Reply(row.person or "", str(row.state), Want(row.want), **known, repeated=repeated)
 
 
 W = TransactionWriter
@@ -529,10 +522,3 @@ HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
     do.Reject: (W._reject, ("rejected",)),
 }
 """Command -> what carries it out, and the events that it may lead to."""
-
-IMMOVABLE = {
-    "withdrawn": "; only a RESERVED request can be withdrawn",
-    "overdue": " and cannot be overdue",
-    "written_off": "; only an OVERDUE request can be written off",
-}
-"""Kind of event -> why it is refused for somebody who is in another state."""
