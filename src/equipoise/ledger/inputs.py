@@ -100,8 +100,7 @@ def group_names(groups: Iterable[str]) -> dict[str, str]:
     """Return stored form -> the past data's own name; refuse two names that would be one."""
     found: dict[str, str] = {}
     for group in groups:
-        key = name("group", group)
-        if key in found:
+        if (key := name("group", group)) in found:
             raise InvalidInput(
                 f"groups {found[key]!r} and {group!r} differ in form only; rename one"
             )

@@ -130,29 +130,18 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         """Return the first event's data."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        data |= {
+        past = self.past
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "past"} | {
             "format": FORMAT,
             "groups": list(self.groups),
-            "question": self.question.to_dict(),
             "costs": _whole_costs(self.costs),
-            "past": {
-                "cells": self.past.cells.to_dict(),
-                "exact": self.past.exact,
-                "seed": self.past.seed,
-            },
-            "max_in_flight_groups": dict(self.max_in_flight_groups),
-            "approvals": list(self.approvals),
-            "options": plain(self.options),
-            "coding": dict(self.coding),
+            "past": {"cells": past.cells.to_dict(), "exact": past.exact, "seed": past.seed},
         }
-        return data
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Settings:
         """Build from the first event's data."""
-        known = {f.name for f in fields(cls)}
-        values = {name: value for name, value in data.items() if name in known}
+        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
         values["question"] = Question.from_dict(data["question"])
         values["costs"] = Costs.from_dict(data["costs"])
         past, groups = data["past"], data["groups"]  # in their first order

@@ -114,14 +114,12 @@ class AuditState:
             *(person.request, person.group_name, person.decision, person.want, person.hold),
             data.get("observation"),
         )
-        knows = ticket is not None
-        if not knows and self._repeats:
-            knows = True
+        if ticket is None and self._repeats:
             self._decide_again(recorded, data, requests)
         # whoever ended the audit, or closed a group for good, has to be asked again in a replay
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
             self._tickets[recorded.number] = recorded
-            self._enter(Step("asked", recorded), knows=knows)
+            self._enter(Step("asked", recorded), knows=ticket is not None or self._repeats)
 
     def _learn(self, kind: str, person: PersonRecord, data: Data) -> None:
         """Enter what became of a person's outcome in the drift counts and in the log."""

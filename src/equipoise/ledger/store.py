@@ -137,7 +137,9 @@ class Store(Database):
                 where += f" AND {IS_OPEN}"
                 people += " INDEXED BY people_open" if connection.kind == "sqlite" else ""
             if states:
-                where += f" AND state IN ({', '.join(_known(state) for state in states)})"
+                if unknown := [state for state in states if state not in list(PersonState)]:
+                    raise UnknownName("state", unknown[0], list(PersonState))
+                where += f" AND state IN ({', '.join(map(repr, map(str, states)))})"
             if conflicted:
                 where += " AND conflicted = 1"
             query = f"SELECT {PERSON} FROM {people} WHERE {where} ORDER BY number"
@@ -253,12 +255,6 @@ class WriteTransaction:
         )
         if moved.rowcount != 1:
             raise LedgerError("the ledger moved while its lock was held; nothing was stored")
-
-
-def _known(state: str) -> str:
-    if state not in list(PersonState):
-        raise UnknownName("state", state, list(PersonState))
-    return f"'{state}'"
 
 
 def read_audit(connection: Connection, audit_id: int, *, lock: bool = False) -> AuditRow:

@@ -149,10 +149,7 @@ class GroupTally:
 
 def people_by_state(groups: Iterable[GroupTally]) -> dict[str, int]:
     """Return state -> people, over all groups."""
-    total = Counter[str]()
-    for group in groups:
-        total.update(group.states)
-    return dict(total)
+    return dict(sum((Counter(group.states) for group in groups), Counter[str]()))
 
 
 @dataclass
@@ -506,7 +503,12 @@ class Books:
             raise ValueError("only the approved have a place")
         record = data.get("observation")
         self._check_score(want, record)
-        _require("hold", data["hold"], self._worst(group, decision, want, record))
+        most = 0  # that this can cost
+        if decision == 0 and want != "NOTHING":
+            costs = self._costs(group)
+            price = costs["label"] if record is None else record["price"]
+            most = costs["feature"] + (price if want == "LABEL" else 0)
+        _require("hold", data["hold"], most)
         self._check_reason(data)
         state, drawn = FIRST_STATES[want], data.get("drawn")
         person = PersonRecord(
@@ -728,13 +730,6 @@ class Books:
             account.reserved += reserved
             account.overrun += overrun
 
-    def _worst(self, group: str, decision: int, want: str, record: Data | None) -> int:
-        if decision == 1 or want == "NOTHING":
-            return 0
-        costs = self._costs(group)
-        price: int = costs["label"] if record is None else record["price"]
-        return costs["feature"] + (price if want == "LABEL" else 0)
-
     def _check_score(self, want: str, record: Data | None) -> None:
         """Check that somebody was asked by the number drawn, at a price that was declared."""
         assist = self.settings["options"].get("assist")
@@ -754,9 +749,8 @@ class Books:
         _require("want", want, "LABEL" if record["draw"] < pi * 2**53 else "SCORE_ONLY")
 
     def _costs(self, group: str) -> dict[str, int]:
-        costs: dict[str, Any] = self.settings["costs"]
-        chosen: dict[str, int] = costs["groups"].get(group, costs)
-        return chosen
+        costs = self.settings["costs"]
+        return costs["groups"].get(group, costs)  # type: ignore[no-any-return]
 
 
 Rule = Callable[[Books, Data, Event], PersonRecord | None]
@@ -789,11 +783,7 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "carried": (Books._carried, "books drift random_accepts steps"),
 }
 RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
-    kind: (
-        rule,
-        {name for name in names.split() if not name.endswith("?")},
-        {name.rstrip("?") for name in names.split()},
-    )
+    kind: (rule, {n for n in names.split() if "?" not in n}, set(names.replace("?", "").split()))
     for kind, (rule, names) in _TABLE.items()
 }
 """Kind of event -> its rule, what it must hold, and what it may hold."""
