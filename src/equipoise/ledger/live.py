@@ -192,8 +192,7 @@ class LiveAudit(Verbs):
 
     def acting_as(self, actor: str) -> LiveAudit:
         """Return the same audit in the hands of somebody whom the caller has authenticated."""
-        who = inputs.name("actor", actor)
-        return LiveAudit(self._store, self.row, who, self._driver)
+        return LiveAudit(self._store, self.row, inputs.name("actor", actor), self._driver)
 
     def close_ledger(self) -> None:
         """Let go of the database."""
@@ -360,8 +359,7 @@ class Driver:
     """
 
     def __init__(self, store: Store, row: AuditRow) -> None:
-        self._store = store
-        self._row = row
+        self._store, self._row = store, row
         self._state: AuditState | None = None
         self._queue: SimpleQueue[_Job] = SimpleQueue()
         self._seen = (0, "")  # the last event that this handle knows of

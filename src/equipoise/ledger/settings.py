@@ -167,9 +167,7 @@ def rehearse(settings: Settings) -> None:
 def build(settings: Settings, budget: int | None) -> Audit:
     """Make the audit that the settings describe, with the cap as it is now."""
     cap = float(inputs.LIMIT - 1 if budget is None else budget)  # beyond it money is not exact
-    options = dict(settings.options)
-    if "assist" in options:
-        options["assist"] = settings.assist
+    options = {**settings.options, **({"assist": settings.assist} if settings.assist else {})}
     return audit_class(settings.audit)(
         settings.past, settings.question, settings.costs, budget=cap, **options
     )

@@ -118,12 +118,9 @@ class Status(JsonValue, Shown):
             f"{self.edition} of the statistics; this program has {EDITION}: to be read and "
             "verified, not continued (equipoise audit upgrade)"
         )
+        beyond = f"{self.money(self.overrun)} beyond the cap through corrections"
         notes: list[tuple[str, object, object]] = [  # what, whether there is any, words
-            (
-                "overrun",
-                self.overrun,
-                f"{self.money(self.overrun)} beyond the cap through corrections",
-            ),
+            ("overrun", self.overrun, beyond),
             ("conflicts", self.conflicts, f"{self.conflicts:,} contradicted outcomes, none merged"),
             ("late", self.late, f"{self.late:,} outcomes after a write-off or the verdict"),
             ("erased", self.erased, _count(self.erased, "person") + left * bool(self.unscrubbed)),
@@ -214,11 +211,10 @@ def status_of(state: AuditState) -> Status:
 
 
 def good_shares_of(state: AuditState) -> dict[str, Interval]:
-    """Return the share of good outcomes among each group's denied people, as far as is known.
+    """Return what :meth:`LiveAudit.good_shares` does.
 
-    The best guess, None before the first outcome; and what the share comes out as if all outcomes
-    that are unknown are bad, and if they are good. Whoever is asked after a look is no fair
-    sample, so there the observations' means take the place of shares.
+    Whoever is asked after a look is no fair sample, so there the observations' means take the
+    place of shares.
     """
     state.require_edition()
     audit = None if state.settings.assist is None else state.audit

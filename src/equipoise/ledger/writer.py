@@ -69,8 +69,7 @@ class TransactionWriter:
         transaction: WriteTransaction,
         commands: Sequence[Command],
     ) -> None:
-        self.state = state
-        self.books = state.books
+        self.state, self.books = state, state.books
         self.events: list[tuple[int, str]] = []
         self.keys: list[tuple[str, int]] = []
         self.touched: dict[int, PersonRecord] = {}
@@ -225,10 +224,7 @@ class TransactionWriter:
     def _decide(
         self, command: do.Ask, group: str, data: dict[str, Any]
     ) -> tuple[Ticket | None, str]:
-        """Return what the audit wants of somebody (None: it was not asked), and why if nothing.
-
-        What the decision rests on is added to the event's ``data``.
-        """
+        """Return what the audit wants (None: it was not asked), why if nothing; add to ``data``."""
         state, name, decision = self.state, command.person, command.decision
         if self.books.concluded is not None:
             return None, "concluded"
@@ -495,8 +491,7 @@ def stamp(moment: datetime) -> str:
 
 def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
     """Return what is stored about a person as an answer."""
-    as_stored = ("hold", "number", "request", "why", "outcome")
-    known = {name: getattr(row, name) for name in as_stored}
+    known = {name: getattr(row, name) for name in ("hold", "number", "request", "why", "outcome")}
     return Reply(row.person or "", str(row.state), Want(row.want), **known, repeated=repeated)
 
 
