@@ -37,7 +37,7 @@ from equipoise.planning.forecasts import (
     median_of,
     scenarios,
 )
-from equipoise.planning.trials import try_cases
+from equipoise.planning.trials import run_trial
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
@@ -134,8 +134,8 @@ def measure(case: Case | None, runs: int) -> Row | None:
     if seen.median is not None and seen.median > MOST:
         return None
     audit = eq.AdaptiveAudit(case.past, case.question, case.costs)
-    seeds = np.random.SeedSequence(0).spawn(runs)
-    (trials,) = try_cases(audit, [case.scenario], seeds, most=LABELS, n_jobs=1)
+    luck = [np.random.default_rng(seed) for seed in np.random.SeedSequence(0).spawn(runs)]
+    trials = [run_trial(audit, case.scenario, rng, LABELS) for rng in luck]
     return {
         "parts": {
             "verdict": parts.verdict.value,

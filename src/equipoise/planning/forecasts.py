@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,22 +138,16 @@ def scenarios(
         }
         free = [at for at, group in enumerate(cells) if group not in known]
         step = BESIDE * question.epsilon
-        for name, target in (
-            ("the gap is just below the grey zone", max(question.gamma - step, 0.0)),
-            ("the gap is just above the grey zone", question.threshold + step),
-        ):
-            beside = _reach(gaps, succeed(USUAL), free, target)
-            if beside is not None:
-                found[name] = beside
-    return tuple(
-        Scenario(
-            name,
-            dict(zip(cells, r.tolist(), strict=True)),
-            float(gaps(r)),
-            " or ".join(sorted(question.truth(float(gaps(r))))),
-        )
-        for name, r in found.items()
-    )
+        beside = {"below": max(question.gamma - step, 0.0), "above": question.threshold + step}
+        for side, target in beside.items():
+            if (r := _reach(gaps, succeed(USUAL), free, target)) is not None:
+                found[f"the gap is just {side} the grey zone"] = r
+    cases = []
+    for name, r in found.items():
+        true_gap, rates = float(gaps(r)), dict(zip(cells, r.tolist(), strict=True))
+        expect = " or ".join(sorted(question.truth(true_gap)))
+        cases.append(Scenario(name, rates, true_gap, expect))
+    return tuple(cases)
 
 
 def _gaps(cells: Cells, question: Question) -> Gaps:
@@ -203,36 +198,27 @@ DECIDED = (Verdict.FAIR, Verdict.UNFAIR)
 LEVELS = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
 
 
-@dataclass(frozen=True)
-class Constants:
+class Constants(NamedTuple):
     """The measured multiple and spread; ``python -m study forecast`` fits them.
 
     See :func:`median_of`; a spread is where 10% and 90% of audits end over the median, for verdicts
     that are an epsilon away and for nearer ones.
     """
 
-    scale: Mapping[Verdict, float]
-    pilot: float
-    near: float
-    grey: float
-    spread: Mapping[Verdict, tuple[tuple[float, float], tuple[float, float]]]
-
-
-FITTED = Constants(
-    scale={Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84},
-    pilot=0.72,
-    near=0.36,
-    grey=0.15,
-    spread={
+    scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84}
+    pilot: float = 0.72
+    near: float = 0.36
+    grey: float = 0.15
+    spread: Mapping[Verdict, tuple[tuple[float, float], tuple[float, float]]] = {
         Verdict.FAIR: ((0.52, 1.8), (0.39, 2.29)),
         Verdict.UNFAIR: ((0.42, 1.95), (0.46, 1.82)),
-    },
-)
+    }
+
+
+FITTED = Constants()
 NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ENOUGH = 2.0  # past rows are enough when the work is this many times that of an unlimited past
-SCALES = [
-    1.5**k for k in range(1, 35)
-]  # more past rows that are tried: up to a million times as many
+SCALES = [1.5**k for k in range(1, 35)]  # times as many past rows that are tried: to a million
 
 
 @dataclass(frozen=True)
@@ -313,7 +299,10 @@ class Forecast(JsonValue):
     def __str__(self) -> str:
         words = self.missing
         if self.is_decidable:
-            shown = [f"{float(q):.0%} {_shown(cost)}" for q, cost in self.cost.items()]
+            shown = [
+                f"{float(q):.0%} " + ("cannot be reached" if cost is None else f"{cost:,.4g}")
+                for q, cost in self.cost.items()
+            ]
             words = f"{self.scenario.expect}; cost {', '.join(shown)}"
             words += f"; about {self.people:,.0f} people must arrive"
         ended = "" if self.decides is None else f"; {self.decides:.0%} of trial runs decided"
@@ -359,30 +348,15 @@ def arrivals(cells: Cells, labels: Array) -> float:
     return float(max(waits, default=0.0))
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What the forecast of a case is made of.
+class Parts(NamedTuple):
+    """What the forecast of a case is made of."""
 
-    Attributes
-    ----------
-    verdict
-        The one that takes less work.
-    work, other
-        What it costs if every label tells what it tells on average, and what the other one does.
-    pilot
-        What the labels cost with which every audit begins.
-    far
-        How far the gap is from the wrong answer, in epsilons, shortened by what the past hides.
-    labels
-        The work's labels of each group.
-    """
-
-    verdict: Verdict
-    work: float
-    other: float
-    pilot: float
-    far: float
-    labels: Array
+    verdict: Verdict  # the one that takes less work
+    work: float  # what it costs if every label tells what it tells on average
+    other: float  # what the other verdict costs then
+    pilot: float  # what the labels cost with which every audit begins
+    far: float  # epsilons between gap and wrong answer, shortened by what the past hides
+    labels: Array  # the work's, of each group
 
 
 def median_of(parts: Parts, by: Constants = FITTED) -> float:
@@ -402,8 +376,8 @@ class Forecaster:
 
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
         self._cells, self._question = history.cells, question
-        self._work = cache(lambda past: LabelWork(past, question, costs))
-        self._now = self._work(Past(history.cells, history.exact))
+        self._work_on = cache(lambda past: LabelWork(past, question, costs))
+        self._now = self._work_on(Past(history.cells, history.exact))
         self._unlimited = Past(history.cells, exact=True)  # what is unknown stays unknown
 
     def of(self, case: Scenario) -> Forecast:
@@ -414,14 +388,13 @@ class Forecaster:
             return Forecast(case, none, dict.fromkeys(cells, 0.0), 0.0, self._rows(case))
         median = median_of(parts)
         low, high = FITTED.spread[parts.verdict][parts.far < 1.0]
-        spread = dict(zip(LEVELS, (low, 1.0, high), strict=True))
-        each = np.maximum(
-            parts.labels * median / max(parts.work, 1e-9), PILOT * self._now.reachable
-        )
+        spread = zip(LEVELS, (low, 1.0, high), strict=True)
+        each = parts.labels * median / max(parts.work, 1e-9)
+        each = np.maximum(each, PILOT * self._now.reachable)
         labels = dict(zip(self._now.groups, each.tolist(), strict=True))
         return Forecast(
             scenario=case,
-            cost={f"{level:g}": share * median for level, share in spread.items()},
+            cost={f"{level:g}": share * median for level, share in spread},
             labels=labels,
             people=arrivals(cells, np.array([labels[group] for group in cells])),
         )
@@ -429,21 +402,20 @@ class Forecaster:
     def parts(self, case: Scenario) -> Parts:
         """Return what the forecast of a case is made of."""
         work = {verdict: self._now.of(verdict, case.r) for verdict in DECIDED}
-        verdict = min(work, key=lambda v: work[v].cost)
+        verdict, other = sorted(work, key=lambda v: work[v].cost)
         own, question = work[verdict], self._question
-        far = case.gap - question.gamma
-        if verdict is Verdict.FAIR:
-            far = question.threshold - case.gap
+        fair = verdict is Verdict.FAIR
+        far = question.threshold - case.gap if fair else case.gap - question.gamma
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
-            far *= min(self._work(self._unlimited).of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
-        other = max(one.cost for one in work.values())
+            unlimited = self._work_on(self._unlimited)
+            far *= min(unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
         pilot = self._now.pilot(case.r)
-        return Parts(verdict, own.cost, other, pilot, far, own.labels)
+        return Parts(verdict, own.cost, work[other].cost, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough, by halving."""
-        unlimited = self._work(self._unlimited)
+        unlimited = self._work_on(self._unlimited)
         least = {verdict: unlimited.of(verdict, case.r).cost for verdict in DECIDED}
         if not np.isfinite(min(least.values())):
             return None
@@ -451,7 +423,7 @@ class Forecaster:
         within = [verdict for verdict in DECIDED if least[verdict] <= most]
 
         def enough(scale: float) -> bool:
-            work = self._work(Past(_times(self._cells, scale)))
+            work = self._work_on(Past(_times(self._cells, scale)))
             return any(work.of(verdict, case.r).cost <= most for verdict in within)
 
         at = bisect_left(SCALES, True, key=enough)
@@ -463,17 +435,10 @@ def _times(cells: Cells, scale: float) -> Cells:
     return Cells(
         {
             group: GroupCells(
-                scale * c.approved_positive,
-                scale * c.approved_negative,
-                scale * c.denied,
-                scale * c.approved_unknown,
+                **{name: scale * count for name, count in c.counts.items()},
                 cohorts=tuple((scale * a, scale * b, scale * n) for a, b, n in c.cohorts),
                 random_accepts=c.random_accepts,
             )
             for group, c in cells.items()
         }
     )
-
-
-def _shown(cost: float | None) -> str:
-    return "cannot be reached" if cost is None else f"{cost:,.4g}"

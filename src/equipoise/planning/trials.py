@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,7 @@ PEOPLE = 4_000  # denied people of a group that a trial run draws from
 FEW = 4  # runs without a verdict, and none with one: the case is not tried further
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """One trial run: labels and people seen per group; no verdict if it was broken off."""
 
     verdict: Verdict | None
@@ -82,7 +82,8 @@ def run_trials(
 ) -> tuple[Forecast, ...]:
     """Run an audit that has not begun so many times for every case; it stays as it is.
 
-    All cases meet the same luck, so that their differences are not chance alone.
+    All cases meet the same luck, so that their differences are not chance alone. A case whose first
+    few runs came to no verdict is not tried further: the next hardly would.
 
     Examples
     --------
@@ -97,38 +98,19 @@ def run_trials(
     >>> seen.trial_runs, seen.decides
     (4, 1.0)
     """
-    seeds = np.random.SeedSequence(seed).spawn(trial_runs)
-    asked = [case.scenario for case in cases]
-    found = try_cases(audit, asked, seeds, n_jobs=n_jobs, progress=progress)
-    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
-
-
-def try_cases(
-    audit: AdaptiveAudit,
-    cases: Sequence[Scenario],
-    seeds: Sequence[np.random.SeedSequence],
-    *,
-    most: int = CAP,
-    n_jobs: int | None = None,
-    progress: Progress = silent,
-) -> list[list[Trial]]:
-    """Run an audit once for every case and seed, on at most so many labels.
-
-    A case whose first few runs came to no verdict is not tried further: the next hardly would.
-    """
     from joblib import delayed
 
+    seeds = np.random.SeedSequence(seed).spawn(trial_runs)
     found: list[list[Trial]] = [[] for _ in cases]
-    total = len(cases) * len(seeds)
     for some in (seeds[:FEW], seeds[FEW:]):
         going = [i for i, own in enumerate(found) if not own or any(t.decides for t in own)]
         runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
-        tasks = (delayed(run_trial)(audit, cases[i], rng, most) for i, rng in runs)
+        tasks = (delayed(run_trial)(audit, cases[i].scenario, rng) for i, rng in runs)
         for (i, _), trial in zip(runs, spread(tasks, n_jobs), strict=True):
             found[i].append(trial)
-            progress(sum(map(len, found)) / total)
+            progress(sum(map(len, found)) / (len(cases) * trial_runs))
     progress(1.0)
-    return found
+    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
 
 
 def say_how_long(
@@ -278,14 +260,22 @@ def try_scores(
 
     scores = require_scores(history, assist)
     cells, luck = history.cells, np.random.default_rng(0)
+
+    def people(group: str) -> Array:
+        """Draw outcomes, scores and prices (none) of denied people of a group."""
+        score, rates, _ = told[group]
+        rows = luck.integers(len(score), size=max(PEOPLE, len(score)))
+        outcome = (luck.random(len(rows)) < rates[rows]).astype(np.float64)
+        return np.stack([outcome, score[rows], np.full(len(rows), np.nan)])
+
     told = {group: _rates(scores[group], case.r[group]) for group in cells}
     made = [AdaptiveAudit(Past(cells), question, costs, assist=one) for one in (assist, None)]
-    scored = [_people(*told[group][:2], luck) for group in made[0].groups]
+    scored = [people(group) for group in made[0].groups]
     pairs = max(trial_runs or RUNS, 2)  # one alone has no standard error
     seeds = np.random.SeedSequence(1).spawn(pairs)
     tasks = (
-        delayed(run_trial)(audit, case, np.random.default_rng(seed), scored=people)
-        for audit, people in zip(made, (scored, ()), strict=True)
+        delayed(run_trial)(audit, case, np.random.default_rng(seed), scored=own)
+        for audit, own in zip(made, (scored, ()), strict=True)
         for seed in seeds
     )
     trials: list[Trial] = list(spread(tasks, n_jobs))
@@ -324,7 +314,13 @@ def _at_best(
 
 
 def _rates(scores: Scores, r: float) -> tuple[Array, Array, str]:
-    """Return scores of the denied, what they are taken to say, and from whom that is known."""
+    """Return scores of the denied, what they are taken to say, and from whom that is known.
+
+    The log odds follow the score; their level is such that the rates have a mean of r.
+    """
+    from scipy.optimize import bisect
+    from scipy.special import expit
+
     denied = scores.denied
     if not len(denied):
         return np.array([np.nan]), np.array([r]), "no scores of denied people: it says nothing"
@@ -335,22 +331,8 @@ def _rates(scores: Scores, r: float) -> tuple[Array, Array, str]:
     else:
         slope = slope_of(scores.approved, scores.outcomes)
         words = f"{len(scores.outcomes):,} approved people, {EXTRAPOLATED}"
-    return denied, _rates_at(slope * np.clip(denied, *np.quantile(denied, [0.01, 0.99])), r), words
-
-
-def _rates_at(odds: Array, r: float) -> Array:
-    """Return rates with these log odds up to a common step, that have a mean of r."""
-    from scipy.optimize import bisect
-    from scipy.special import expit
-
-    centred = np.clip(odds - odds.mean(), -50.0, 50.0)
+    odds = slope * np.clip(denied, *np.quantile(denied, [0.01, 0.99]))
+    odds = np.clip(odds - odds.mean(), -50.0, 50.0)
     mean = np.clip(r, 1e-9, 1.0 - 1e-9)
-    step = bisect(lambda x: expit(centred + x).mean() - mean, -100.0, 100.0)
-    return np.asarray(expit(centred + step))
-
-
-def _people(scores: Array, rates: Array, rng: np.random.Generator) -> Array:
-    """Return outcomes, scores and prices (none) of denied people, a row each."""
-    rows = rng.integers(len(scores), size=max(PEOPLE, len(scores)))
-    outcome = (rng.random(len(rows)) < rates[rows]).astype(np.float64)
-    return np.stack([outcome, scores[rows], np.full(len(rows), np.nan)])
+    level = bisect(lambda x: expit(odds + x).mean() - mean, -100.0, 100.0)
+    return denied, np.asarray(expit(odds + level)), words

@@ -1,7 +1,6 @@
 """Simulation: any audit in any world, many times over."""
 
 from equipoise.simulation.drive import Delay, run
-from equipoise.simulation.result import Simulation, Summary
-from equipoise.simulation.simulate_audit import simulate
+from equipoise.simulation.simulate_audit import Simulation, Summary, simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]

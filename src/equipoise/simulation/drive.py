@@ -70,16 +70,6 @@ def run(
             _, _, ticket, person = heapq.heappop(due)
             audit.tell(ticket, person.outcome, person.features)
 
-    def answer(ticket: Ticket, person: Person, now: int) -> None:
-        if ticket.want is Want.FEATURES:
-            audit.tell(ticket, features=person.features)
-        elif delay is None:
-            audit.tell(ticket, person.outcome, person.features)
-        elif (wait := delay(person.outcome, rng)) is None:
-            audit.withdraw(ticket)
-        else:
-            heapq.heappush(due, (now + wait, ticket.number, ticket, person))
-
     came, batch = 0, 256
     while not ended() and (people is None or came < people):
         size = batch if people is None else min(batch, people - came)
@@ -93,8 +83,14 @@ def run(
             ticket = audit.ask(
                 *(person.group, person.decision), score=score, price=price, draw=draw
             )
-            if ticket.want in (Want.LABEL, Want.FEATURES):
-                answer(ticket, person, now)
+            if ticket.want is Want.FEATURES:
+                audit.tell(ticket, features=person.features)
+            elif ticket.want is Want.LABEL:
+                wait = 0 if delay is None else delay(person.outcome, rng)
+                if wait is None:
+                    audit.withdraw(ticket)
+                else:
+                    heapq.heappush(due, (now + wait, ticket.number, ticket, person))
             elif ended():
                 break
         came, batch = came + size, min(2 * batch, 65_536)
@@ -137,7 +133,7 @@ class Denied:
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
         """Return the denied people of a world."""
-        cells, scored = world.cells, []
+        scored = []
         if audit.assist is not None:
             if not isinstance(world, TableWorld):
                 raise InvalidInput(
@@ -147,8 +143,8 @@ class Denied:
             none = np.full(len(world), np.nan)
             known = [none if c is None else c for c in (world.outcome, world.score, world.price)]
             scored = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
-        often = np.array([cells[group].denied / cells.total for group in audit.groups])
-        return cls(often, np.array([world.r[group] for group in audit.groups]), scored)
+        often = [world.cells[group].denied / world.cells.total for group in audit.groups]
+        return cls(np.array(often), np.array([world.r[group] for group in audit.groups]), scored)
 
 
 def run_in_blocks(

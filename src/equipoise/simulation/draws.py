@@ -1,0 +1,296 @@
+"""Runs drawn at once from the distributions of stopping times and counts.
+
+Baseline and RS-Audit: verdicts and costs have their exact distribution.
+
+Exp-Audit: where counts suffice they are drawn (the coarse counts, and how often the MAP oracle says
+1 among R people); where features are needed people are drawn (likelihood weights, self-checks). How
+many of the R people were denied is drawn independently of what the oracle said of them, so verdict
+and cost have the right distribution each, but not jointly. How often the oracle says 1 is measured
+on points that fill each law evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
+
+import numpy as np
+
+from equipoise.audits.catalogue import audit_class
+from equipoise.audits.estimated_rates import (
+    checked_tau,
+    compare_rates,
+    impossible_rate,
+    outcomes_of,
+    paper_epsilon,
+    paper_tau,
+    rate_intervals,
+)
+from equipoise.audits.exp import ExpAudit
+from equipoise.audits.tau_audits import TauAudit
+from equipoise.bounds.theorems import shares_of_outcomes
+from equipoise.errors import require_kind
+from equipoise.free_check import check
+from equipoise.history.past import Past, counts_until, draw_rows_until
+from equipoise.mixture.rules import sobol
+from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
+from equipoise.question import Verdict
+from equipoise.simulation.simulate_audit import (
+    NOTHING,
+    RUN,
+    Floats,
+    Ints,
+    Runs,
+    Setting,
+    run_of,
+    run_setting,
+)
+from equipoise.worlds import CellWorld, TableWorld
+from equipoise.worlds.mixture import GroupMixture, MixtureWorld
+from equipoise.worlds.world import cells_of
+
+_CHUNK = 1_000_000
+_POINTS = 2**17  # of each law, on which the MAP oracle is measured
+
+
+def draw_tau(setting: Setting) -> Runs | None:
+    """Draw every repeat of Baseline or RS-Audit; None if the question leaves nothing to draw."""
+    question, world = setting.question, CellWorld(setting.world.cells, setting.world.r)
+    outcomes, compare = outcomes_of(question), question.compared(world.cells)
+    if not outcomes or compare.left_out:
+        return None
+    assert issubclass(setting.audit, TauAudit)
+    groups, rng = range(len(world.cells)), np.random.default_rng(setting.seed)
+    given, reuse = setting.options.get("tau"), setting.options.get("reuse_labels", False)
+    require_kind("reuse_labels", reuse, bool, "true or false")
+    tau = paper_tau(question, len(groups)) if given is None else checked_tau(given)
+    blocks = [[a] for a in groups] if setting.audit.within_group else [[*groups]]  # of one stream
+    joint = world.joint
+    # Approved with outcome 0, with 1, and denied of every group: shares, or counts of finite pasts.
+    kinds: Floats | Ints = np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], 1)[None]
+    unlimited = None
+    if setting.pasts is not None:
+        counts = attrgetter("approved_negative", "approved_positive", "denied")
+        own = [[counts(past.cells[group]) for group in world.groups] for past in setting.pasts]
+        kinds = np.array(own, dtype=np.int64)
+    elif setting.history_size is not None:
+        drawn = rng.multinomial(
+            setting.history_size, kinds.ravel() / kinds.sum(), size=setting.repeats
+        )
+        kinds = drawn.reshape(-1, *kinds.shape[1:])
+    else:
+        unlimited = setting.repeats
+    rows = draw_rows_until(rng, tau, outcomes, blocks, kinds, unlimited)
+    dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
+    runs = np.array([NOTHING] * setting.repeats, dtype=RUN)
+    for at in np.flatnonzero(dry if unlimited is None else dry[:1]):
+        if (kinds[at].sum(axis=1) == 0).any():
+            continue  # a past without a group says nothing
+        past = Past(cells_of(world.groups, kinds[at][:, [1, 0, 2]]))
+        free = check(past if unlimited is None else world.past(), question)
+        for name in ("verdict", "lower", "upper"):  # an unlimited past is the same in all repeats
+            runs[name][at if unlimited is None else dry] = getattr(free, name)
+    if dry.all():
+        return runs
+    # From here on every outcome has a positive share, and every phase ends.
+    lengths, labels, cost = _online(setting, world, blocks, outcomes, tau, int((~dry).sum()), rng)
+    ratios = lengths / rows[~dry]
+    low, high = rate_intervals(ratios, paper_epsilon(tau, question, len(groups)) / 12.0)
+    estimate, lower, upper = compare_rates(ratios, low, high, compare)
+    limit = question.gamma + question.epsilon / 2.0
+    verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    verdict[impossible_rate(ratios, tau).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
+    found = {"verdict": verdict, "cost": cost, "labels": labels}
+    for name, column in (found | {"estimate": estimate, "lower": lower, "upper": upper}).items():
+        runs[name][~dry] = column
+    return runs
+
+
+def _online(
+    setting: Setting,
+    world: CellWorld,
+    blocks: list[list[int]],
+    outcomes: tuple[int, ...],
+    tau: int,
+    repeats: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Ints, Floats]:
+    """Return the lengths of the phases, (repeats, outcomes, groups), and each repeat's books."""
+    lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
+    labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
+    for block in blocks:
+        shares, joint = shares_of_outcomes(world)[:, block], world.joint[block]
+        denied = np.stack([joint[:, 3], joint[:, 2]]) / np.where(shares > 0.0, shares, 1.0)
+        goals = [(i, place) for i in range(len(outcomes)) for place in range(len(block))]
+        asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group
+        for phase in [goals] if setting.options.get("reuse_labels") else [[goal] for goal in goals]:
+            kinds = [outcomes[i] * len(block) + place for i, place in phase]
+            counts = counts_until(rng, tau, kinds, shares.ravel(), repeats)
+            for number, (i, place) in enumerate(phase):
+                lengths[:, i, block[place]] = counts[:, number].sum(axis=1)
+            at_end = counts.max(axis=1).reshape(asked.shape)  # counts only grow
+            asked += rng.binomial(at_end, np.clip(denied, 0.0, 1.0))
+        labels += asked.sum(axis=(1, 2))
+        for place, a in enumerate(block):
+            prices, own = setting.costs.of(world.groups[a]), asked[:, :, place]
+            cost += prices.feature * own.sum(axis=1) + prices.label * own[:, 0]
+    return lengths, labels, cost
+
+
+# -- Exp-Audit -------------------------------------------------------------------------------------
+
+
+def draw_exp(setting: Setting) -> Runs | None:
+    """Draw every repeat of Exp-Audit where people have features; None for other settings.
+
+    In a mixture world, or in a table with features if the audit is given a ``model``.
+    """
+    world = setting.world
+    if isinstance(world, MixtureWorld):
+        populations = {g: _of_mixture(m) for g, m in world.mixtures.items()}
+    elif isinstance(world, TableWorld) and world.features is not None:
+        populations = {g: _of_rows(world, world.features, g) for g in world.groups}
+    else:
+        return None
+    seeds = np.random.SeedSequence(setting.seed).spawn(setting.repeats)
+    runs = [
+        _run(setting, at, populations, np.random.default_rng(seed)) for at, seed in enumerate(seeds)
+    ]
+    draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
+    going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
+    if going:
+        _run_fallbacks(setting, going, draws)
+    return draws
+
+
+@dataclass(frozen=True)
+class _Population:
+    """One group: P[Y=1], P[f=0 | Y=0] and P[f=0 | Y=1], and people's features.
+
+    ``draw`` returns the features of so many people of one outcome, or of both (None). ``points``
+    are features that fill each part of the group evenly, with the part's share.
+    """
+
+    q: float
+    denied: tuple[float, float]
+    draw: Callable[[int, np.random.Generator, int | None], Floats]
+    points: Callable[[], list[tuple[float, Floats]]]
+
+    def label(self, sizes: Ints, rng: np.random.Generator) -> Labelled:
+        """Return so many people of outcome 0 and 1."""
+        people = [self.draw(int(size), rng, outcome) for outcome, size in enumerate(sizes)]
+        return Labelled(np.concatenate(people), np.repeat(np.array([0, 1], dtype=np.int8), sizes))
+
+    def map_share(self, counts: FeatureCounts) -> float:
+        """Return the share of the group of whom the MAP oracle says 1."""
+        limit = -np.log(counts.odds)
+        return sum(w * float(np.mean(log_ratio(counts.fits, x) > limit)) for w, x in self.points())
+
+
+def _of_mixture(mixture: GroupMixture) -> _Population:
+    q, (zero, one) = mixture.q, mixture.laws
+
+    def sample(size: int, rng: np.random.Generator, outcome: int | None = None) -> Floats:
+        ones = int(rng.binomial(size, q)) if outcome is None else size * outcome
+        parts = ((one, ones), (zero, size - ones))
+        return np.concatenate([law.family.sample(law.theta, n, rng) for law, n in parts])
+
+    @cache
+    def points() -> list[tuple[float, Floats]]:
+        uniforms = sobol(zero.family.dimension(zero.theta), _POINTS, seed=0)
+        return [
+            (weight, law.family.from_uniforms(law.theta, uniforms))
+            for weight, law in ((q, one), (1.0 - q, zero))
+        ]
+
+    return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
+
+
+def _of_rows(world: TableWorld, features: Floats, group: str) -> _Population:
+    here = world.group == world.groups.index(group)
+    own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
+    zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
+    rows: dict[int | None, Floats] = {None: own, 0: own[outcome == 0], 1: own[outcome == 1]}
+
+    def draw(size: int, rng: np.random.Generator, outcome: int | None = None) -> Floats:
+        return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
+
+    return _Population(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
+
+
+def _run(
+    setting: Setting, repeat: int, populations: dict[str, _Population], rng: np.random.Generator
+) -> ExpAudit | None:
+    audit = setting.begin(repeat, rng)
+    if not isinstance(audit, ExpAudit):
+        return None
+    if audit.finding is None and audit.phase == "coarse":
+        apart, lengths, labelled = rng.spawn(1)[0], {}, {}
+        for group, population in populations.items():
+            zero, one = _coarse(audit, population, group, rng)
+            lengths[group] = zero.sum(), one.sum()
+            labelled[group] = population.label(zero + one, apart)
+        audit.take_coarse(lengths, labelled)
+    if audit.finding is None and audit.phase == "features":
+        for group, population in populations.items():
+            _add_features(audit, population, group, rng)
+        audit.take_features()
+    return audit
+
+
+def _coarse(
+    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
+) -> list[Ints]:
+    """Return how many of outcome 0 and 1 were labelled until tau of outcome 0, then of 1."""
+    shares = np.array([1.0 - population.q, population.q])
+    phases = []
+    for outcome in (0, 1):
+        counts = counts_until(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
+        phases.append(counts)
+        asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
+        audit.spending[group].labels += sum(asked)
+        audit.spending[group].failures += asked[0]
+    return phases
+
+
+def _add_features(
+    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
+) -> None:
+    branch, counts = audit.branches[group], audit.counts[group]
+    left = branch.features - counts.size  # past people's features were free
+    if left <= 0:
+        return
+    some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
+    counts.add(population.draw(some, rng, None))
+    if branch.way == "map":
+        counts.add_counts(left - some, int(rng.binomial(left - some, population.map_share(counts))))
+    else:
+        for start in range(some, left, _CHUNK):
+            counts.add(population.draw(min(left - start, _CHUNK), rng, None))
+    s = population.q * population.denied[1] + (1.0 - population.q) * population.denied[0]
+    audit.spending[group].features += int(rng.binomial(left, s))
+
+
+def _run_fallbacks(setting: Setting, going: dict[int, ExpAudit], draws: Runs) -> None:
+    """Let the fall-back audit finish the runs that went over to labels."""
+    rows, audits = list(going), list(going.values())
+    kind = str(setting.options.get("fallback", "rs"))
+    tau = setting.options.get("tau") if kind == "rs" else None
+    done = run_setting(
+        replace(
+            setting,
+            audit=audit_class(kind),
+            world=CellWorld(setting.world.cells, setting.world.r),
+            question=audits[0].fallback_question,
+            repeats=len(rows),
+            seed=setting.seed + 1,
+            options={"tau": tau} if tau else {},
+            pasts=None if audits[0].history.exact else [a.history for a in audits],
+        )
+    )
+    for name in ("cost", "labels", "features"):
+        draws[name][rows] += done[name]
+    for name in ("verdict", "estimate", "lower", "upper"):
+        draws[name][rows] = done[name]
