@@ -1,13 +1,7 @@
 """What audits cost: the least possible, the paper's theorems, and exact expectations."""
 
-from equipoise.bounds.assisted import most_efficient
-from equipoise.bounds.optimal import LowerBound, lower_bound
-from equipoise.bounds.theorems import (
-    Price,
-    expectation,
-    family_bound,
-    upper_bound,
-)
+from equipoise.bounds.optimal import LowerBound, lower_bound, most_efficient
+from equipoise.bounds.theorems import Price, expectation, family_bound, upper_bound
 
 __all__ = [
     "LowerBound",

@@ -1,25 +1,39 @@
-"""C*: the least that any audit can cost on average, and the labels that attain it."""
+"""C*: the least that any audit can cost on average, and what scores and prices can save of it.
+
+With scores and prices, what is least is the price of information: the cheapest chances of asking,
+were all rates known. A person whose score is read counts as ``r (1-r) / V`` labels, where
+``V = Var r(X) + E[r(X) (1-r(X)) / pi(X)]`` is the least variance of an unbiased observation of r
+when X is seen and the label asked for with chance pi (Hahn, 1998: the efficiency bound), and costs
+``c_feat + E[pi(X) c(X)]``, c(X) being what a label costs on average. The product is least on the
+edge of what V and cost can be together, where ``pi = sqrt(mu r(1-r) / (c - nu))``, at most 1;
+nu > 0 where people per label are limited.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.assist import Assist
-from equipoise.bounds.assisted import Efficient, efficient_sampling
-from equipoise.bounds.maximin import GroupCurves, Maximin, fair_set, maximin, unfair_set
-from equipoise.cells import Cells
+from equipoise.bounds.maximin import Maximin, fair_set, maximin, unfair_set
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS, Curve
-from equipoise.worlds import World
+from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import require_world
 
 Array = NDArray[np.float64]
+
+STRATA = 20  # of the score, and so many of the price at most
+PRICES = 5
+PEOPLE = 200  # in a stratum, at least
+_SPAN = 25.0  # of log mu, either way from where chances are about 1
+_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +126,7 @@ def lower_bound(
         Let the score or the prices of a :class:`~equipoise.worlds.TableWorld` decide whom to ask:
         then c_a is the least price of as much information as one label holds, over all chances of
         asking by score and price, were the rates behind them known
-        (:mod:`equipoise.bounds.assisted`). Information is measured for small differences, so this
+        (:func:`most_efficient`). Information is measured for small differences, so this
         is an efficiency bound: exact in the limit of small gamma and epsilon.
 
     Examples
@@ -135,34 +149,43 @@ def lower_bound(
     r = np.array([world.r[group] for group in world.cells])
     sampled = efficient_sampling(world, costs, assist)
     prices = np.array([one.price for one in sampled])
-    rates = _rates(world.cells, question.metric)
+    groups = world.cells.values()
+    rates = [  # a group without such people is not compared: any curve will do
+        (Curve.stack([rate.curve(*own.shares) or Curve(0.0) for own in groups]), rate.falls)
+        for rate in METRICS[question.metric].rates
+    ]
     compare = question.compared(world.cells)
-    bounds = []
+    found: list[tuple[float, Verdict, Maximin]] = []
     for verdict in sorted(right):
         if verdict is Verdict.FAIR:
             best = maximin(unfair_set(rates, question.threshold, compare), r, prices)
         else:  # blocks share no group: information adds up, and goes furthest in one of them
-            best = max(
-                (
-                    maximin(fair_set(rates, question.gamma, block, compare.scale), r, prices)
-                    for block in compare.blocks
-                ),
-                key=lambda found: found.upper,
-            )
+            every = [
+                maximin(fair_set(rates, question.gamma, block, compare.scale), r, prices)
+                for block in compare.blocks
+            ]
+            best = max(every, key=lambda one: one.upper)
         need = _information_needed(question, verdict)
-        bounds.append(_lower_bound(world, verdict, best, need, sampled))
-    least = min(bounds)
-    pairs = zip(world.cells, sampled, strict=True)
-    people = {} if assist is None else {group: 1.0 / one.asked for group, one in pairs}
-    return replace(least, reference=len(right) > 1, people_per_label=people)
+        out_of_reach = need > 0.0 and best.upper == 0.0
+        found.append((math.inf if out_of_reach else need / (best.upper or 1.0), verdict, best))
+    cost, verdict, best = min(found, key=lambda one: one[0])
+    asked, paid = np.array([one.asked for one in sampled]), best.budget > 0.0
+    each = np.array([one.per_person for one in sampled]) / asked
+    bought = np.divide(best.budget, each, out=np.zeros(len(each)), where=paid)
 
+    def by_group(values: Array) -> dict[str, float]:
+        return dict(zip(world.cells, values.tolist(), strict=True))
 
-def _rates(cells: Cells, metric: str) -> list[GroupCurves]:
-    # A group without such people is not compared: any curve will do.
-    return [
-        (Curve.stack([rate.curve(*c.shares) or Curve(0.0) for c in cells.values()]), rate.falls)
-        for rate in METRICS[metric].rates
-    ]
+    return LowerBound(
+        cost,
+        verdict,
+        labels=by_group(np.multiply(bought, cost, out=np.zeros(len(each)), where=paid)),
+        shares=by_group(bought / max(bought.sum(), 1e-300)),
+        budget=by_group(best.budget),
+        certificate=0.0 if best.lower == best.upper else 1.0 - best.lower / best.upper,
+        reference=len(right) > 1,
+        people_per_label={} if assist is None else by_group(1.0 / asked),
+    )
 
 
 def _information_needed(question: Question, verdict: Verdict) -> float:
@@ -178,23 +201,160 @@ def _information_needed(question: Question, verdict: Verdict) -> float:
     return other * math.log(other / (1.0 - wrong)) + (1.0 - other) * math.log((1.0 - other) / wrong)
 
 
-def _lower_bound(
-    world: World, verdict: Verdict, best: Maximin, need: float, sampled: Sequence[Efficient]
-) -> LowerBound:
-    out_of_reach = need > 0.0 and best.upper == 0.0
-    cost = math.inf if out_of_reach else need / (best.upper or 1.0)
-    prices, paid = np.array([one.per_person / one.asked for one in sampled]), best.budget > 0.0
-    bought = np.divide(best.budget, prices, out=np.zeros(len(prices)), where=paid)
-    labels = np.multiply(bought, cost, out=np.zeros(len(prices)), where=paid)
+# -- the cheapest way of asking --------------------------------------------------------------------
 
-    def by_group(values: Array) -> dict[str, float]:
-        return dict(zip(world.cells, values.tolist(), strict=True))
 
-    return LowerBound(
-        cost,
-        verdict,
-        labels=by_group(labels),
-        shares=by_group(bought / max(bought.sum(), 1e-300)),
-        budget=by_group(best.budget),
-        certificate=0.0 if best.lower == best.upper else 1.0 - best.lower / best.upper,
+@dataclass(frozen=True)
+class Efficient:
+    """The cheapest way of asking: chances by stratum, and what they come to.
+
+    ``price`` is the cost of as much information as a plain label holds, ``per_person`` that of one
+    person, ``asked`` the share of people whose label is asked for.
+    """
+
+    chances: Array
+    price: float
+    per_person: float
+    asked: float
+
+
+def most_efficient(
+    shares: Array,
+    rates: Array,
+    prices: Array,
+    feature: float = 0.0,
+    people_per_label: float = np.inf,
+) -> Efficient:
+    """Return the chances of asking that make unbiased evidence cheapest.
+
+    Parameters
+    ----------
+    shares, rates, prices
+        Of each stratum: its share of the people, its rate of outcome 1, and what a label costs on
+        average.
+    feature
+        What it costs to read a person's score.
+    people_per_label
+        At most so many people per label.
+
+    Examples
+    --------
+    >>> halves = np.array([0.5, 0.5])
+    >>> sure = most_efficient(halves, np.array([0.01, 0.4]), np.array([0.99, 0.6]))
+    >>> flat = most_efficient(halves, np.array([0.2, 0.2]), np.array([0.8, 0.8]))
+    >>> bool(sure.price < flat.price), round(flat.price, 3)
+    (True, 0.8)
+    """
+    from scipy.optimize import minimize_scalar
+
+    mean = float(shares @ rates)
+    plain, spread = mean * (1.0 - mean), rates * (1.0 - rates)  # variances of a label
+    between = float(shares @ (rates - mean) ** 2)
+    least = 1.0 / people_per_label
+
+    def measure(log_mu: float) -> Efficient:
+        chances = _chances(np.exp(log_mu) * spread, prices, shares, least)
+        within = np.divide(spread, chances, out=np.zeros_like(spread), where=spread > 0.0)
+        each = feature + float(shares @ (chances * prices))
+        variance = between + float(shares @ within)
+        return Efficient(chances, variance * each / plain, each, float(shares @ chances))
+
+    whole = feature + float(shares @ prices)
+    everybody = Efficient(np.ones_like(rates), whole, whole, 1.0)
+    if plain <= 0.0 or spread.max() <= 0.0:
+        return everybody
+    centre = float(np.log(max(prices.max(), 1e-12) / spread.max()))
+    grid = np.linspace(centre - _SPAN, centre + _SPAN, _STEPS)
+    best = int(np.argmin([measure(x).price for x in grid]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, _STEPS - 1)])
+    found = minimize_scalar(
+        lambda x: measure(x).price, bounds=around, method="bounded", options={"xatol": 1e-9}
     )
+    tried = (everybody, measure(grid[best]), measure(float(found.x)))
+    return min(tried, key=lambda one: one.price)
+
+
+def efficient_sampling(world: World, costs: Costs, assist: Assist | None) -> list[Efficient]:
+    """Return the cheapest way of asking per group: everybody, or by strata of score and price.
+
+    Where no label costs anything labels are counted instead: each costs 1.
+    """
+    table = world if isinstance(world, TableWorld) else None
+    priced = table is not None and table.price is not None
+    if assist is not None:
+        require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
+        if table is None or (table.score is None and not priced):
+            raise InvalidInput(
+                "what scores save needs a world of people with scores or prices: "
+                f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
+            )
+        assist.require_label_cost(max(costs.of(group).label for group in world.cells))
+    nobody = np.empty(0, dtype=np.intp)
+    rows = {g: nobody if table is None else table.denied_rows(g) for g in world.cells}
+    failed = {}  # what a label costs if it is 0: of each denied person, or of all of a group
+    for group, mine in rows.items():
+        failed[group] = np.array([costs.of(group).label])
+        if table is not None and table.price is not None:
+            own = table.price[mine]
+            failed[group] = np.where(np.isnan(own), failed[group], own)
+            if assist is not None and not np.isnan(own).all():
+                assist.require_price(float(np.nanmin(own)))
+                assist.require_price(float(np.nanmax(own)))
+    free = not any(costs.of(group).feature or label.any() for group, label in failed.items())
+    out = []
+    for group, mine in rows.items():
+        label, feature = failed[group], costs.of(group).feature
+        outcome = np.zeros(0) if table is None else table.outcome[mine].astype(np.float64)
+        paid = np.ones(len(mine)) if free else label * (1.0 - outcome)
+        if assist is None or table is None or not len(mine):
+            mean = costs.of(group).expected(world.r[group])
+            mean = feature + float(paid.mean()) if priced and len(mine) else mean
+            price = 1.0 if free else mean
+            out.append(Efficient(np.ones(1), price, price, 1.0))
+            continue
+        score = None if table.score is None else table.score[mine]
+        strata = _strata(score, label if priced else None)
+        people = np.bincount(strata)
+        shares, rates = people / len(mine), np.bincount(strata, outcome) / people
+        prices = np.bincount(strata, paid) / people
+        out.append(most_efficient(shares, rates, prices, feature, assist.people_per_label))
+    return out
+
+
+def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array:
+    """Return ``sqrt(wanted / (prices - nu))``, at most 1, for the least nu that asks enough."""
+
+    def at(nu: float) -> Array:
+        left = prices - nu
+        ratio = np.divide(wanted, left, out=np.ones_like(wanted), where=left > 0.0)
+        return np.sqrt(np.minimum(ratio, 1.0))
+
+    low, high = 0.0, float(prices.max())
+    if shares @ at(low) >= least:
+        return at(low)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if shares @ at(middle) >= least:
+            high = middle
+        else:
+            low = middle
+    return at(high)
+
+
+def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
+    """Return everybody's stratum: by the score, if there is one, and within it by the price."""
+    people = len(score if score is not None else price if price is not None else ())
+    place = np.zeros(people, dtype=np.intp)
+    for values, most in ((score, STRATA), (price, PRICES)):
+        if values is None:
+            continue
+        pieces = min(most, max(people // PEOPLE // (int(place.max()) + 1), 1))
+        steps, finer = np.arange(1, pieces) / pieces, np.zeros_like(place)
+        for stratum in range(int(place.max()) + 1):
+            own = (place == stratum) & ~np.isnan(values)
+            if own.any():
+                cuts = np.quantile(values[own], steps)
+                finer[own] = np.searchsorted(cuts, values[own], side="right")
+        finer[np.isnan(values)] = most
+        place = np.unique(place * (most + 1) + finer, return_inverse=True)[1]
+    return place

@@ -15,12 +15,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
 from equipoise.bounds import Price, expectation
 from equipoise.display import Progress, Row, Shown, silent
-from equipoise.errors import (
-    InvalidInput,
-    require_n_jobs,
-    require_non_negative,
-    require_whole,
-)
+from equipoise.errors import InvalidInput, require_n_jobs, require_non_negative, require_whole
 from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
 from equipoise.history.past import Past

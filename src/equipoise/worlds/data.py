@@ -87,12 +87,10 @@ class Lender:
     def world(self) -> CellWorld:
         """The population, denied people's outcomes included."""
         counts = {}
-        for group, (scores, repaying, failing) in self.applicants.items():
+        for group, (scores, *kinds) in self.applicants.items():
             approved = scores >= self.threshold
-            cells = [
-                kind[those].sum() for those in (approved, ~approved) for kind in (repaying, failing)
-            ]
-            counts[group] = dict(zip(COUNT_NAMES, map(float, cells), strict=True))
+            cells = [float(kind[who].sum()) for who in (approved, ~approved) for kind in kinds]
+            counts[group] = dict(zip(COUNT_NAMES, cells, strict=True))
         return CellWorld.from_counts(counts)
 
     def past(self, seed: int = 0) -> DuckDBPyRelation:
@@ -114,19 +112,14 @@ class Lender:
         order = rng.permutation(len(race))
         scores = np.concatenate(score)[order]
         approved = scores >= self.threshold
-        connection = duckdb.connect()
-        connection.register(
-            "applications",
-            {
-                "race": np.array(race, dtype=object)[order],
-                "score": scores,
-                "approved": approved.astype(np.int8),
-                "repaid": np.where(approved, np.concatenate(repaid)[order], np.nan),
-            },
-        )
-        return connection.sql(
-            "SELECT race, score, approved, CAST(repaid AS TINYINT) AS repaid FROM applications"
-        )
+        columns = {
+            "race": np.array(race, dtype=object)[order],
+            "score": scores,
+            "approved": approved.astype(np.int8),
+            "repaid": np.where(approved, np.concatenate(repaid)[order], np.nan),
+        }
+        applications = duckdb.connect().register("applications", columns).table("applications")
+        return applications.project("race, score, approved, CAST(repaid AS TINYINT) AS repaid")
 
     def history(self, seed: int = 0) -> History:
         """Read the table that :meth:`past` draws."""
@@ -187,17 +180,13 @@ def adult_world(group: str = "sex") -> CellWorld:
     >>> adult_world().groups
     ('Female', 'Male')
     """
-    rows = list(csv.DictReader(_text("adult/decided.csv").splitlines()))
-    columns = sorted({row["column"] for row in rows})
-    if group not in columns:
-        raise UnknownName("column of groups", group, columns)
-    return CellWorld.from_counts(
-        {
-            row["group"]: {name: int(row[name]) for name in COUNT_NAMES}
-            for row in rows
-            if row["column"] == group
-        }
-    )
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for row in csv.DictReader(_text("adult/decided.csv").splitlines()):
+        own = {name: int(row[name]) for name in COUNT_NAMES}
+        counts.setdefault(row["column"], {})[row["group"]] = own
+    if group not in counts:
+        raise UnknownName("column of groups", group, sorted(counts))
+    return CellWorld.from_counts(counts[group])
 
 
 @cache

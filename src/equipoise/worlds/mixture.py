@@ -147,23 +147,6 @@ class MixtureWorld(ByCells):
             mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
         return cls(mixtures, feature_rows)
 
-    @classmethod
-    def from_model(
-        cls,
-        model: MixtureModel,
-        q: Mapping[str, float],
-        shares: Mapping[str, float],
-        accepts: Mapping[str, Accepts],
-    ) -> MixtureWorld:
-        """Build the population that a fitted model describes."""
-        mixtures = {}
-        for group in shares:
-            zero, one = model.of(group)
-            mixtures[group] = GroupMixture.of(
-                *(shares[group], q[group], zero.family, (zero.theta, one.theta), accepts[group])
-            )
-        return cls(mixtures)
-
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups' names."""

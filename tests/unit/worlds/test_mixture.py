@@ -67,8 +67,8 @@ def test_other_families_and_fitted_models_make_worlds() -> None:
     world = MixtureWorld(mixtures)
     assert world.cells["A"].shares[0] == pytest.approx(0.3 * np.exp(-0.2))
     fitted = world.past(30_000, 0).model
-    again = MixtureWorld.from_model(
-        fitted, {"A": 0.3, "B": 0.6}, {"A": 0.5, "B": 0.5}, {"A": cut, "B": cut}
+    again = MixtureWorld(
+        {g: GroupMixture(0.5, q, fitted.of(g), cut) for g, q in (("A", 0.3), ("B", 0.6))}
     )
     assert again.gap("equalized_odds") < 0.1
     assert again.draw(10, 0).features is not None
