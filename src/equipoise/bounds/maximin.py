@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -77,11 +76,24 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
         The mean cost of a label. A group whose labels cost nothing is taken as known: it gets no
         budget, and only alternatives that agree with it count.
     """
+    from scipy.special import rel_entr
+
     paid = costs > 0.0
     if not paid.any():
         return Maximin(np.inf, np.inf, np.zeros(len(costs)))
     even = paid / paid.sum()
-    rows_of = partial(_rows, alternatives, r, costs)
+
+    def rows_of(cells: Cover) -> tuple[Array, Flags]:
+        """Return what a unit of cost per group buys against each cell, and which are not empty."""
+        start, end = alternatives.boxes(cells)
+        full = np.asarray((start <= end).all(axis=1))
+        full &= ((start <= r) & (r <= end))[:, ~paid].all(axis=1)
+        lam = np.minimum(np.maximum(r, start), np.maximum(end, 0.0))
+        # kl(r, lam): 0 log 0 = 0, and infinite where lam rules r out
+        information = np.maximum(rel_entr(r, lam) + rel_entr(1.0 - r, 1.0 - lam), 0.0)
+        information[:, ~paid] = 0.0
+        return information / np.where(paid, costs, 1.0), full
+
     program = _Program(len(r))
     budget, upper = even, np.inf
     cells = alternatives.start()
@@ -129,13 +141,12 @@ class Alternatives:
         """Return cells that cover the set."""
         edges = np.linspace(0.0, self.top, self.steps + 1)
         corner = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
-        piece = np.repeat(np.arange(len(self.least)), len(corner))
-        corner = np.tile(corner, (len(self.least), 1))
         ends = (self.levels,)
         kind = [("piece", np.intp), ("low", np.float64, ends), ("high", np.float64, ends)]
-        cells = np.zeros(len(piece), dtype=kind)
-        cells["piece"], cells["low"], cells["high"] = piece, edges[corner], edges[corner + 1]
-        return cells
+        cells = np.zeros((len(self.least), len(corner)), dtype=kind)
+        cells["piece"] = np.arange(len(self.least))[:, None]
+        cells["low"], cells["high"] = edges[corner], edges[corner + 1]
+        return cells.ravel()
 
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
         """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
@@ -175,17 +186,6 @@ def fair_set(
         least[..., block.reference] = most[..., block.reference] = 0.0
     steps = 32 if len(rates) == 1 else 16
     return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)
-
-
-def _rows(alternatives: Alternatives, r: Array, costs: Array, cells: Cover) -> tuple[Array, Flags]:
-    """Return what a unit of cost per group buys against each cell, and which are not empty."""
-    start, end = alternatives.boxes(cells)
-    full = np.asarray((start <= end).all(axis=1))
-    known = costs == 0.0
-    full &= ((start <= r) & (r <= end))[:, known].all(axis=1)
-    information = _kl(r, np.minimum(np.maximum(r, start), np.maximum(end, 0.0)))
-    information[:, known] = 0.0
-    return information / np.where(known, 1.0, costs), full
 
 
 def _best_halves(
@@ -271,10 +271,3 @@ def _best_mixture(rows: Array, paid: Flags) -> tuple[Array, float]:
     budget = np.maximum(answer.x[:groups], 0.0)
     mixture = np.maximum(-answer.ineqlin.marginals, 0.0)
     return budget / budget.sum(), float((mixture @ rows / mixture.sum()).max())
-
-
-def _kl(r: Array, lam: Array) -> Array:
-    """Return the relative entropy kl(r, lam): 0 log 0 = 0, and infinite where lam rules r out."""
-    from scipy.special import rel_entr
-
-    return np.maximum(rel_entr(r, lam) + rel_entr(1.0 - r, 1.0 - lam), 0.0)

@@ -121,7 +121,12 @@ class TableWorld(People, ByCells):
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
-        return self.take(np.random.default_rng(seed).integers(len(self), size=size))
+        rows = np.random.default_rng(seed).integers(len(self), size=size)
+        seen = (self.features, self.score, self.price)
+        return People(
+            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
+            *(None if column is None else column[rows] for column in seen),
+        )
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
@@ -163,12 +168,11 @@ def read_world(
             "needs everybody's. A past becomes one with guesses of the denied's: --denied-rate "
             "GROUP=R for every group (CellWorld.from_past)"
         )
-    counts = {
-        group: (c.approved_positive, c.approved_negative, *(c.random_accepts[:2] or (0, 0)))
-        for group, c in cells.items()
-    }
-    named = {group: dict(zip(COUNT_NAMES, own, strict=True)) for group, own in counts.items()}
-    return CellWorld.from_counts(named)
+    counts = {}
+    for name, c in cells.items():
+        own = (c.approved_positive, c.approved_negative, *(c.random_accepts[:2] or (0, 0)))
+        counts[name] = dict(zip(COUNT_NAMES, own, strict=True))
+    return CellWorld.from_counts(counts)
 
 
 def _columns(frame: object) -> Mapping[str, Any]:

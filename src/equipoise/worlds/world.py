@@ -90,14 +90,6 @@ class People:
         kind = self.group * 4 + 2 * (1 - self.decision) + (1 - self.outcome)
         return np.bincount(kind, minlength=4 * len(self.groups)).reshape(-1, 4)
 
-    def take(self, rows: NDArray[np.intp]) -> People:
-        """Return the people of these rows, in this order."""
-        seen = (self.features, self.score, self.price)
-        return People(
-            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
-            *(None if column is None else column[rows] for column in seen),
-        )
-
 
 @runtime_checkable
 class World(Protocol):
