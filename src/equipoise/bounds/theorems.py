@@ -95,15 +95,13 @@ def expectation(
     >>> print(expectation("exp", world, Question(epsilon=0.1), Costs(feature=0.05)))
     640,176 for 19,960 labels and 1.24368e+07 feature vectors
     """
-    _require_answered(audit, question)
     groups = len(world.cells)
     if audit == "exp":
         constants = ExpConstants(question.epsilon, question.strictest, groups)
-        return _by_features(world, costs, constants.coarse_tau, constants.printed_features)
+        wait, people = constants.coarse_tau, constants.printed_features
+        return _price(audit, world, question, costs, wait, people=people)
     tau = paper_tau(question, groups) if tau is None else tau
-    return _by_labels(
-        world, question, costs, tau, within_group=audit == "rs", together=reuse_labels
-    )
+    return _price(audit, world, question, costs, tau, together=reuse_labels)
 
 
 def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) -> Price:
@@ -129,16 +127,16 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    _require_answered(audit, question)
     groups, square = len(world.cells), question.epsilon**2
     if audit == "exp":
         log_term = -math.log(exp_event_level(question.strictest, groups))
-        return _by_features(
-            world, costs, 440.0 * log_term, lambda q: 3773.0 * log_term / (q * square)
+        return _price(
+            *(audit, world, question, costs, 440.0 * log_term),
+            people=lambda q: 3773.0 * log_term / (q * square),
         )
     # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
     longest = -624.0 * math.log(tau_event_level(question, groups)) / square
-    return _by_labels(world, question, costs, longest, within_group=audit == "rs")
+    return _price(audit, world, question, costs, longest)
 
 
 def family_bound(
@@ -195,50 +193,43 @@ def family_bound(
     return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
 
 
-def _require_answered(audit: str, question: Question) -> None:
-    if audit not in ("baseline", "rs", "exp"):
-        raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
-    outcomes_of(question, by_features=audit == "exp")
-
-
 def shares_of_outcomes(world: CellWorld) -> Array:
     """Return ``q_{y,a} = P[Y=y, A=a]``, a row per outcome y = 0, 1 and a column per group."""
     joint = world.joint
     return np.stack([joint[:, 1] + joint[:, 3], joint[:, 0] + joint[:, 2]])
 
 
-def _by_labels(
+def _price(
+    audit: str,
     world: CellWorld,
     question: Question,
     costs: Costs,
     tau: float,
     *,
-    within_group: bool,
     together: bool = False,
+    people: Callable[[float], float] = lambda q: 0.0,
 ) -> Price:
     """Return the mean price of waiting for tau people of every outcome and group.
 
-    Arrivals of other groups are passed over ``within_group``: both q and the price are per arrival
-    of anybody, and the group's share cancels.
+    RS-Audit and Exp-Audit pass over arrivals of other groups: both q and the price are per arrival
+    of anybody, and the group's share cancels. Exp-Audit then asks for the features of
+    ``people(q_m)`` people of every group.
     """
-    q = shares_of_outcomes(world)[list(outcomes_of(question))]
-    prices = per_arrival(world, costs)
-    if not within_group:
-        return _arrivals(q.ravel(), tau, together) * sum(prices, Price())
-    return sum((_arrivals(q[:, a], tau, together) * p for a, p in enumerate(prices)), Price())
-
-
-def _by_features(
-    world: CellWorld, costs: Costs, coarse_tau: float, people: Callable[[float], float]
-) -> Price:
-    """Return the price of coarse labels, then features of ``people(q_m)`` people of every group."""
-    total, q = Price(), shares_of_outcomes(world)
-    for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
-        share, smaller = float(q[:, a].sum()), float(q[:, a].min())
-        needed = people(smaller / share) if smaller > 0.0 else math.inf
-        denied = price.labels / share
-        total += _arrivals(q[:, a], coarse_tau) * price
-        total += needed * Price(features=denied, cost=denied * costs.of(group).feature)
+    if audit not in ("baseline", "rs", "exp"):
+        raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
+    outcomes = outcomes_of(question, by_features=audit == "exp")
+    q, prices = shares_of_outcomes(world), per_arrival(world, costs)
+    waited = q if audit == "exp" else q[list(outcomes)]
+    if audit == "baseline":
+        return _arrivals(waited.ravel(), tau, together) * sum(prices, Price())
+    total = Price()
+    for a, (group, price) in enumerate(zip(world.groups, prices, strict=True)):
+        total += _arrivals(waited[:, a], tau, together) * price
+        if audit == "exp":
+            share, smaller = float(q[:, a].sum()), float(q[:, a].min())
+            needed = people(smaller / share) if smaller > 0.0 else math.inf
+            denied = price.labels / share
+            total += needed * Price(features=denied, cost=denied * costs.of(group).feature)
     return total
 
 

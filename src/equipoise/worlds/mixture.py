@@ -164,9 +164,20 @@ class MixtureWorld(ByCells):
             counts = self.as_cells.past(None, generator)
             if self.feature_rows is None:
                 return replace(counts, model=self.model)
-            return self._with_people(counts, self.draw(self.feature_rows, generator))
-        people = self.draw(size, generator)
-        return self._with_people(past_of(people), people)
+            people = self.draw(self.feature_rows, generator)
+        else:
+            people = self.draw(size, generator)
+            counts = past_of(people)
+        assert people.features is not None
+        features = PastFeatures(
+            people.features,
+            np.array(self.groups)[people.group],
+            people.decision,
+            people.outcome,
+            {g: m.accepts for g, m in self.mixtures.items()},
+            self.family or next(iter(self.mixtures.values())).laws[0].family,
+        )
+        return replace(counts, model=features.model, people=people, features=features)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -189,19 +200,6 @@ class MixtureWorld(ByCells):
     def with_feature_rows(self, rows: int | None) -> MixtureWorld:
         """Return the same world with laws estimated from so many past people."""
         return replace(self, feature_rows=rows)
-
-    def _with_people(self, counts: Past, people: People) -> Past:
-        assert people.features is not None
-        family = self.family or next(iter(self.mixtures.values())).laws[0].family
-        features = PastFeatures(
-            people.features,
-            np.array(self.groups)[people.group],
-            people.decision,
-            people.outcome,
-            {g: m.accepts for g, m in self.mixtures.items()},
-            family,
-        )
-        return replace(counts, model=features.model, people=people, features=features)
 
 
 def _unit(vector: Array) -> Array:
