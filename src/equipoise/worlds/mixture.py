@@ -63,8 +63,6 @@ class MixtureWorld(ByCells):
     feature_rows
         How many past people's features an unlimited past holds, and the laws are estimated from;
         None: the laws are known. (A past of finite size always estimates them from its own rows.)
-    family
-        The family that is fitted, if not the laws' own.
 
     Examples
     --------
@@ -77,7 +75,6 @@ class MixtureWorld(ByCells):
 
     mixtures: Mapping[str, GroupMixture]
     feature_rows: int | None = None
-    family: Family | None = None
 
     @cached_property
     def as_cells(self) -> CellWorld:
@@ -102,7 +99,6 @@ class MixtureWorld(ByCells):
         tilt: float = 0.0,
         dimension: int = 5,
         variance: float = 4.0,
-        covariance: str = "spherical",
         feature_rows: int | None = None,
         seed: int = 0,
     ) -> MixtureWorld:
@@ -122,12 +118,10 @@ class MixtureWorld(ByCells):
         tilt
             Angle in radians between the classifier's normal and the plane in which the two laws
             look alike: 0 approves both outcomes equally often, pi/2 tells them apart best.
-        covariance
-            The structure that is fitted: "spherical", "diagonal" or "full".
         """
         rng = np.random.default_rng(seed)
         rates = {"1": 0.6, "0": 0.5} if approval is None else dict(approval)
-        family = Gaussian(covariance)
+        family = Gaussian("spherical")
         mixtures = {}
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
             good = rng.uniform(-1.0, 1.0, dimension)
@@ -175,7 +169,7 @@ class MixtureWorld(ByCells):
             people.decision,
             people.outcome,
             {g: m.accepts for g, m in self.mixtures.items()},
-            self.family or next(iter(self.mixtures.values())).laws[0].family,
+            next(iter(self.mixtures.values())).laws[0].family,
         )
         return replace(counts, model=features.model, people=people, features=features)
 
