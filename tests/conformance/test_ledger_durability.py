@@ -174,7 +174,7 @@ def test_nothing_in_the_ledger_can_run_what_it_reads() -> None:
 def test_a_program_that_starts_reads_the_last_page_alone(
     either: str, audit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with short_pages(25):
+    with short_pages(100):
         live = create(either, audit=audit, budget=100_000, approvals=("budget", "erased"))
         for _ in range(12):
             live.set_budget(200_000, "more")
@@ -192,12 +192,25 @@ def test_a_program_that_starts_reads_the_last_page_alone(
         monkeypatch.setattr(Store, "events", reading)
         again = LiveAudit.open(either, "loans")
         assert again.status().to_json() == written.to_json()
-        assert len(read) <= 25 + 1
+        assert len(read) <= 100 + 1 < written.events
         assert again.set_limits(30, {"B": 20}, why="fewer hands", key="limits").repeated
         assert not again.ask("somebody new", "A", 0).repeated
         assert again.so_far() == live.so_far()
         assert again.replay().to_json() == live.status().to_json()
         assert live.verify([(written.events, written.head)]).seq == live.status().events
+
+
+def test_what_is_carried_stays_in_proportion_to_the_events(ledger: str) -> None:
+    with short_pages(5):
+        live = create(ledger)
+        run(live, 120)
+        steps = [
+            len(event["data"]["steps"]) for event in live.events() if event["type"] == "carried"
+        ]
+        assert steps[-1] > 5  # more than a page has events
+        assert sum(steps) <= 2 * live.checkpoint().seq
+        assert LiveAudit.open(ledger, "loans").replay().to_json() == live.status().to_json()
+        live.verify()
 
 
 @pytest.mark.parametrize("hashed_anew", [False, True], ids=["one event", "and the chain"])

@@ -430,11 +430,12 @@ class Driver:
         return state
 
     def _resumed(self, head: Head) -> AuditState:
-        """Return the state at the end of the last full page, which its last event carries."""
-        page = head.seq // PAGE * PAGE
-        last = list(self._store.events(self._row.id, after=page - 1, upto=page))
-        carried = [body for body in last if body.endswith('"type":"carried"}')]
-        return replay(carried, AuditState(), resume=True)
+        """Return the state at the end of the last page whose last event carries it."""
+        for page in range(head.seq // PAGE * PAGE, 0, -PAGE):
+            for body in self._store.events(self._row.id, after=page - 1, upto=page):
+                if body.endswith('"type":"carried"}'):
+                    return replay([body], AuditState(), resume=True)
+        return AuditState()
 
     def _require_known(self, head: Head) -> None:
         """Refuse a ledger in which events are gone that this handle has seen."""

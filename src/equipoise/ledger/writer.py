@@ -119,7 +119,10 @@ class TransactionWriter:
     ) -> PersonRecord | None:
         """Let the rule book take the next event; return the person whom it changed."""
         head, carries = self.books.head, kind == "carried"
-        if (head.seq + 1) % PAGE == 0 and not carries:
+        page, rest = divmod(head.seq + 1, PAGE)
+        # The more requests there are to carry, the fewer pages carry them: all of what is carried
+        # stays in proportion to the events.
+        if rest == 0 and not carries and len(self.state.steps) <= PAGE * (page & -page):
             self._append("carried", self.state.carried())
         if self._proposal is not None and not carries:
             data = {**data, "proposal": self._proposal}
