@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast test-full coverage checks lint check-types check-layers unit matrix bench study paper docs comparison wheel lock clean
+.PHONY: help demo serve test test-fast test-full coverage checks lint check-types check-layers unit tests-of-parts tests-of-whole matrix bench study paper docs comparison wheel lock clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +31,10 @@ test-fast: lint  ## Run what an edit is likely to break (under a minute)
 	$(BIN)/pytest -q -m 'not slow' tests/unit tests/recorded --ignore tests/unit/paper --ignore tests/unit/planning
 
 test-full: $(READY)  ## Run every test at full size (an hour)
-	EQUIPOISE_TESTS=full $(BIN)/pytest -q -n 2 --dist loadgroup
+	EQUIPOISE_TESTS=full $(MAKE) --no-print-directory unit
 
 coverage: $(READY)  ## Lines of the package that the tests do not reach (minutes)
-	$(BIN)/pytest -q -n 2 --dist loadgroup --cov=equipoise --cov-report=term-missing:skip-covered
+	$(BIN)/pytest -q --cov=equipoise --cov-report=term-missing:skip-covered
 
 checks: lint check-types check-layers
 
@@ -50,7 +50,13 @@ check-layers: $(READY)  ## Imports point one way
 
 unit: $(READY)  ## Tests
 	@$(PYTHON) tools/need_chromium.py
-	$(BIN)/pytest -q -n 2 --dist loadgroup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line tests-of-parts tests-of-whole
+
+tests-of-parts: $(READY)
+	$(BIN)/pytest -q src paper tests/unit tests/recorded
+
+tests-of-whole: $(READY)  # all that needs a browser or a PostgreSQL, each of which is started once
+	$(BIN)/pytest -q tests/acceptance tests/conformance tests/service tests/statistical
 
 bench: $(READY)  ## Measure speed and cost (minutes)
 	$(BIN)/python -m bench

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
 READER = duckdb.connect(f":memory:{os.getpid()}")  # while it is open others need not start
 CHROMIUM = "/usr/bin/chromium"
-STARTED_ONCE = ("browser", "postgres_server")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let all tests that need the same one run in the same process (``--dist loadgroup``)."""
-    for item in items:
-        needed = set(getattr(item, "fixturenames", ()))
-        if "either" in needed and "postgresql" in item.name:
-            needed.add("postgres_server")
-        for fixture in STARTED_ONCE:
-            if fixture in needed:
-                item.add_marker(pytest.mark.xdist_group(fixture))
 
 
 @pytest.fixture(scope="session")
