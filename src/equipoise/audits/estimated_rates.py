@@ -7,7 +7,7 @@ and compare them (:mod:`equipoise.audits.tau_audits`, :mod:`equipoise.audits.exp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -180,35 +180,34 @@ def largest_possible_rate(tau: int, level: float) -> float:
 
 
 def finding_from_rates(
-    question: Question, groups: Sequence[str], ratios: Array, low: Array, high: Array
+    audit: Audit, p_hat: Array, q_hat: Array, rates: Array, low: Array, high: Array
 ) -> Finding:
     """Return the paper's verdict: UNFAIR if the estimate is above ``gamma + epsilon/2``.
 
-    ``ratios`` and their bounds have shape (outcomes of the metric, groups); NaN of groups that are
-    not compared.
+    All arrays have shape (outcomes of the metric, groups), NaN of groups that are not compared:
+    ``P[f=1, Y=y | a]`` and ``P[Y=y | a]``, the rates, and bounds of these.
     """
-    found = compare_rates(ratios, low, high, question.compared(groups))
+    question, groups = audit.question, audit.cells.groups
+    found = compare_rates(rates, low, high, question.compared(groups))
     estimate, lower, upper = (float(x) for x in found)
     limit = question.gamma + question.epsilon / 2.0
-    verdict, side = Verdict.FAIR, "at most"
-    if estimate > limit:
-        verdict, side = Verdict.UNFAIR, "above"
+    verdict, side = (Verdict.UNFAIR, "above") if estimate > limit else (Verdict.FAIR, "at most")
     scale = f"the estimated {question.gap_scale.noun} {estimate:.4g}"
     reason = f"{scale} is {side} gamma + epsilon/2 = {limit:g}"
-    rates: dict[str, dict[str, Interval]] = {}
-    for y, *row in zip(outcomes_of(question), low, high, ratios, strict=True):
+    outcomes = outcomes_of(question)
+    intervals: dict[str, dict[str, Interval]] = {}
+    for y, *row in zip(outcomes, low, high, rates, strict=True):
         ends = zip(*(column.tolist() for column in row), strict=True)
         known = [Interval(*own) if own[2] >= 0.0 else Interval(0.0, 1.0) for own in ends]
-        rates[RATE_OF_OUTCOME[y]] = dict(zip(groups, known, strict=True))
-    return Finding(question, verdict, lower, upper, reason, estimate, rates)
+        intervals[RATE_OF_OUTCOME[y]] = dict(zip(groups, known, strict=True))
 
+    def named(table: Array) -> dict[str, dict[str, float]]:
+        rows = (zip(groups, row, strict=True) for row in table.tolist())
+        values = ({group: x for group, x in row if x >= 0.0} for row in rows)
+        return dict(zip(map(str, outcomes), values, strict=True))
 
-def by_outcome(values: Mapping[Goal, float]) -> dict[str, dict[str, float]]:
-    """Return values per (outcome, group) as a finding holds them: outcome -> group -> value."""
-    found: dict[str, dict[str, float]] = {}
-    for (outcome, group), value in values.items():
-        found.setdefault(str(outcome), {})[group] = value
-    return found
+    finding = Finding(question, verdict, lower, upper, reason, estimate, intervals)
+    return audit._booked(replace(finding, p_hat=named(p_hat), q_hat=named(q_hat)))
 
 
 def finding_for_free(audit: Audit) -> Finding:

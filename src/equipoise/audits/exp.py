@@ -13,7 +13,6 @@ from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.basis import LabelWork
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
-    by_outcome,
     checked_tau,
     finding_for_free,
     finding_from_rates,
@@ -124,6 +123,10 @@ class ExpAudit(Audit):
         self.weights = weights
         level = question.strictest if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
+        # what the fall-back is asked: the same, at its share of the error probability
+        self.fallback_question = replace(
+            question, delta=level, delta_wrong_fair=None, delta_wrong_unfair=None
+        )
         self._own_tau = tau
         self.tau = self.constants.tau if tau is None else checked_tau(tau)
         own = self.constants.coarse_tau if coarse_tau is None else coarse_tau
@@ -205,16 +208,6 @@ class ExpAudit(Audit):
         costs = [*(before for _, before in self._begins.values()), self.cost]
         at = list(self._begins).index(phase)
         return costs[at + 1] - costs[at]
-
-    @property
-    def fallback_question(self) -> Question:
-        """The question at the share of the error probability that the fall-back may use."""
-        return replace(
-            self.question,
-            delta=self.constants.delta,
-            delta_wrong_fair=None,
-            delta_wrong_unfair=None,
-        )
 
     # -- the protocol ----------------------------------------------------------------------------
 
@@ -376,8 +369,7 @@ class ExpAudit(Audit):
         for group, cells in self.cells.items():
             p1, _, s = cells.shares
             if s > 0.0:
-                ahead = self.coarse_tau / self._coarse[group].lengths[1, group] - p1
-                r[group] = float(np.clip(ahead / s, 0.0, 1.0))
+                r[group] = float(np.clip((self._coarse_weights(group)[1] - p1) / s, 0.0, 1.0))
                 one = p1 + s * r[group]
                 shares = [one if y else 1.0 - one for y in outcomes_of(question)]
                 people = arrivals_in_turn(shares, tau)
@@ -410,7 +402,7 @@ class ExpAudit(Audit):
         problem = self.checks.broken
         if problem is not None and self.weights != "published":
             return self._fall_back(problem)
-        return self._booked(_finding_from_weights(self, found, problem))
+        return _finding_from_weights(self, found, problem)
 
     def _fall_back(self, why: str) -> Finding | None:
         self._begins["fallback"] = self._issued, self.cost
@@ -447,21 +439,17 @@ def _finding_from_weights(
     bias = np.array([audit.branches[group].error for group in weights])
     online = np.maximum(question.epsilon / 12.0, (bias + chance) / q_hat)
     rate, most = p_hat / q_hat, np.inf if audit.weights == "published" else 1.0
-    ratios = np.minimum(rate, most)
     low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
     high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-12), 1.0)
-    finding = finding_from_rates(question, audit.cells.groups, ratios, low, high)
+    finding = finding_from_rates(audit, p_hat, q_hat, np.minimum(rate, most), low, high)
     ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
     headline = "if the model holds, " if problem is None else f"although {problem}: "
-    goals = [(y, group) for y in audit.outcomes for group in weights]
     return replace(
         finding,
         reason=f"{headline}{finding.reason} (weights from features, {ways})",
         guaranteed=False,
         assumptions=_assumptions(audit),
         warnings=() if problem is None else (problem,),
-        p_hat=by_outcome(dict(zip(goals, p_hat.ravel().tolist(), strict=True))),
-        q_hat=by_outcome(dict(zip(goals, q_hat.ravel().tolist(), strict=True))),
     )
 
 

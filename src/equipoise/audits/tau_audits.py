@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
-    by_outcome,
     checked_tau,
     finding_for_free,
     finding_from_rates,
@@ -140,8 +139,11 @@ class TauAudit(Audit):
 
     def _decide(self) -> Finding:
         lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
-        found = {goal: lengths[goal] / rows for goal, rows in self._rows.items()}
-        ratios = np.array([[found.get((y, a), np.nan) for a in self.cells] for y in self._outcomes])
+        rows, people = (
+            np.array([[n.get((y, a), np.nan) for a in self.cells] for y in self._outcomes])
+            for n in (self._rows, lengths)
+        )
+        ratios = people / rows
         if len(impossible := np.argwhere(impossible_rate(ratios, self.tau))):
             i, j = impossible[0]
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
@@ -152,15 +154,11 @@ class TauAudit(Audit):
                 (FAIR_SAMPLE,),
             )
         error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
-        finding = finding_from_rates(
-            self.question, self.cells.groups, ratios, *rate_intervals(ratios, error)
-        )
+        ends = rate_intervals(ratios, error)
         return replace(
-            self._booked(finding),
+            finding_from_rates(self, self.tau / rows, self.tau / people, ratios, *ends),
             guaranteed=self.tau >= paper_tau(self.question, len(self.cells)),
             assumptions=self._assumptions(),
-            p_hat=by_outcome({goal: self.tau / n for goal, n in self._rows.items()}),
-            q_hat=by_outcome({goal: self.tau / n for goal, n in lengths.items()}),
         )
 
     def _finding_before_start(self) -> Finding | None:
