@@ -48,7 +48,7 @@ def one_run(point: str, number: int) -> Run:
     )
     past = world.past(size, np.random.default_rng([number, 2]))
     checks = ModelChecks(past.model, past, EPSILON)
-    if checks.missing is not None:
+    if past.model.problems:
         return {"refused": 0.0, "no model": 1.0, "vague": 0.0}
     checks.check_for_free()
     fits = [fit for pair in past.model.fits.values() for fit in pair]

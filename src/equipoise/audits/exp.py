@@ -310,12 +310,14 @@ class ExpAudit(Audit):
     def _before_start(self) -> Finding | None:
         if not self.outcomes:
             return finding_for_free(self)
-        published, problem = self.weights == "published", self.checks.missing
-        if published and problem is not None:
-            raise BadData(problem)
-        if problem is None:
+        published = self.weights == "published"
+        try:
             self.checks.check_for_free()
             problem = self.checks.broken
+        except BadData as error:  # there is no model of a group
+            if published:
+                raise
+            problem = str(error)
         goals = [(y, g) for y in self.outcomes for g in self.cells]
         self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
         if len(self.rows) < len(goals):
@@ -389,8 +391,8 @@ class ExpAudit(Audit):
             counts, by_map = self.counts[group], branch.way == "map"
             weight = counts.map_weight(branch.bias) if by_map else counts.likelihood_weight()
             found[group] = weight
-            self.checks.check_weight(group, counts, weight)
-            self.checks.check_labels(group, weight, self._coarse_weights(group), self.coarse_tau)
+            coarse = self._coarse_weights(group)
+            self.checks.check_weight(group, counts, weight, coarse, self.coarse_tau)
             allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
             reached = self.constants.z * weight.standard_error
             capped = branch.features == self.feature_cap

@@ -22,7 +22,7 @@ from scipy.special import expit, logit, ndtri
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
 from equipoise.mixture.families import Array, Family
-from equipoise.mixture.rules import Accepts, Bits, LearnedRule, apart, learn_classifier
+from equipoise.mixture.rules import Accepts, Bits, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import (
@@ -71,10 +71,10 @@ class MixtureModel:
     def of(self, group: Hashable) -> Pair:
         """Return a group's two laws."""
         group = str(group)
-        if group in self.problems:
-            raise BadData(f"there is no model of group {group!r}: {self.problems[group]}")
         if group not in self.fits:
-            raise UnknownName("group of the mixture model", group, self.fits)
+            nobody = f"all approved people whom the fit saw are of {', '.join(self.fits) or 'none'}"
+            why = self.problems.get(group, nobody)
+            raise BadData(f"there is no model of group {group!r}: {why}")
         return self.fits[group]
 
     def free_rates(self, group: Hashable) -> tuple[float, float]:
@@ -101,7 +101,6 @@ def fit_model(
     outcome: ArrayLike,
     accepts: GroupAccepts,
     family: Family,
-    method: str = "auto",
     seed: int = 0,
 ) -> MixtureModel:
     """Fit both laws of every group to the features of past approved people.
@@ -113,7 +112,7 @@ def fit_model(
     accepts
         The decision-maker: a mapping from group to a vectorised classifier, or a function of
         ``(X, group)``, which is given the group as it stands in ``group`` (a number stays one).
-    family, method, seed
+    family, seed
         As for :func:`fit_truncated`.
 
     A group whose data do not support a fit (too few people, singular …) is
@@ -135,7 +134,7 @@ def fit_model(
     points, names, outcomes, _ = _columns(family, X, group, outcome)
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
-        return fit_truncated(points[rows], accepts_of(accepts, group), family, method, seed)
+        return fit_truncated(points[rows], accepts_of(accepts, group), family, seed=seed)
 
     return _model(names, outcomes, law)
 
@@ -190,16 +189,14 @@ def learn_model(
     ({}, ['A'])
     """
     points, names, outcomes, approved = _columns(family, X, group, outcome, decisions=decisions)
-    learnt: dict[str, LearnedRule] = {}
+    learnt: dict[str, str] = {}
 
     def law(group: Hashable, rows: Bits) -> TruncatedFit:
         everybody = names == group
-        if str(group) not in learnt:
-            rule = learn_classifier(points[everybody], approved[everybody], rules, seed=seed)
-            if rule.contradictions:
-                raise BadData(f"past decisions contradict the class of rules: {rule}")
-            learnt[str(group)] = rule
-        rule = learnt[str(group)]
+        rule = learn_classifier(points[everybody], approved[everybody], rules, seed=seed)
+        if rule.contradictions:
+            raise BadData(f"past decisions contradict the class of rules: {rule}")
+        learnt[str(group)] = str(rule)
         here = points[everybody][rule.fresh & (rows & approved)[everybody]]
         inside = here[rule.approves(here)]
         fit = fit_truncated(inside, rule.approves, family, seed=seed)
@@ -212,8 +209,7 @@ def learn_model(
             acceptance_gradient=fit.acceptance_gradient / held,
         )
 
-    model = _model(names, outcomes, law)
-    return replace(model, rules={group: str(rule) for group, rule in learnt.items()})
+    return replace(_model(names, outcomes, law), rules=learnt)
 
 
 def _columns(
@@ -225,18 +221,15 @@ def _columns(
     approved = np.ones(len(points), dtype=bool)
     for name, column in {"group": group, "outcome": outcome, **decided}.items():
         values = np.asarray(column, dtype=object)
-        if values.ndim != 1 or any(map(np.ndim, values[:1000])):
+        if values.shape != approved.shape or any(map(np.ndim, values[:1000])):
             raise InvalidInput(
-                f"{name!r} must hold one value per person, and holds lists; take one entry of each"
+                f"{name!r} must hold one value, and no list, for each of the {len(points)} rows of "
+                f"'X'; got an array of shape {values.shape}, or lists in it"
             )
-        if len(values) != len(points):
-            raise InvalidInput(
-                f"{name!r} must have one entry per row of 'X' ({len(points)}); got {len(values)}"
-            )
-        if name in decided:
-            if not np.isin(np.asarray(column), (0, 1)).all():
-                raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
-            approved = np.asarray(column) == 1
+    for name, column in decided.items():
+        if not np.isin(np.asarray(column), (0, 1)).all():
+            raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
+        approved = np.asarray(column) == 1
     outcomes = np.asarray(outcome)
     if not np.isin(outcomes[approved], (0, 1)).all():
         raise InvalidInput(
@@ -423,15 +416,6 @@ class ModelChecks:
         self._z = float(ndtri(1.0 - self._level / 2.0))
 
     @property
-    def missing(self) -> str | None:
-        """Why there is no model to speak of, None if there is."""
-        for group in self.history.cells:
-            if group not in self.model.fits:
-                why = self.model.problems.get(group, "nobody of it whom the fit saw was approved")
-                return f"there is no model of group {group!r}: {why}"
-        return None
-
-    @property
     def broken(self) -> str | None:
         """Why the model is not to be believed, None if nothing speaks against it."""
         for group, pair in self.model.fits.items():
@@ -472,17 +456,24 @@ class ModelChecks:
         """
         weight = likelihood_weight(people.features, self.model.of(group))
         share = float(people.outcome.mean())
-        smaller, beyond = min(share, 1.0 - share), weight.sampling_error**2
-        beyond = max(beyond - share * (1.0 - share) / weight.size, 0.0)
+        smaller = min(share, 1.0 - share)
+        beyond = max(weight.sampling_error**2 - share * (1.0 - share) / weight.size, 0.0)
         error = float(np.hypot(np.sqrt(beyond), weight.theta_error)) / smaller
         what = f"features of labelled people of group {group!r} tell their outcomes"
-        residual = (weight.estimate - share) / smaller
-        self._add(what, residual, error)
+        self._add(what, (weight.estimate - share) / smaller, error)
 
-    def check_weight(self, group: str, counts: FeatureCounts, weight: Weight) -> None:
-        """Check a group's weight against the past: the second equation, on the log scale.
+    def check_weight(
+        self,
+        group: str,
+        counts: FeatureCounts,
+        weight: Weight,
+        coarse: tuple[float, float],
+        tau: int,
+    ) -> None:
+        """Check a group's weight against the past (second equation) and against the coarse weights.
 
-        An estimated acceptance errs by a factor, and upwards further than downwards.
+        Both on the log scale: an estimated acceptance errs by a factor, and upwards further than
+        downwards. The coarse weights rest on tau labels each.
         """
         cells, fits = self.history.cells[group], counts.fits
         q = float(np.clip(weight.estimate, 1e-9, 1.0 - 1e-9))
@@ -501,18 +492,12 @@ class ModelChecks:
             error = float(np.linalg.norm([laws, past, weight.sampling_error / here]))
             what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}"
             self._add(what, residual, error)
-
-    def check_labels(
-        self, group: str, weight: Weight, coarse: tuple[float, float], tau: int
-    ) -> None:
-        """Check a group's weight against the coarse weights, which rest on tau labels each."""
         for y, counted in enumerate(coarse):
-            here = max((1.0 - weight.estimate, weight.estimate)[y], 1e-9)
+            here = (1.0 - q, q)[y]
             counting = float(np.sqrt((1.0 - min(here, counted)) / tau))
-            residual = float(np.log(here / counted))
             error = float(np.hypot(counting, weight.standard_error / here))
             what = f"q from features = q from labels of group {group!r}, outcome {y}"
-            self._add(what, residual, error)
+            self._add(what, float(np.log(here / counted)), error)
 
     def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
         self.made.append(SelfCheck(what, residual, error, self.epsilon / part, self._level))

@@ -97,7 +97,7 @@ def test_bad_input() -> None:
     for column, value, message in (
         ("decisions", np.where(decided, "yes", "no"), "'decisions' must be 0 or 1"),
         ("decisions", np.where(outcome, np.nan, decided), "'decisions' must be 0 or 1"),
-        ("decisions", decided[:-1], "'decisions' must have one entry per row"),
+        ("decisions", decided[:-1], "'decisions' must hold one value"),
         ("outcome", np.where(decided & (outcome == 1), np.nan, 0.0), "for everybody approved"),
     ):
         columns = {"decisions": decided, "outcome": outcome, column: value}
