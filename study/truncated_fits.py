@@ -71,7 +71,7 @@ def _half_space(seeds: int, threads: str) -> Table:
         rows = []
         for seed in range(seeds):
             X, cut, *_ = sample(rate, seed, 10_000)
-            exact = mixture.fit_truncated(X, cut, mixture.Gaussian(), method="exact")
+            exact = mixture.fit_truncated(X, cut, mixture.Gaussian())
             fit, seconds = timed(
                 lambda X=X, cut=cut, seed=seed: mixture.fit_truncated(
                     X, lambda Z: cut(Z), mixture.Gaussian(), method="importance", seed=seed
@@ -110,7 +110,7 @@ def _parameter_error(seeds: int) -> Table:
             fit = mixture.fit_truncated(
                 X, lambda Z, cut=cut: cut(Z), family, method="importance", seed=seed
             )
-            exact = mixture.fit_truncated(X, cut, family, method="exact")
+            exact = mixture.fit_truncated(X, cut, family)
             rows.append([np.linalg.norm(f.theta - truth) for f in (fit, exact)])
         ours, best = np.array(rows).T
         numbers = (np.median(ours), ours.max(), np.median(best), best.max(), (ours - best).max())

@@ -40,7 +40,7 @@ from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
 PHASES = ("coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood", "published")
-FALLBACKS: dict[str, type[Audit]] = {"rs": RSAudit, "adaptive": AdaptiveAudit}
+FALLBACKS = ("rs", "adaptive")
 
 
 class ExpAudit(Audit):
@@ -409,9 +409,9 @@ class ExpAudit(Audit):
     def _fall_back(self, why: str) -> Finding | None:
         self._begins["fallback"] = self._issued, self.cost
         self.fallback_reason = why
-        options: dict[str, Any] = {"tau": self._own_tau} if self._fallback == "rs" else {}
-        kind = FALLBACKS[self._fallback]
-        self.label_audit = kind(self.history, self.fallback_question, self.costs, **options)
+        asked = self.history, self.fallback_question, self.costs
+        by_rs = self._fallback == "rs"
+        self.label_audit = RSAudit(*asked, tau=self._own_tau) if by_rs else AdaptiveAudit(*asked)
         found = self.label_audit.finding
         return None if found is None else self._by_labels(found)
 

@@ -191,7 +191,7 @@ class Gaussian(Family):
         if values.min() <= radius:
             raise InvalidInput(
                 f"a ball of radius {radius:g} reaches beyond the Gaussian laws: a precision has "
-                f"the eigenvalue {values.min():.3g}; take a larger 'beta'"
+                f"the eigenvalue {values.min():.3g}; take a smaller one"
             )
         u, v = 1.0 / (values.max() + radius), 1.0 / (values.min() - radius)
         m = longest * v

@@ -89,15 +89,10 @@ class Oracle:
                 "'accepts' failed on an array of several rows; it must be a vectorised function: "
                 f"(n, d) array in, n booleans out ({type(error).__name__}: {error})"
             ) from error
-        if answer.shape != (len(X),):
+        if answer.shape != (len(X),) or not (answer.dtype == bool or np.isin(answer, (0, 1)).all()):
             raise InvalidInput(
-                f"'accepts' must be vectorised: for {len(X)} rows it must return {len(X)} "
-                f"booleans; got shape {answer.shape}"
-            )
-        if answer.dtype != bool and not np.isin(answer, (0, 1)).all():
-            raise InvalidInput(
-                "'accepts' must return booleans or 0/1; got "
-                f"{answer.dtype} values such as {answer.ravel()[0]!r} (scores need a threshold)"
+                f"'accepts' must be vectorised: for {len(X)} rows {len(X)} booleans, or 0 and 1 "
+                f"(scores need a threshold); got {answer.dtype} values of shape {answer.shape}"
             )
         return answer.astype(bool)
 

@@ -351,21 +351,19 @@ class AssumptionCheck:
 
 
 def check_assumptions(
-    model: MixtureModel, group: Hashable, *, epsilon: float, q: float, beta: float | None = None
+    model: MixtureModel, group: Hashable, *, epsilon: float, q: float
 ) -> AssumptionCheck:
     """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
 
     Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
-    is convex around them. The constants are those of the fits; that the family is right they
-    cannot show.
+    is convex around them. The separation condition is mildest with the ``beta`` that is taken: L of
+    the Theta for ``beta = 1``, or more where such balls leave the family. The constants are those
+    of the fits; that the family is right they cannot show.
 
     Parameters
     ----------
     epsilon, q
         The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
-    beta
-        At least 1. Left out, L of the Theta for ``beta = 1`` or more where such balls leave the
-        family: what the separation condition is mildest with.
 
     Examples
     --------
@@ -379,10 +377,8 @@ def check_assumptions(
     family = zero.family
     if not same_base(zero, one):
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
-    thetas, radius = np.stack([zero.theta, one.theta]), 1.0
-    if beta is not None and (plain_number(beta) or 0.0) < 1.0:
-        raise InvalidInput(f"'beta' must be at least 1; got {beta!r}")
-    while beta is None:
+    thetas, beta, radius = np.stack([zero.theta, one.theta]), 0.0, 1.0
+    while beta == 0.0:
         try:
             beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
         except InvalidInput:  # such balls leave the family

@@ -31,7 +31,7 @@ from equipoise.mixture.rules import (
     surroundings,
 )
 
-METHODS = ("auto", "importance", "exact")
+METHODS = ("auto", "importance")
 MISFIT_LIMIT = 6.0
 PROBES = 2**14  # draws of the fitted law that show its fit, and its acceptance
 FIRST = 2**16  # points of importance sampling before it is known how many are needed
@@ -173,9 +173,8 @@ def fit_truncated(
         One of ``Gaussian``, ``Exponential``, ``Weibull``, ``ContinuousBernoulli``,
         ``ContinuousPoisson``, ``Poisson``, ``Binomial``.
     method
-        "exact": a Gaussian cut by a ``HalfSpace``, or any family on the line. "importance":
-        convex maximum likelihood, the integral by importance sampling. "auto": exact where it
-        exists, else importance.
+        "auto": the integral exactly, where that can be had (a Gaussian cut by a half-space, or any
+        family on the line), else by importance sampling. "importance": by that in any case.
     seed
         Seed of the sampled points.
 
@@ -202,15 +201,10 @@ def fit_truncated(
             f"{n} truncated samples are too few for the {family.name} family in {d} dimensions; "
             f"at least {needed} are needed"
         )
-    if method == "exact" and d > 1 and not isinstance(accepts, HalfSpace):
-        raise InvalidInput(
-            "method='exact' needs data on the line, or a Gaussian cut by a HalfSpace; "
-            "use method='importance'"
-        )
     if method == "importance" and not gaussian:
         raise InvalidInput(
             f"method='importance' is for Gaussians; the {family.name} family lives on the line, "
-            "where method='exact' computes the integral"
+            "where method='auto' computes the integral"
         )
     oracle = Oracle(accepts)
     oracle.require_all(points)
@@ -223,7 +217,7 @@ def fit_truncated(
         ask = cut = HalfSpace(scale.T @ normal, accepts.offset - float(normal @ shift))
     elif method == "auto" and d > 1:
         cut = find_half_space(z, ask, seed)
-    exact = method != "importance" and (d == 1 or cut is not None)
+    exact = method == "auto" and (d == 1 or cut is not None)
     ess = np.inf
     integral: Nodes | _HalfSpaceIntegral
     if not exact:

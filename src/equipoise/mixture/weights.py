@@ -337,14 +337,14 @@ def choose_branch(
         features = constants.printed_features(min(coarse))
         return Branch("map", why, features, error=error / 36.0)
     likelihood = _likelihood_branch(fits, coarse, constants.allowed(coarse) / constants.z)
-    if weights == "likelihood" and likelihood.features:
-        return likelihood
     counted = _map_branch(fits, coarse, constants, labelled)
-    if counted.features and not (weights == "auto" and 0 < likelihood.features <= counted.features):
-        return counted
-    joint = "so likelihood weights: " if likelihood.features else "and "
-    doubt = "" if counted.features else f"{counted.why}, {joint}"
-    return replace(likelihood, why=f"{doubt}{likelihood.why}")
+    valid = [branch for branch in (likelihood, counted) if branch.features]
+    if not valid:
+        return replace(likelihood, why=f"{counted.why}, and {likelihood.why}")
+    best = min(valid, key=lambda b: (weights not in ("auto", b.way), b.features))
+    if counted.features or best.way == weights:
+        return best
+    return replace(best, why=f"{counted.why}, so likelihood weights: {best.why}")
 
 
 def _map_branch(
@@ -400,10 +400,7 @@ class FeatureCounts:
     """One group's feature vectors: MAP counts and log ratios of all, the vectors of the first."""
 
     def __init__(self, fits: Pair, odds: float) -> None:
-        self.fits = fits
-        self.odds = odds
-        self.size = 0
-        self._ones = 0
+        self.fits, self.odds, self.size, self._ones = fits, odds, 0, 0
         self._ratios: list[Array] = []
         self._some: list[Array] = []
         self._new: list[Array] = []  # not looked at yet: many at once are faster
