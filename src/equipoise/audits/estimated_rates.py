@@ -114,24 +114,20 @@ def rows_missing(
         (y, a): history.cells[a].approved_positive if y else history.cells[a].approved_negative
         for y, a in goals
     }
-    scarcest: dict[str, Goal] = {}
-    for goal, found in sorted(counts.items(), key=lambda one: one[1]):
-        if found == 0 or (found < tau and not history.exact):
-            scarcest.setdefault(goal[1] if within_group else "", goal)
-    lines = []
-    for outcome, group in list(scarcest.values())[:MOST_NAMED]:
-        found = counts[outcome, group]
+    lines: dict[str, str] = {}
+    for (outcome, group), found in sorted(counts.items(), key=lambda one: one[1]):
         who = f"people of group {group!r} who were approved and had outcome {outcome}"
+        read, kind = history.cells.total, "any group"
+        if within_group:
+            read, kind = history.cells[group].total, f"group {group!r}"
         if found == 0:
-            lines.append(f"{who}: none were found, and {tau:,} are needed")
-            continue
-        read = history.cells[group].total if within_group else history.cells.total
-        more = f"about {read * (tau / found - 1.0):,.0f} more past rows of "
-        kind = f"group {group!r}" if within_group else "any group"
-        lines.append(f"{more}{kind}: {found:,.0f} {who}, and {tau:,} are needed")
-    if len(scarcest) > MOST_NAMED:
-        lines.append(f"and likewise of {len(scarcest) - MOST_NAMED} more groups that lack less")
-    return tuple(lines)
+            lines.setdefault(kind, f"{who}: none were found, and {tau:,} are needed")
+        elif found < tau and not history.exact:
+            more = f"about {read * (tau / found - 1.0):,.0f} more past rows of {kind}"
+            lines.setdefault(kind, f"{more}: {found:,.0f} {who}, and {tau:,} are needed")
+    rest = len(lines) - MOST_NAMED
+    last = [f"and likewise of {rest} more groups that lack less"] if rest > 0 else []
+    return (*list(lines.values())[:MOST_NAMED], *last)
 
 
 def checked_tau(tau: object, name: str = "tau") -> int:

@@ -182,13 +182,9 @@ class ExpAudit(Audit):
                     "(equipoise.mixture.PastFeatures) for TruncEst, or a 'model'"
                 )
             everybody = replace(history.features, held_out=0.0)
+            level = exp_event_level(question.strictest, len(history.cells))
             options["model"] = everybody.published_model(
-                question.epsilon / (2.0 * constants.beta),
-                exp_event_level(question.strictest, len(history.cells)),
-                constants,
-                n=n,
-                m=m,
-                eta=eta,
+                question.epsilon / (2.0 * constants.beta), level, constants, n=n, m=m, eta=eta
             )
         return cls(history, question, costs, weights="published", **options)
 
@@ -332,7 +328,8 @@ class ExpAudit(Audit):
         for group in self.cells:
             fits, weights = self.model.of(group), self.weights
             zero, one = coarse = self._coarse_weights(group)
-            people = Labelled.together(self._people.get(group, []))
+            parts = self._people.get(group)
+            people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
             branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
             if self.feature_cap is not None:
                 branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -464,12 +461,10 @@ def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
         f"the features of each outcome in each group follow the {families} family, also where "
         "nobody was approved",
     ]
-    if not audit.model.rules:
-        lines.append("'accepts' is the decision-maker that was used")
     lines += [
         f"group {group!r}: the decision-maker, who could not be asked, follows {rule}"
         for group, rule in audit.model.rules.items()
-    ]
+    ] or ["'accepts' is the decision-maker that was used"]
     lines += [
         f"group {group!r}: {branch.way} weights from features: {branch.why}"
         for group, branch in audit.branches.items()
@@ -486,9 +481,8 @@ def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
     if audit.weights == "published":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")
     lines += [f"self-check: {check}" for check in audit.checks.made]
-    capped = any(b.features == audit.feature_cap for b in audit.branches.values())
     own = audit.tau < audit.constants.tau or audit.coarse_tau < audit.constants.coarse_tau
-    if own or capped:
+    if own or any(b.features == audit.feature_cap for b in audit.branches.values()):
         lines.append(
             "thresholds below the proof's were given: the verdict has no proven error probability"
         )

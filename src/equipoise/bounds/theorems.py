@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def expectation(
     groups = len(world.cells)
     if audit == "exp":
         constants = ExpConstants(question.epsilon, question.strictest, groups)
-        wait, people = constants.coarse_tau, constants.printed_features
+        wait, people = constants.coarse_tau, partial(constants.map_features, events=12)
         return _price(audit, world, question, costs, wait, people=people)
     tau = paper_tau(question, groups) if tau is None else tau
     return _price(audit, world, question, costs, tau, together=reuse_labels)

@@ -308,14 +308,13 @@ class PastFeatures:
 
     def unseen(self, group: Hashable) -> Array:
         """Return the features of a group's people whom the fit did not see, in random order."""
-        (points, names, _, _), taught = self._rows
+        points, names, _, _, taught = self._rows
         here = (names.astype(str) == str(group)) & ~taught
         return apart(self.seed, 2).permutation(points[here])
 
     def learned_model(self, rules: str) -> MixtureModel:
         """Return the model if the decision-maker cannot be asked but follows a class of rules."""
-        columns, taught = self._rows
-        points, names, outcomes, approved = (column[taught] for column in columns)
+        points, names, outcomes, approved, _ = (column[self._rows[-1]] for column in self._rows)
         return learn_model(points, names, approved, outcomes, rules, self.family)
 
     def published_model(
@@ -343,17 +342,17 @@ class PastFeatures:
     @property
     def approved(self) -> tuple[Array, Column, Column]:
         """Features, group and outcome of the approved people who teach the fit."""
-        (points, names, outcomes, approved), taught = self._rows
+        points, names, outcomes, approved, taught = self._rows
         rows = taught & approved
         return points[rows], names[rows], outcomes[rows]
 
     @cached_property
-    def _rows(self) -> tuple[tuple[Array, Column, Column, Bits], Bits]:
+    def _rows(self) -> tuple[Array, Column, Column, Bits, Bits]:
         """Return features, groups, outcomes and approvals, and who teaches the fit."""
         if not 0.0 <= self.held_out < 1.0:
             raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
         columns = _columns(self.family, self.X, self.group, self.outcome, decision=self.decision)
-        return columns, apart(self.seed).random(len(columns[0])) >= self.held_out
+        return *columns, apart(self.seed).random(len(columns[0])) >= self.held_out
 
 
 # -- whether it is believed ----------------------------------------------------------------------

@@ -47,11 +47,6 @@ class Labelled(NamedTuple):
     features: Array
     outcome: NDArray[np.int8]
 
-    @classmethod
-    def together(cls, parts: list[Labelled]) -> Labelled | None:
-        """Return all of them, None if there is nobody."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
-
 
 @dataclass(frozen=True)
 class Weight:
@@ -174,8 +169,7 @@ def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
 
 def theta_error(slopes: tuple[Array, Array], fits: Pair) -> float:
     """Return the standard error that the laws' uncertainty brings, to first order."""
-    pairs = zip(slopes, fits, strict=True)
-    variance = sum(float(g @ fit.theta_covariance @ g) for g, fit in pairs)
+    variance = sum(g @ fit.theta_covariance @ g for g, fit in zip(slopes, fits, strict=True))
     return float(np.sqrt(max(variance, 0.0)))
 
 
@@ -282,16 +276,13 @@ class ExpConstants:
         """``tau = 576 log(14K/delta) / epsilon^2`` for the past."""
         return math.ceil(576.0 * self.log_term / self.epsilon**2)
 
-    def map_features(self, smaller: float) -> int:
-        """``R = 3430 log(14K/delta) / (q_m epsilon^2)``, q_m the smaller coarse weight."""
-        return math.ceil(3430.0 * self.log_term / (smaller * self.epsilon**2))
+    def map_features(self, smaller: float, events: int = 14) -> int:
+        """``R = 3430 log(14K/delta) / (q_m epsilon^2)``, q_m the smaller coarse weight.
 
-    def printed_features(self, smaller: float) -> int:
-        """R as Algorithm 2 prints it, with ``log(12K/delta)``.
-
-        3430 is nearly three times what the Chernoff step needs, so this too errs within delta.
+        Algorithm 2 prints 12 in place of 14. 3430 is nearly three times what the Chernoff step
+        needs, so that too errs within delta.
         """
-        log_term = math.log(12.0 * self.groups / self.delta)
+        log_term = math.log(events * self.groups / self.delta)
         return math.ceil(3430.0 * log_term / (smaller * self.epsilon**2))
 
     def allowed(self, coarse: tuple[float, float]) -> float:
@@ -334,7 +325,7 @@ def choose_branch(
     """
     if weights == "published":
         why, error = "as published: separation was not tested", constants.epsilon * min(coarse)
-        features = constants.printed_features(min(coarse))
+        features = constants.map_features(min(coarse), events=12)
         return Branch("map", why, features, error=error / 36.0)
     likelihood = _likelihood_branch(fits, coarse, constants.allowed(coarse) / constants.z)
     counted = _map_branch(fits, coarse, constants, labelled)
