@@ -280,21 +280,19 @@ class ExpAudit(Audit):
         if self.phase == "coarse":
             return inconclusive(self, why, ("labels for the coarse weights, then features",))
         left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
-        lacks = [f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n]
+        lacks = (f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n)
         return inconclusive(self, why, tuple(lacks))
 
     # -- many people at once, for simulations ----------------------------------------------------
 
     def take_coarse(
-        self,
-        lengths: Mapping[str, tuple[int, int]],
-        labelled: Mapping[str, Labelled] | None = None,
+        self, lengths: Mapping[str, tuple[int, int]], labelled: Mapping[str, Labelled] = {}
     ) -> None:
         """Take in finished coarse counts: people until the last of outcome 0 and 1, per group."""
         for group, pair in lengths.items():
             self._coarse[group].lengths = {(y, group): pair[y] for y in (0, 1)}
             self._coarse[group].phases = []
-        self._people = {group: [people] for group, people in (labelled or {}).items()}
+        self._people = {group: [people] for group, people in labelled.items()}
         self._finding = self._choose()
 
     def take_features(self) -> None:

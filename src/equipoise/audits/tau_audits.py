@@ -309,21 +309,18 @@ class ApprovalShares:
         """
         self._seen[group][decision] += 1
         n = sum(self._seen[group])
-        return self._of(group) if n & (n - 1) == 0 else None
+        return self.contradiction(group) if n & (n - 1) == 0 else None
 
-    def contradiction(self) -> str | None:
-        """Say what is wrong by now in any group, None if nothing is."""
-        return next(filter(None, map(self._of, self._seen)), None)
-
-    def _of(self, group: str) -> str | None:
-        denied, k = self._seen[group]
-        low, high = self._limits[group]
-        if not share_evidence(np.float64(k), np.float64(k + denied), low, high) >= self._bar:
-            return None
-        return (
-            f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and of past "
-            f"ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
-        )
+    def contradiction(self, *groups: str) -> str | None:
+        """Say what is wrong by now in one of these groups (or of all), None if nothing is."""
+        for group in groups or self._seen:
+            (denied, k), (low, high) = self._seen[group], self._limits[group]
+            if share_evidence(np.float64(k), np.float64(k + denied), low, high) >= self._bar:
+                return (
+                    f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and "
+                    f"of past ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
+                )
+        return None
 
 
 def share_evidence(k: Array | np.float64, n: Array | np.float64, low: float, high: float) -> Array:

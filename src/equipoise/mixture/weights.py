@@ -212,11 +212,10 @@ def map_bias(
     it. The bias is further off with probability ``level`` at most.
     """
     says_one = log_ratio(fits, labelled.features) > np.log(coarse[0] / coarse[1])
-    bounds = []
-    for outcome in (0, 1):
-        wrong = says_one[labelled.outcome == outcome] != bool(outcome)
-        bounds.append(clopper_pearson(int(wrong.sum()), len(wrong), level / 4.0))
-    (low_0, high_0), (low_1, high_1) = bounds
+    (low_0, high_0), (low_1, high_1) = (
+        clopper_pearson(int(wrong.sum()), len(wrong), level / 4.0)
+        for wrong in (says_one[labelled.outcome == 0], ~says_one[labelled.outcome == 1])
+    )
     zero, one = coarse
     least = max((1.0 - COARSE) * one, 1.0 - (1.0 + COARSE) * zero)
     most = min((1.0 + COARSE) * one, 1.0 - (1.0 - COARSE) * zero)
