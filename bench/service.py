@@ -24,8 +24,7 @@ from tests.support.serving import PAST
 from tests.support.tables import CACHE, table
 
 from bench.ledger_million import fill
-from equipoise.service import Role, TokenStore
-from equipoise.service.settings import tokens_beside
+from equipoise.service import Role, TokenStore, load_settings
 
 CONNECTIONS = 32
 PAGES = (
@@ -187,7 +186,7 @@ async def _send(port: int, requests: list[bytes]) -> list[float]:
 
 @contextmanager
 def _serve(ledger: str, tokens: str = "") -> Iterator[_Server]:
-    place = tokens or tokens_beside(ledger)
+    place = load_settings(ledger=ledger, tokens=tokens).token_store
     store = TokenStore(place)
     made = {
         role: store.new(f"{role} {time.time_ns()}", Role(role)) for role in ("writer", "auditor")

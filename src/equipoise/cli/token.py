@@ -65,7 +65,6 @@ def revoke(name: str = NAME, ledger: str = LEDGER, tokens: str = TOKENS) -> Answ
 
 def _store(ledger: str, tokens: str) -> TokenStore:
     require_extra()
-    from equipoise.service import TokenStore
-    from equipoise.service.settings import tokens_beside
+    from equipoise.service import TokenStore, load_settings
 
-    return TokenStore(tokens or tokens_beside(ledger))
+    return TokenStore(load_settings(ledger=ledger, tokens=tokens).token_store)

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +30,7 @@ from equipoise.ledger import inputs
 from equipoise.ledger.writer import stamp
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
-from equipoise.service.tokens import READERS, Role, Token, TokenStore
+from equipoise.service.tokens import READERS, Role, Token
 
 COOKIE = "equipoise_session"
 PROXY_SECRET = "x-equipoise-proxy-secret"
@@ -66,121 +65,115 @@ class Caller:
         return self.audit is None or self.audit in (name, uid)
 
 
-class Sessions:
-    """Cookies that say with which token, and when, a browser logged in."""
-
-    def __init__(self, settings: ServiceSettings, store: TokenStore) -> None:
-        self._key = settings.secret_key.get_secret_value().encode()
-        self._signer = URLSafeTimedSerializer(self._key, salt="equipoise.session")
-        self._store = store
-
-    def begin(self, token: Token) -> str:
-        """Return a cookie for the holder of a token."""
-        return self._signer.dumps([token.id, stamp(datetime.now(UTC)), secrets.token_hex(8)])
-
-    def caller(self, cookie: str) -> Caller | None:
-        """Return who logged in; None unless we signed it and they did not log out since."""
-        try:
-            number, began, _ = self._signer.loads(cookie, max_age=SESSION)
-        except BadData:
-            return None
-        token = self._store.by_id(number)
-        if token is None or began <= token.logged_out:
-            return None
-        return Caller(token.name, token.role, token.audit, self.form_key(cookie), token.id)
-
-    def form_key(self, text: str) -> str:
-        """Return what a page of another site cannot know."""
-        return hmac.new(self._key, f"form {text}".encode(), hashlib.sha256).hexdigest()
-
-
-class Attempts:
-    """Failed attempts per address; those who fail too often must wait."""
-
-    def __init__(self) -> None:
-        self._failed: deque[tuple[float, str]] = deque(maxlen=10_000)
-
-    def failed(self, request: Request) -> None:
-        """Count a failure; refuse an address that failed too often."""
-        now, address = time.monotonic(), request.client.host if request.client else ""
-        seen = self._failed.copy()  # other threads add to it meanwhile
-        recent = [at for at, who in seen if who == address and at > now - WINDOW]
-        if len(recent) >= FAILURES:
-            wait = int(recent[0] + WINDOW - now) + 1
-            raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})
-        self._failed.append((now, address))
-
-
 class Access:
     """Find out who is calling before anything else happens."""
 
-    def __init__(
-        self, app: ASGIApp, settings: ServiceSettings, sessions: Sessions, attempts: Attempts,
-        store: TokenStore,
-    ) -> None:  # fmt: skip
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._settings = settings
-        self._sessions = sessions
-        self._attempts = attempts
-        self._store = store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, send a browser to the login, or refuse."""
         path, app = scope.get("path", ""), self._app
         if scope["type"] == "http" and not path.startswith(PUBLIC):
             request = Request(scope)
-            caller = request.state.caller = await run_in_threadpool(self._caller, request)
+            caller = request.state.caller = await run_in_threadpool(_caller, request)
             if caller is None and path != "/login":
                 if path.startswith(PROGRAMS) or request.method not in SAFE:
                     raise HttpProblem("unauthenticated")
                 app = RedirectResponse("/login", 303)
         await app(scope, receive, send)
 
-    def _caller(self, request: Request) -> Caller | None:
-        if request.scope["path"].startswith(PROGRAMS):
-            return self._by_token(request)
-        if request.method not in SAFE:
-            _require_same_site(request)
-        cookie = request.cookies.get(COOKIE, "")
-        return self._by_proxy(request) or self._sessions.caller(cookie)
 
-    def _by_token(self, request: Request) -> Caller | None:
-        kind, _, text = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not text:
-            return None
-        token = self._store.find(text)
-        if token is None:  # others at the same address, with a token that is right, are let in
-            self._attempts.failed(request)
-            return None
-        return Caller(token.name, token.role, token.audit)
+def _caller(request: Request) -> Caller | None:
+    if request.scope["path"].startswith(PROGRAMS):
+        return _by_token(request)
+    if request.method not in SAFE:
+        _require_same_site(request)
+    return _by_proxy(request) or _by_cookie(request)
 
-    def _by_proxy(self, request: Request) -> Caller | None:
-        """Return whom a trusted proxy names; refuse whoever only looks like one.
 
-        Only the peer of the socket counts, whatever addresses the request says it was forwarded
-        for, and only with the secret; then exactly one actor, who is in a group that has a role.
-        """
-        settings, headers = self._settings, request.headers
-        if PROXY_SECRET not in headers:
-            return None
-        wanted = settings.proxy_secret.get_secret_value().encode()
-        given = [value.encode("latin-1") for value in headers.getlist(PROXY_SECRET)]
-        peer = request.state.peer
-        listed = peer is not None and any(ip_address(peer) in net for net in settings.proxy_peers)
-        right = len(given) == 1 and hmac.compare_digest(given[0], wanted)
-        if not (wanted and listed and right):
-            self._attempts.failed(request)
-            raise HttpProblem("unauthenticated", "this is not the proxy that is trusted")
-        actors = headers.getlist(settings.proxy_actor)
-        groups = headers.getlist(settings.proxy_groups)
-        if len(actors) != 1 or len(groups) > 1:
-            raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
-        name = inputs.name("actor", _text(actors[0]))
-        theirs = {one.strip() for one in _text("".join(groups)).split(",")}
-        roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
-        if not roles:
-            raise HttpProblem("forbidden", f"no group of {name} has a role here")
-        return Caller(name, roles[0], None, self._sessions.form_key(f"proxy {name}"))
+def _by_token(request: Request) -> Caller | None:
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not text:
+        return None
+    token = request.app.state.store.find(text)
+    if token is None:  # others at the same address, with a token that is right, are let in
+        count_failure(request)
+        return None
+    return Caller(token.name, token.role, token.audit)
+
+
+def _by_proxy(request: Request) -> Caller | None:
+    """Return whom a trusted proxy names; refuse whoever only looks like one.
+
+    Only the peer of the socket counts, whatever addresses the request says it was forwarded for,
+    and only with the secret; then exactly one actor, who is in a group that has a role.
+    """
+    settings, headers = request.app.state.settings, request.headers
+    if PROXY_SECRET not in headers:
+        return None
+    wanted = settings.proxy_secret.get_secret_value().encode()
+    given = [value.encode("latin-1") for value in headers.getlist(PROXY_SECRET)]
+    peer = request.state.peer
+    listed = peer is not None and any(ip_address(peer) in net for net in settings.proxy_peers)
+    right = len(given) == 1 and hmac.compare_digest(given[0], wanted)
+    if not (wanted and listed and right):
+        count_failure(request)
+        raise HttpProblem("unauthenticated", "this is not the proxy that is trusted")
+    actors, groups = map(headers.getlist, (settings.proxy_actor, settings.proxy_groups))
+    if len(actors) != 1 or len(groups) > 1:
+        raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
+    # headers are UTF-8, which is what proxies send
+    said, member_of = (
+        "".join(values).encode("latin-1").decode("utf-8", "replace") for values in (actors, groups)
+    )
+    name, theirs = inputs.name("actor", said), {one.strip() for one in member_of.split(",")}
+    roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
+    if not roles:
+        raise HttpProblem("forbidden", f"no group of {name} has a role here")
+    return Caller(name, roles[0], None, _form_key(settings, f"proxy {name}"))
+
+
+def _by_cookie(request: Request) -> Caller | None:
+    """Return who logged in; None unless we signed it and they did not log out since."""
+    state, cookie = request.app.state, request.cookies.get(COOKIE, "")
+    try:
+        number, began, _ = _signer(state.settings).loads(cookie, max_age=SESSION)
+    except BadData:
+        return None
+    token = state.store.by_id(number)
+    if token is None or began <= token.logged_out:
+        return None
+    key = _form_key(state.settings, cookie)
+    return Caller(token.name, token.role, token.audit, key, token.id)
+
+
+def new_session(settings: ServiceSettings, token: Token) -> str:
+    """Return a cookie that says with which token, and when, a browser logged in."""
+    return _signer(settings).dumps([token.id, stamp(datetime.now(UTC)), secrets.token_hex(8)])
+
+
+def _signer(settings: ServiceSettings) -> URLSafeTimedSerializer:
+    key = settings.secret_key.get_secret_value()
+    return URLSafeTimedSerializer(key, salt="equipoise.session")
+
+
+def _form_key(settings: ServiceSettings, text: str) -> str:
+    """Return what a page of another site cannot know."""
+    key = settings.secret_key.get_secret_value().encode()
+    return hmac.new(key, f"form {text}".encode(), hashlib.sha256).hexdigest()
+
+
+def count_failure(request: Request) -> None:
+    """Count a failed attempt; refuse an address that failed too often, which must wait."""
+    failures, now = request.app.state.failures, time.monotonic()
+    address = request.client.host if request.client else ""
+    seen = failures.copy()  # other threads add to it meanwhile
+    recent = [at for at, who in seen if who == address and at > now - WINDOW]
+    if len(recent) >= FAILURES:
+        wait = int(recent[0] + WINDOW - now) + 1
+        raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})
+    failures.append((now, address))
 
 
 def _require_same_site(request: Request) -> None:
@@ -192,11 +185,6 @@ def _require_same_site(request: Request) -> None:
         site = ""
     if not site or site != request.headers.get("host", ""):
         raise HttpProblem("cross-site")
-
-
-def _text(header: str) -> str:
-    """Return a header as UTF-8, which is what proxies send."""
-    return header.encode("latin-1").decode("utf-8", "replace")
 
 
 def decoded(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
@@ -18,7 +19,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.service import api, pages, pages_check
-from equipoise.service.access import PROGRAMS, PUBLIC, Access, Attempts, Sessions
+from equipoise.service.access import PROGRAMS, PUBLIC, Access
 from equipoise.service.audits import OpenAudits
 from equipoise.service.demonstration import demonstration
 from equipoise.service.forms import Uploads, page
@@ -33,8 +34,7 @@ STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  #
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application for an ASGI server."""
-    store, attempts, metrics = TokenStore(settings.token_store), Attempts(), CollectorRegistry()
-    sessions = Sessions(settings, store)
+    store, metrics = TokenStore(settings.token_store), CollectorRegistry()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -60,11 +60,11 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         middleware=[
             Middleware(RequestLimits, settings, metrics),
             Middleware(ProxyHeadersMiddleware, settings.forwarded_from),
-            Middleware(Access, settings, sessions, attempts, store),
+            Middleware(Access),
         ],
     )
     app.state.settings, app.state.store, app.state.metrics = settings, store, metrics
-    app.state.attempts, app.state.sessions = attempts, sessions
+    app.state.failures = deque(maxlen=10_000)  # failed attempts: when, and from which address
     for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(packages=[*STATIC]))

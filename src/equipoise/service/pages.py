@@ -21,7 +21,7 @@ from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.report.sentences import log_rows
-from equipoise.service.access import COOKIE, Reader
+from equipoise.service.access import COOKIE, Reader, count_failure, new_session
 from equipoise.service.api import as_file, export, page_of, report
 from equipoise.service.audits import (
     AuditContext,
@@ -78,14 +78,12 @@ async def log_in(request: Request) -> Response:
     token = await run_in_threadpool(state.store.find, form.word("token"))
     if token is None or token.role not in READERS:
         # whoever holds a token is let in, whatever others at this address try
-        state.attempts.failed(request)
+        count_failure(request)
         words = "That is not a token that opens the dashboard, or it has expired."
         return page(None, "login.html", status=401, refused=words)
     answer = RedirectResponse("/", 303)
-    answer.set_cookie(
-        COOKIE, state.sessions.begin(token), httponly=True, samesite="strict", path="/",
-        secure=state.settings.https,
-    )  # fmt: skip
+    cookie, https = new_session(state.settings, token), state.settings.https
+    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", path="/", secure=https)
     return answer
 
 

@@ -106,8 +106,9 @@ class ServiceSettings(BaseSettings):
 
     @property
     def token_store(self) -> str:
-        """Where tokens are kept."""
-        return self.tokens or tokens_beside(self.ledger)
+        """Where tokens are kept: if nobody says, in a file of their own or the same PostgreSQL."""
+        beside = self.ledger if self.ledger.startswith("postgres") else f"{self.ledger}.tokens"
+        return self.tokens or beside
 
 
 def load_settings(**given: Any) -> ServiceSettings:
@@ -125,14 +126,3 @@ def load_settings(**given: Any) -> ServiceSettings:
         name = f"EQUIPOISE_{'_'.join(map(str, first['loc'])).upper()}" if first["loc"] else ""
         words = first["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{name + ': ' if name else ''}{words}") from None
-
-
-def tokens_beside(ledger: str) -> str:
-    """Return where tokens are kept if nobody says: a file of their own, or the same PostgreSQL.
-
-    Examples
-    --------
-    >>> tokens_beside("audits.db")
-    'audits.db.tokens'
-    """
-    return ledger if ledger.startswith("postgres") else f"{ledger}.tokens"

@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -19,7 +17,7 @@ from enum import StrEnum
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.database import Connection, Database
+from equipoise.ledger.database import Database
 from equipoise.ledger.store import table_names
 from equipoise.ledger.writer import stamp
 
@@ -105,7 +103,10 @@ class TokenStore:
 
     def __init__(self, url: str) -> None:
         self._database = Database(url, create=True, timeout=10.0)
-        self._prepared = False
+        with self._database.using() as connection:
+            if "service_marks" not in table_names(connection):  # not every role may make them
+                for statement in _TABLES:
+                    connection.run(statement)
 
     def new(self, name: str, role: Role, audit: str | None = None, *, days: float = 90.0) -> str:
         """Make a token and return it; it is never shown again.
@@ -121,7 +122,7 @@ class TokenStore:
             raise InvalidInput(f"a token named {name!r} exists or existed; choose another name")
         row = (number, name, role.value, scope, stamp(now), stamp(now + timedelta(days=days)))
         columns = ("id", "name", "role", "audit", "created", "expires", "secret_hash")
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.insert("service_tokens", columns, [(*row, _hash(secret))])
         return f"eqp_{number}_{secret}"
 
@@ -135,7 +136,7 @@ class TokenStore:
         if name not in known:
             raise UnknownName("token", name, known)
         now = known[name].revoked or stamp(datetime.now(UTC))
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.run("UPDATE service_tokens SET revoked = ? WHERE name = ?", (now, name))
         return replace(known[name], revoked=now)
 
@@ -144,19 +145,17 @@ class TokenStore:
         parts = text.split("_", 2)
         if len(text) > 200 or not text.isascii() or len(parts) != 3 or parts[0] != "eqp":
             return None
-        found = self._living(parts[1])
-        right = hmac.compare_digest(found[1] if found else NOBODY, _hash(parts[2]))
-        return found[0] if found and right else None
+        token, own = self._living(parts[1])
+        return token if hmac.compare_digest(own, _hash(parts[2])) else None
 
     def by_id(self, number: str) -> Token | None:
         """Return the living token of this id, for a caller who has proved to hold it."""
-        found = self._living(number)
-        return found[0] if found else None
+        return self._living(number)[0]
 
     def log_out(self, number: str) -> None:
         """End every browser's session of a token."""
         now = stamp(datetime.now(UTC))
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, number))
 
     # -- marks ------------------------------------------------------------------------------------
@@ -164,7 +163,7 @@ class TokenStore:
     def add_mark(self, audit: str, kind: str, seq: int, own: str, actor: str) -> Mark:
         """Remember a checkpoint, or that a verification began."""
         mark = Mark(secrets.token_hex(8), audit, kind, seq, own, stamp(datetime.now(UTC)), actor)
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.insert("service_marks", list(vars(mark)), [tuple(vars(mark).values())])
         return mark
 
@@ -172,12 +171,12 @@ class TokenStore:
         """Say what became of a verification."""
         sets = "kind = ?, seq = ?, hash = ?, note = ?, time = ?"
         values = (mark.kind, mark.seq, mark.hash, mark.note, stamp(datetime.now(UTC)), mark.id)
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.run(f"UPDATE service_marks SET {sets} WHERE id = ?", values)
 
     def end_lost_verifications(self) -> None:
         """Say of verifications that a server left behind that they did not come to an end."""
-        with self._using() as connection:
+        with self._database.using() as connection:
             connection.run("UPDATE service_marks SET kind = 'lost' WHERE kind = 'running'")
 
     def marks(self, audit: str, *kinds: str, limit: int = 100) -> list[Mark]:
@@ -187,7 +186,7 @@ class TokenStore:
             f"kind IN ({', '.join('?' * len(kinds))}) "
             f"ORDER BY time DESC, seq DESC, id LIMIT {int(limit)}"
         )
-        with self._using() as connection:
+        with self._database.using() as connection:
             return [Mark(*row) for row in connection.run(query, (audit, *kinds)).fetchall()]
 
     # -- helpers ----------------------------------------------------------------------------------
@@ -199,23 +198,13 @@ class TokenStore:
     def _tokens(self, rest: str, *values: str) -> list[tuple[Token, str]]:
         """Return tokens with the hashes of their secrets."""
         query = f"SELECT {_columns(Token)}, secret_hash FROM service_tokens {rest}"
-        with self._using() as connection:
+        with self._database.using() as connection:
             rows = connection.run(query, values).fetchall()
         return [(replace(Token(*row), role=Role(row[2])), own) for *row, own in rows]
 
-    def _living(self, number: str) -> tuple[Token, str] | None:
-        now = datetime.now(UTC)
-        return next((t for t in self._tokens("WHERE id = ?", number) if t[0].lives(now)), None)
-
-    @contextmanager
-    def _using(self) -> Iterator[Connection]:
-        """Yield the connection; make the tables unless they are there: not every role may."""
-        with self._database.using() as connection:
-            if not self._prepared and "service_marks" not in table_names(connection):
-                for statement in _TABLES:
-                    connection.run(statement)
-            self._prepared = True
-            yield connection
+    def _living(self, number: str) -> tuple[Token | None, str]:
+        now, found = datetime.now(UTC), self._tokens("WHERE id = ?", number)
+        return next((own for own in found if own[0].lives(now)), (None, NOBODY))
 
 
 def _hash(secret: str) -> str:
