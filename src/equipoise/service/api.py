@@ -56,15 +56,9 @@ SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
 
 
 class Model(BaseModel):
-    """What is not named here is refused, not ignored."""
+    """What is not named here, or of another type, is refused: not ignored, not converted."""
 
-    model_config = ConfigDict(extra="forbid")
-
-
-class Shape(Model):
-    """What is of another type is refused, not converted."""
-
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _by(make: Callable[[Any], Any]) -> BeforeValidator:
@@ -89,7 +83,7 @@ def cells_from(given: Any) -> Cells:
     return cells
 
 
-def _model_of(kind: type, base: type, without: Sequence[str] = (), **own: Any) -> Any:
+def _model_of(kind: type, without: Sequence[str] = (), **own: Any) -> Any:
     """Return the shape of a record; what its values may be is the ledger's rule."""
     hints = get_type_hints(kind)
     for field in fields(kind):
@@ -97,10 +91,10 @@ def _model_of(kind: type, base: type, without: Sequence[str] = (), **own: Any) -
         default = field.default if made is MISSING else made()
         if field.name not in (*own, *without):
             own[field.name] = (hints[field.name], ... if default is MISSING else default)
-    return create_model(kind.__name__, __base__=base, __doc__=kind.__doc__, **own)
+    return create_model(kind.__name__, __base__=Model, __doc__=kind.__doc__, **own)
 
 
-_SHAPES = [_model_of(kind, Shape, command=(Literal[tag], ...)) for tag, kind in COMMANDS.items()]
+_SHAPES = [_model_of(kind, command=(Literal[tag], ...)) for tag, kind in COMMANDS.items()]
 AnyCommand: Any = Annotated[reduce(or_, _SHAPES), Field(discriminator="command")]
 Commands: Any = Annotated[
     list[AnyCommand], Body(embed=True, min_length=1, max_length=BATCH, description="In this order.")
@@ -135,8 +129,8 @@ def shown(row: Any) -> dict[str, Any]:
     return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in SECRET}
 
 
-PersonModel: Any = _model_of(PersonRecord, Model, SECRET)
-AuditModel: Any = _model_of(AuditRow, Model, SECRET)
+PersonModel: Any = _model_of(PersonRecord, SECRET)
+AuditModel: Any = _model_of(AuditRow, SECRET)
 
 
 class PeoplePage(Model):
@@ -154,18 +148,15 @@ class EventsPage(Model):
     head: int
 
 
-def _new_audit_model() -> type[Model]:
-    """Return the shape of an audit that begins: what ``LiveAudit.create`` takes, as it takes it."""
-    taken, hints = signature(LiveAudit.create).parameters, get_type_hints(LiveAudit.create)
-    own: dict[str, Any] = {name: (hints[name], taken[name].default) for name in SETTINGS}
-    own["past"] = (Annotated[Mapping[str, GroupCells], _by(cells_from)], ...)
-    own["question"] = (Annotated[Question, _by(Question.from_dict)], Question())
-    own["costs"] = (Annotated[Costs, _by(Costs.from_dict)], Costs())
-    words = "An audit that begins; see ``LiveAudit.create``."
-    return create_model("NewAudit", __base__=Shape, __doc__=words, **own)
-
-
-NewAudit: Any = _new_audit_model()
+_TAKEN, _HINTS = signature(LiveAudit.create).parameters, get_type_hints(LiveAudit.create)
+_FIELDS: dict[str, Any] = {
+    **{name: (_HINTS[name], _TAKEN[name].default) for name in SETTINGS},
+    "past": (Annotated[Mapping[str, GroupCells], _by(cells_from)], ...),
+    "question": (Annotated[Question, _by(Question.from_dict)], Question()),
+    "costs": (Annotated[Costs, _by(Costs.from_dict)], Costs()),
+    "__doc__": "An audit that begins; see ``LiveAudit.create``.",
+}
+NewAudit: Any = create_model("NewAudit", __base__=Model, **_FIELDS)
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {

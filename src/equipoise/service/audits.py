@@ -87,6 +87,10 @@ class Snapshot:
         wanted = status.people - states["SKIPPED"]
         looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
         known = sum(states[state] for state in settled)
+        today, ages = datetime.now(UTC).date(), {words: Counter[str]() for _, words in AGES}
+        for state, day, number in live.pending_by_day():
+            age = (today - date.fromisoformat(day)).days
+            ages[next(words for most, words in AGES if age <= most)][state] += number
         return cls(
             status=status,
             report=report,
@@ -99,7 +103,7 @@ class Snapshot:
                 ("refused", states["WITHDRAWN"], "WITHDRAWN"),
                 ("given up", states["WRITTEN_OFF"], "WRITTEN_OFF"),
             ),
-            ages=_ages(live),
+            ages=ages,
             late=live.people(states=("OVERDUE",), limit=LISTED),
             unconfirmed=live.people(states=("RESERVED",), limit=LISTED),
             conflicts=live.people(conflicted=True, limit=LISTED) if status.conflicts else (),
@@ -116,15 +120,6 @@ class Snapshot:
             for low, of_low in groups.items()
             if of_high.lower > of_low.upper
         ]
-
-
-def _ages(live: LiveAudit) -> dict[str, Counter[str]]:
-    today = datetime.now(UTC).date()
-    found: dict[str, Counter[str]] = {words: Counter() for _, words in AGES}
-    for state, day, number in live.pending_by_day():
-        age = (today - date.fromisoformat(day)).days
-        found[next(words for most, words in AGES if age <= most)][state] += number
-    return found
 
 
 class ReportCache:
@@ -260,18 +255,15 @@ class AuditContext:
         tags = [one.command for one in commands if not isinstance(one, EquipoiseError)]
         if not all(may_do(self.caller.role, tag) for tag in tags):
             raise HttpProblem("forbidden")
-        return [
-            as_problem(result, command, tell_all=self.caller.may_know)
-            if isinstance(result, EquipoiseError)
-            else self._seen(result)
-            for command, result in zip(commands, self.writer.attempt(commands), strict=True)
-        ]
-
-    def _seen(self, reply: Reply) -> Reply:
-        """Return what the caller may know of a reply: writers learn what is wanted, no more."""
-        if self.caller.may_know:
-            return reply
-        return Reply(reply.person, reply.state, reply.want, repeated=reply.repeated)
+        results: list[Reply | HttpProblem] = []
+        for command, one in zip(commands, self.writer.attempt(commands), strict=True):
+            if isinstance(one, EquipoiseError):
+                results.append(as_problem(one, command, tell_all=self.caller.may_know))
+            elif self.caller.may_know:
+                results.append(one)
+            else:  # writers learn what is wanted, no more
+                results.append(Reply(one.person, one.state, one.want, repeated=one.repeated))
+        return results
 
 
 def context(

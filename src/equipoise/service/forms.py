@@ -30,6 +30,7 @@ from equipoise.errors import InvalidInput
 from equipoise.history.options import UnreadTable
 from equipoise.report.write import environment
 from equipoise.service.access import Caller
+from equipoise.service.limits import UPLOADS
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
@@ -65,37 +66,33 @@ def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any
     return HTMLResponse(text, status)
 
 
-async def read_form(request: Request, *, table: bool = False) -> Form:
-    """Return what was sent: words in UTF-8, and one table where a page takes one."""
+async def read_form(request: Request) -> Form:
+    """Return what was sent: words in UTF-8, and one table where the path takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
     values: dict[str, list[str]] = {}
-    upload = None
-    sent = await request.form(max_files=int(table), max_fields=FIELDS)
+    table, takes_table = None, request.scope["path"].endswith(UPLOADS)
+    sent = await request.form(max_files=int(takes_table), max_fields=FIELDS)
     for name, value in sent.multi_items():
         if isinstance(value, str):
             values.setdefault(name, []).append(value)
         elif name == "table":
-            upload = value
+            table = value
         else:
             raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
-    return Form(values, upload)
+    return Form(values, table)
 
 
-async def _own_form(request: Request, *, table: bool = False) -> Form:
+async def _own_form(request: Request) -> Form:
     """Return a form that one of our own pages sent in this session."""
-    caller, form = request.state.caller, await read_form(request, table=table)
+    caller, form = request.state.caller, await read_form(request)
     key = (form.values.pop("form_key", None) or [""])[-1]
     if not caller.form_key or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
         raise HttpProblem("cross-site")
     return form
 
 
-async def _words(request: Request) -> Form:
-    return await _own_form(request)
-
-
-Sent = Annotated[Form, Depends(_words)]
+Sent = Annotated[Form, Depends(_own_form)]
 
 
 class Uploads:
@@ -114,7 +111,7 @@ class Uploads:
             raise HttpProblem("busy", "your earlier table is still being read")
         self._waiting.add(caller)
         try:
-            yield await _own_form(request, table=True)
+            yield await _own_form(request)
         finally:
             self._waiting.discard(caller)
             await request.close()
@@ -123,9 +120,8 @@ class Uploads:
         """Return what the program that reads tables finds; see ``table_reader.py``."""
         if table is None or not table.filename:
             raise InvalidInput("choose a table first")
-        suffix = Path(table.filename).suffix.lower()
+        suffix, kinds = Path(table.filename).suffix.lower(), ", ".join(SUFFIXES)
         if suffix not in SUFFIXES:
-            kinds = ", ".join(SUFFIXES)
             raise InvalidInput(f"a table must be one of {kinds}; got {suffix or 'none'}")
         async with self._turn:
             with tempfile.TemporaryDirectory() as folder:

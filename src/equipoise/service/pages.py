@@ -177,7 +177,7 @@ def checkpoint(context: Reading, form: Sent) -> Response:
 def verify(context: Auditing, form: Sent) -> Response:
     """Begin a verification, whose result appears on the page."""
     begin_verification(context)
-    return _back(context, "done=verify")
+    return RedirectResponse(f"/audits/{context.audit.part}?done=verify", 303)
 
 
 @router.post("/audits/{audit}/do/{what}")
@@ -199,10 +199,12 @@ def act(context: Reading, what: str, form: Sent) -> Response:
         if isinstance(reply, HttpProblem):
             raise reply
     except (HttpProblem, EquipoiseError) as error:
-        return _audit_page(context, problem=as_problem(error))
+        problem = as_problem(error)
+        return _audit_page(context, problem=problem, status=problem.status_code)
     says_more = reply.state == "PROPOSED" or what == "resume"
     done = reply.state.lower() if says_more else what
-    return _back(context, f"done={done}" + (f"&want={reply.want}" if what == "ask" else ""))
+    query = f"done={done}" + (f"&want={reply.want}" if what == "ask" else "")
+    return RedirectResponse(f"/audits/{context.audit.part}?{query}", 303)
 
 
 def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInput:
@@ -309,10 +311,6 @@ def minor_units(name: str, amount: str, decimals: int) -> int:
     return int(found)
 
 
-def _back(context: AuditContext, query: str) -> Response:
-    return RedirectResponse(f"/audits/{context.audit.part}?{query}", 303)
-
-
 # -- pages ----------------------------------------------------------------------------------------
 
 
@@ -322,25 +320,16 @@ def _page(context: AuditContext, template: str, **more: Any) -> HTMLResponse:
 
 
 def _audit_page(
-    context: AuditContext,
-    template: str = "audit.html",
-    *,
-    patience: float = PATIENCE,
-    done: str = "",
-    problem: HttpProblem | None = None,
+    context: AuditContext, template: str = "audit.html", patience: float = PATIENCE, **more: Any
 ) -> HTMLResponse:
     """Return people and money as of now, and the evidence as far as it is reported."""
     store, audit = context.store, context.audit
-    return _page(
-        context,
-        template,
-        status=problem.status_code if problem else 200,
-        seen=audit.reports.look(patience),
-        checkpoint=next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
-        proof=next(iter(store.marks(audit.uid, *VERIFICATIONS, limit=1)), None),
-        done=done,
-        problem=problem,
-    )
+    shown = {
+        "seen": audit.reports.look(patience),
+        "checkpoint": next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
+        "proof": next(iter(store.marks(audit.uid, *VERIFICATIONS, limit=1)), None),
+    }
+    return _page(context, template, **{"done": "", "problem": None, **shown, **more})
 
 
 def _batch_page(

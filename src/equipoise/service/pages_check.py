@@ -57,14 +57,6 @@ class Field:
     value: str = ""
     choice: str = ""
 
-    @classmethod
-    def of(cls, values: Sequence[Any]) -> Field:
-        """Return values for one field; where one of them is open the field stays empty."""
-        if any(isinstance(value, Mapping) for value in values):
-            options = [v["choices"] if isinstance(v, Mapping) else [v] for v in values]
-            return cls("", f" {BETWEEN} ".join(" or ".join(map(str, own)) for own in options))
-        return cls(f"{BETWEEN} ".join(map(str, values)))
-
 
 @router.get("/check")
 def begin(caller: Reader) -> HTMLResponse:
@@ -158,12 +150,16 @@ def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields as they were sent, or as a proposal would have them."""
     found = {n: proposal.get(n) for n in (*COLUMNS, *WORDS, "missing_values")}
     found |= {f"{a}_{role}": proposal.get(a, {}).get(role) for a, role in MEANINGS}
-    return {
-        name: Field(form.word(name))
-        if values is None
-        else Field.of(values if isinstance(values, list) else [values])
-        for name, values in found.items()
-    }
+    said = {name: Field(form.word(name)) for name in found}
+    for name, given in ((name, given) for name, given in found.items() if given is not None):
+        values = given if isinstance(given, list) else [given]
+        if any(isinstance(value, Mapping) for value in values):  # one of them is open
+            options = [v["choices"] if isinstance(v, Mapping) else [v] for v in values]
+            choice = f" {BETWEEN} ".join(" or ".join(map(str, own)) for own in options)
+            said[name] = Field(choice=choice)
+        else:
+            said[name] = Field(f"{BETWEEN} ".join(map(str, values)))
+    return said
 
 
 def _answers(

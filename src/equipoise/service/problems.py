@@ -9,17 +9,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from equipoise.errors import (
-    Conflict,
-    LedgerError,
-    ProtocolError,
-    UnknownName,
-    UnknownPerson,
-)
+from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, UnknownPerson
 from equipoise.ledger import commands as do
 
 MEDIA = "application/problem+json"
-RETRY_AFTER = 2  # seconds
+WAIT = {"Retry-After": "2"}  # seconds
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: WAIT, 503: WAIT}  # by status
 
 TYPES: Mapping[str, tuple[int, str]] = {
     "malformed-request": (400, "The request cannot be read"),
@@ -54,9 +49,7 @@ class HttpProblem(HTTPException):
         self, kind: str, detail: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         status, self.title = TYPES[kind]
-        own = {"Retry-After": str(RETRY_AFTER)} if status in (429, 503) else {}
-        own |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-        super().__init__(status, detail, {**own, **(headers or {})})
+        super().__init__(status, detail, {**HEADERS.get(status, {}), **(headers or {})})
         self.kind = kind
 
     def __str__(self) -> str:

@@ -10,14 +10,25 @@ import secrets
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from equipoise.errors import InvalidInput
+from equipoise.ledger.database import kind_and_path
 from equipoise.service.tokens import Role
 
-IN_MEMORY = ("sqlite://", "sqlite:///:memory:", ":memory:")
 Network = IPv4Network | IPv6Network
+
+
+def _listed(given: Any) -> Any:
+    return given.replace(" ", "").strip(",").split(",") if isinstance(given, str) else given
+
+
+def _paired(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    pairs = [one.partition("=") for one in given.split(",") if one.strip()]
+    return {group.strip(): role.strip() for group, _, role in pairs}
 
 
 class ServiceSettings(BaseSettings):
@@ -68,35 +79,18 @@ class ServiceSettings(BaseSettings):
     read_memory: Annotated[int, Field(ge=256 << 20)] = 1 << 30
     read_seconds: Annotated[int, Field(gt=0)] = 120
     forwarded_from: str = "127.0.0.1"
-    proxy_peers: Annotated[tuple[Network, ...], NoDecode] = ()
+    proxy_peers: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_listed)] = ()
     proxy_secret: SecretStr = SecretStr("")
-    proxy_roles: Annotated[dict[str, Role], NoDecode] = {}
+    proxy_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_paired)] = {}
     proxy_actor: str = "X-Forwarded-Email"
     proxy_groups: str = "X-Forwarded-Groups"
 
-    @field_validator("ledger")
-    @classmethod
-    def _shared(cls, ledger: str) -> str:
-        if ledger in IN_MEMORY:
-            raise ValueError("a service needs a ledger that several connections share: a file")
-        return ledger
-
-    @field_validator("proxy_peers", mode="before")
-    @classmethod
-    def _networks(cls, given: Any) -> Any:
-        return given.replace(" ", "").strip(",").split(",") if isinstance(given, str) else given
-
-    @field_validator("proxy_roles", mode="before")
-    @classmethod
-    def _roles(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        pairs = [one.partition("=") for one in given.split(",") if one.strip()]
-        return {group.strip(): role.strip() for group, _, role in pairs}
-
     @model_validator(mode="after")
-    def _proxy_is_whole(self) -> ServiceSettings:
-        """Refuse half a sign-on: peers, a secret and roles belong together."""
+    def _is_whole(self) -> ServiceSettings:
+        """Refuse a ledger in memory, and half a sign-on: peers, a secret and roles together."""
+        if kind_and_path(self.ledger) == ("sqlite", None):
+            words = "a service needs a ledger that several connections share: a file"
+            raise ValueError(f"EQUIPOISE_LEDGER: {words}")
         given = [bool(self.proxy_peers), bool(self.proxy_secret), bool(self.proxy_roles)]
         if any(given) and not all(given):
             raise ValueError("proxy_peers, proxy_secret and proxy_roles are needed together")
