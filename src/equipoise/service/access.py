@@ -37,6 +37,7 @@ PROXY_SECRET = "x-equipoise-proxy-secret"
 PUBLIC = ("/livez", "/readyz", "/openapi.json", "/static/")
 PROGRAMS = ("/v1/", "/metrics")
 SAFE = ("GET", "HEAD", "OPTIONS")
+WRITES = ("ask", "tell", "execute", "withdraw")
 SESSION = 12 * 3600  # seconds
 FAILURES, WINDOW = 20, 60.0  # failed attempts of one address, and in how many seconds
 
@@ -59,6 +60,14 @@ class Caller:
     def may_know(self) -> bool:
         """Whether the caller may learn more than replies."""
         return self.role is not Role.WRITER
+
+    def may_do(self, command: str) -> bool:
+        """Whether the caller may send a command, known by its tag."""
+        if command in WRITES:
+            return self.role in (Role.WRITER, Role.AUDITOR)
+        if command in ("approve", "upgrade"):
+            return self.role is Role.APPROVER
+        return self.role is Role.AUDITOR or (self.role is Role.APPROVER and command == "reject")
 
     def may_see(self, name: str, uid: str) -> bool:
         """Whether an audit is in this caller's scope."""

@@ -31,16 +31,8 @@ from equipoise.planning import Plan
 from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
-from equipoise.service.access import Auditor, Caller, Reader, decoded
-from equipoise.service.audits import (
-    AuditContext,
-    Auditing,
-    Commanding,
-    OpenAudits,
-    Reading,
-    begin_verification,
-    hand_out_checkpoint,
-)
+from equipoise.service.access import Auditor, Reader, decoded
+from equipoise.service.audits import AuditContext, Auditing, Commanding, Reading
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
 from equipoise.service.tokens import VERIFICATIONS, Mark
@@ -253,7 +245,7 @@ def create(
     """Begin an audit; the same request again finds it begun."""
     given = dict(body)
     given["history"] = History.from_cells(Cells(given.pop("past")))
-    made = create_audit(request.app.state.audits, decoded(audit), given, caller)
+    made = request.app.state.audits.create(decoded(audit), given, caller)
     return JSONResponse(shown(made))
 
 
@@ -327,7 +319,7 @@ def checkpoints(context: Reading) -> JSONResponse:
 @router.post("/{audit}/checkpoints", response_model=Mark)
 def checkpoint(context: Reading) -> JSONResponse:
     """Hand out the present end of the chain, to keep elsewhere."""
-    return JSONResponse(hand_out_checkpoint(context)[1].to_dict())
+    return JSONResponse(context.hand_out_checkpoint()[1].to_dict())
 
 
 @router.post("/{audit}/verifications", response_model=Mark, status_code=202)
@@ -336,7 +328,7 @@ def verify(context: Auditing) -> JSONResponse:
 
     ``kind`` is then ``verified`` or ``broken``, with the reason in ``note``.
     """
-    return JSONResponse(begin_verification(context).to_dict(), 202)
+    return JSONResponse(context.begin_verification().to_dict(), 202)
 
 
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
@@ -391,37 +383,9 @@ def metrics(caller: Reader, request: Request) -> Response:
 # -- helpers --------------------------------------------------------------------------------------
 
 
-def create_audit(
-    audits: OpenAudits, name: str, arguments: Mapping[str, Any], caller: Caller
-) -> AuditRow:
-    """Begin an audit in the caller's scope, or find it begun with the same settings."""
-    name = inputs.name("name", name)
-    if not caller.may_see(name, name):
-        raise HttpProblem("forbidden")
-    try:
-        live = LiveAudit.create(audits.settings.ledger, name, **arguments, actor=caller.name)
-    except InvalidInput as refused:
-        # made where nobody sees it, to compare; refused again where it is wrong in itself
-        wanted = _comparable(LiveAudit.create("sqlite://", name, **arguments))
-        stored = _comparable(audits.open(name).reader)
-        if stored["name"] != wanted["name"]:
-            raise refused from None
-        if stored != wanted:
-            raise HttpProblem("audit-exists") from None
-        return audits.ledger.audit(name)
-    live.close_ledger()
-    return live.row
-
-
 def page_of(
     live: LiveAudit, states: Sequence[str], conflicted: bool, after: int, limit: int
 ) -> tuple[Sequence[PersonRecord], int | None]:
     """Return a page, and where the next one begins."""
     rows = live.people(states=states, conflicted=conflicted, after=after, limit=limit)
     return rows, rows[-1].number if len(rows) == limit else None
-
-
-def _comparable(live: LiveAudit) -> dict[str, Any]:
-    """Return what an audit was created with, except what differs each time."""
-    data = plain(live.settings.to_data())
-    return {name: v for name, v in data.items() if name not in ("seed_hash", "software")}

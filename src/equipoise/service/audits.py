@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 
+from equipoise._json import plain
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.ledger import Checkpoint, LiveAudit, Reply, Status, inputs
 from equipoise.ledger.commands import Command
@@ -40,18 +41,8 @@ HELD = 64  # audits that a server keeps open
 LISTED = 10  # people in a list of what is to be done
 TRACING = 0.1  # share of the time in which the evidence over time may be traced anew
 REPORTS = ThreadPoolExecutor(4, "report")  # made in the background, of all audits
-WRITES = ("ask", "tell", "execute", "withdraw")
 AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"), (inf, "longer"))  # fmt: skip
-
-
-def may_do(role: Role, command: str) -> bool:
-    """Whether a role may send a command, known by its tag."""
-    if command in WRITES:
-        return role in (Role.WRITER, Role.AUDITOR)
-    if command in ("approve", "upgrade"):
-        return role is Role.APPROVER
-    return role is Role.AUDITOR or (role is Role.APPROVER and command == "reject")
 
 
 @dataclass(frozen=True)
@@ -204,6 +195,25 @@ class OpenAudits:
                 self._audits.pop(0).close()
             return self._audits[-1]
 
+    def create(self, name: str, given: Mapping[str, Any], caller: Caller) -> AuditRow:
+        """Begin an audit in the caller's scope, or find it begun with the same settings."""
+        name = inputs.name("name", name)
+        if not caller.may_see(name, name):
+            raise HttpProblem("forbidden")
+        try:
+            live = LiveAudit.create(self.settings.ledger, name, **given, actor=caller.name)
+        except InvalidInput as refused:
+            # made where nobody sees it, to compare; refused again where it is wrong in itself
+            wanted = _comparable(LiveAudit.create("sqlite://", name, **given))
+            stored = _comparable(self.open(name).reader)
+            if stored["name"] != wanted["name"]:
+                raise refused from None
+            if stored != wanted:
+                raise HttpProblem("audit-exists") from None
+            return self.ledger.audit(name)
+        live.close_ledger()
+        return live.row
+
     @contextmanager
     def long_work(self) -> Iterator[None]:
         """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
@@ -226,6 +236,12 @@ class OpenAudits:
         for audit in self._audits:
             audit.close()
         self.ledger.close()
+
+
+def _comparable(live: LiveAudit) -> dict[str, Any]:
+    """Return what an audit was created with, except what differs each time."""
+    data = plain(live.settings.to_data())
+    return {name: v for name, v in data.items() if name not in ("seed_hash", "software")}
 
 
 @dataclass(frozen=True)
@@ -253,7 +269,7 @@ class AuditContext:
         A command that the caller may not send, or a ledger that cannot store, refuses all of them.
         """
         tags = [one.command for one in commands if not isinstance(one, EquipoiseError)]
-        if not all(may_do(self.caller.role, tag) for tag in tags):
+        if not all(map(self.caller.may_do, tags)):
             raise HttpProblem("forbidden")
         results: list[Reply | HttpProblem] = []
         for command, one in zip(commands, self.writer.attempt(commands), strict=True):
@@ -264,6 +280,37 @@ class AuditContext:
             else:  # writers learn what is wanted, no more
                 results.append(Reply(one.person, one.state, one.want, repeated=one.repeated))
         return results
+
+    def hand_out_checkpoint(self) -> tuple[Checkpoint, Mark]:
+        """Return the present end of the chain, and remember that it was handed out."""
+        point, who = self.reader.checkpoint(), self.caller.name
+        return point, self.store.add_mark(point.audit, "checkpoint", point.seq, point.hash, who)
+
+    def begin_verification(self) -> Mark:
+        """Verify against every checkpoint handed out, in a thread and by a handle of its own.
+
+        What came of it is in the store, where every server of the ledger finds it. Whoever asks
+        again meanwhile is told of the one that is under way.
+        """
+        uid, store, ledger = self.audit.uid, self.store, self.audits.settings.ledger
+        if running := store.marks(uid, "running", limit=1):
+            return running[0]
+        head = self.reader.checkpoint()
+        mark = store.add_mark(uid, "running", head.seq, head.hash, self.caller.name)
+        threading.Thread(target=_verify, args=(ledger, mark, store), daemon=True).start()
+        return mark
+
+
+def _verify(ledger: str, mark: Mark, store: TokenStore) -> None:
+    try:
+        known = [(one.seq, one.hash) for one in store.marks(mark.audit, "checkpoint", limit=1000)]
+        proof = LiveAudit.open(ledger, mark.audit).verify(known)
+        words = f"against {len(known)} checkpoints" if known else ""
+        done = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=words)
+    except EquipoiseError as error:
+        unread = isinstance(error.__cause__, driver_errors())  # the database, not what is in it
+        done = replace(mark, kind="lost" if unread else "broken", note=str(error))
+    store.end_verification(done)
 
 
 def context(
@@ -286,40 +333,3 @@ WRITERS = (Role.WRITER, Role.AUDITOR, Role.APPROVER)
 Auditing = Annotated[AuditContext, Depends(partial(context, (Role.AUDITOR,)))]
 Commanding = Annotated[AuditContext, Depends(partial(context, WRITERS))]
 Reading = Annotated[AuditContext, Depends(partial(context, READERS))]
-
-
-# -- proof ----------------------------------------------------------------------------------------
-
-
-def hand_out_checkpoint(context: AuditContext) -> tuple[Checkpoint, Mark]:
-    """Return the present end of the chain, and remember that it was handed out."""
-    point, store = context.reader.checkpoint(), context.store
-    mark = store.add_mark(point.audit, "checkpoint", point.seq, point.hash, context.caller.name)
-    return point, mark
-
-
-def begin_verification(context: AuditContext) -> Mark:
-    """Verify against every checkpoint that was handed out, in a thread and by a handle of its own.
-
-    What came of it is in the store, where every server of the ledger finds it. Whoever asks again
-    meanwhile is told of the one that is under way.
-    """
-    uid, store, ledger = context.audit.uid, context.store, context.audits.settings.ledger
-    if running := store.marks(uid, "running", limit=1):
-        return running[0]
-    head = context.reader.checkpoint()
-    mark = store.add_mark(uid, "running", head.seq, head.hash, context.caller.name)
-    threading.Thread(target=_verify, args=(ledger, mark, store), daemon=True).start()
-    return mark
-
-
-def _verify(ledger: str, mark: Mark, store: TokenStore) -> None:
-    try:
-        known = [(one.seq, one.hash) for one in store.marks(mark.audit, "checkpoint", limit=1000)]
-        proof = LiveAudit.open(ledger, mark.audit).verify(known)
-        words = f"against {len(known)} checkpoints" if known else ""
-        done = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=words)
-    except EquipoiseError as error:
-        unread = isinstance(error.__cause__, driver_errors())  # the database, not what is in it
-        done = replace(mark, kind="lost" if unread else "broken", note=str(error))
-    store.end_verification(done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -23,14 +23,7 @@ from equipoise.question import Want
 from equipoise.report.sentences import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
 from equipoise.service.api import as_file, export, page_of, report
-from equipoise.service.audits import (
-    AuditContext,
-    Auditing,
-    Reading,
-    begin_verification,
-    hand_out_checkpoint,
-    may_do,
-)
+from equipoise.service.audits import AuditContext, Auditing, Reading
 from equipoise.service.forms import Form, Sent, page, read_form
 from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS, VERIFICATIONS
@@ -168,7 +161,7 @@ router.get("/audits/{audit}/export")(export)
 @router.post("/audits/{audit}/do/checkpoint")
 def checkpoint(context: Reading, form: Sent) -> Response:
     """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
-    point, _ = hand_out_checkpoint(context)
+    point, _ = context.hand_out_checkpoint()
     headers = as_file(context, f"checkpoint-{point.seq}.jsonl")
     return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
 
@@ -176,7 +169,7 @@ def checkpoint(context: Reading, form: Sent) -> Response:
 @router.post("/audits/{audit}/do/verify")
 def verify(context: Auditing, form: Sent) -> Response:
     """Begin a verification, whose result appears on the page."""
-    begin_verification(context)
+    context.begin_verification()
     return RedirectResponse(f"/audits/{context.audit.part}?done=verify", 303)
 
 
@@ -192,7 +185,7 @@ def act(context: Reading, what: str, form: Sent) -> Response:
         final: str = command.command
         if isinstance(command, do.Approve):
             final = IRREVERSIBLE.get(proposals.get(command.proposal, ""), "")
-        may = may_do(context.caller.role, command.command)
+        may = context.caller.may_do(command.command)
         if may and final in FOR_EVER and form.word("sure") != "yes":
             return _page(context, "sure.html", what=what, words=FOR_EVER[final], form=form)
         (reply,) = context.results([command])
@@ -262,15 +255,15 @@ def confirm(context: Reading, form: Sent) -> Response:
     carried, refused = (form.values.get(name, []) for name in ("execute", "withdraw"))
     if both := sorted(set(carried) & set(refused)):
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
-    commands: list[Command] = [do.Execute(person) for person in carried]
-    commands += [do.Withdraw(person) for person in refused]
-    return _batch_page(context, "Overrides", [*carried, *refused], commands)
+    asked: list[tuple[str, Command]] = [(person, do.Execute(person)) for person in carried]
+    asked += [(person, do.Withdraw(person)) for person in refused]
+    return _batch_page(context, "Overrides", asked)
 
 
 @router.post("/audits/{audit}/upload")
 async def upload(context: Reading, request: Request) -> Response:
     """Take a table of arrivals or of outcomes; what is wrong with a row holds up no other."""
-    if not may_do(context.caller.role, "ask"):
+    if not context.caller.may_do("ask"):
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
     async with uploads.sent_by(request) as form:
@@ -279,9 +272,8 @@ async def upload(context: Reading, request: Request) -> Response:
         seen = () if told else ("score", "price", "version")
         rows = await uploads.read(form.table, rows=needed, optional=seen)
     tag, title = ("tell", "Outcomes") if told else ("ask", "Arrivals")
-    commands = [_understood(tag, row, context.reader) for row in rows]
-    people = [row["person"] for row in rows]
-    return await run_in_threadpool(_batch_page, context, title, people, commands)
+    asked = ((row["person"], _understood(tag, row, context.reader)) for row in rows)
+    return await run_in_threadpool(_batch_page, context, title, asked)
 
 
 def budget_of(form: Form, decimals: int) -> int | None:
@@ -333,20 +325,19 @@ def _audit_page(
 
 
 def _batch_page(
-    context: AuditContext,
-    title: str,
-    people: Sequence[str],
-    commands: Sequence[Command | InvalidInput],
+    context: AuditContext, title: str, asked: Iterable[tuple[str, Command | InvalidInput]]
 ) -> HTMLResponse:
     """Carry out a command per person and say what came of them."""
-    done = list(zip(people, commands, context.results(commands), strict=True))
+    rows = list(asked)
+    results = context.results([command for _, command in rows])
+    done = [(*row, one) for row, one in zip(rows, results, strict=True)]
     taken = [(command, one) for _, command, one in done if isinstance(one, Reply)]
     repeated = sum(reply.repeated for _, reply in taken)
     return _page(
         context,
         "batch.html",
         title=title,
-        rows=len(commands),
+        rows=len(rows),
         new=len(taken) - repeated,
         repeated=repeated,
         wanted=[

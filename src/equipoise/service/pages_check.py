@@ -28,12 +28,11 @@ from equipoise.planning.forecasts import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service.access import Auditor, Caller, Reader
-from equipoise.service.api import cells_from, create_audit
+from equipoise.service.api import cells_from
 from equipoise.service.audits import OpenAudits
 from equipoise.service.forms import Form, Sent, Uploads, page
 from equipoise.service.pages import budget_of, minor_units
 from equipoise.service.problems import HttpProblem
-from equipoise.service.tokens import Role
 from equipoise.worlds.data import fico_lender
 
 router = APIRouter(include_in_schema=False)
@@ -93,17 +92,15 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
         return _refused(caller, error)
     try:
         given = _new_audit(form, shown["cells"], shown["question"])
-        row = create_audit(audits, form.word("name"), given, caller)
+        row = audits.create(form.word("name"), given, caller)
     except (EquipoiseError, HttpProblem) as error:
         return _refused(caller, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
 def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
-    may_create = caller.role is Role.AUDITOR
-    given: dict[str, Any] = {"cells": None, "problem": None, "proposed": False, "metrics": METRICS}
-    given |= {"may_create": may_create, "said": _filled_in(Form(), {}), **more}
-    return page(caller, template, **given)
+    given = {"cells": None, "problem": None, "proposed": False, "metrics": METRICS}
+    return page(caller, template, **{**given, "said": _filled_in(Form(), {}), **more})
 
 
 def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
