@@ -18,13 +18,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.history.options import UnreadTable
@@ -40,16 +39,18 @@ SUFFIXES = (".csv", ".parquet", ".xlsx")
 READER = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
 
 
-@dataclass(frozen=True)
-class Form:
-    """What was sent: the values of each field in their order, and a table where one came along."""
+class Form(FormData):
+    """What was sent: words, and a table where one came along."""
 
-    values: dict[str, list[str]] = field(default_factory=dict)
-    table: UploadFile | None = None
+    @property
+    def table(self) -> UploadFile | None:
+        """The table, None where nobody chose one."""
+        found = self.get("table")
+        return found if isinstance(found, UploadFile) and found.filename else None
 
     def word(self, name: str, default: str = "") -> str:
         """Return a field without outer spaces."""
-        return self.values.get(name, [default])[-1].strip()
+        return str(self.get(name, default)).strip()
 
     def number(self, name: str, default: float) -> float:
         """Return a number."""
@@ -70,24 +71,19 @@ async def read_form(request: Request) -> Form:
     """Return what was sent: words in UTF-8, and one table where the path takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
-    values: dict[str, list[str]] = {}
-    table, takes_table = None, request.scope["path"].endswith(UPLOADS)
-    sent = await request.form(max_files=int(takes_table), max_fields=FIELDS)
-    for name, value in sent.multi_items():
-        if isinstance(value, str):
-            values.setdefault(name, []).append(value)
-        elif name == "table":
-            table = value
-        else:
+    files = int(request.scope["path"].endswith(UPLOADS))
+    form = Form(await request.form(max_files=files, max_fields=FIELDS))
+    for name, value in form.multi_items():
+        if name != "table" and not isinstance(value, str):
             raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
-    return Form(values, table)
+    return form
 
 
 async def _own_form(request: Request) -> Form:
     """Return a form that one of our own pages sent in this session."""
     caller, form = request.state.caller, await read_form(request)
-    key = (form.values.pop("form_key", None) or [""])[-1]
-    if not caller.form_key or not hmac.compare_digest(key.encode(), caller.form_key.encode()):
+    key, own = form.word("form_key").encode(), caller.form_key.encode()
+    if not own or not hmac.compare_digest(key, own):
         raise HttpProblem("cross-site")
     return form
 
@@ -118,7 +114,7 @@ class Uploads:
 
     async def read(self, table: UploadFile | None, **job: Any) -> Any:
         """Return what the program that reads tables finds; see ``table_reader.py``."""
-        if table is None or not table.filename:
+        if table is None or table.filename is None:
             raise InvalidInput("choose a table first")
         suffix, kinds = Path(table.filename).suffix.lower(), ", ".join(SUFFIXES)
         if suffix not in SUFFIXES:

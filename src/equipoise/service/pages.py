@@ -22,7 +22,7 @@ from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
 from equipoise.report.sentences import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
-from equipoise.service.api import as_file, export, page_of, report
+from equipoise.service.api import After, as_file, export, page_of, report
 from equipoise.service.audits import AuditContext, Auditing, Reading
 from equipoise.service.forms import Form, Sent, page, read_form
 from equipoise.service.problems import HttpProblem, as_problem
@@ -93,9 +93,7 @@ def log_out(request: Request, form: Sent) -> Response:
 
 
 @router.get("/")
-def audits(
-    caller: Reader, request: Request, after: Annotated[int, Query(ge=0, lt=2**53)] = 0
-) -> HTMLResponse:
+def audits(caller: Reader, request: Request, after: After = 0) -> HTMLResponse:
     """List the audits."""
     known = request.app.state.audits
     every = known.ledger.audits()
@@ -119,10 +117,7 @@ def live(context: Reading) -> HTMLResponse:
 
 @router.get("/audits/{audit}/people")
 def people(
-    context: Reading,
-    state: PersonState | None = None,
-    conflicted: bool = False,
-    after: Annotated[int, Query(ge=0, lt=2**53)] = 0,
+    context: Reading, state: PersonState | None = None, conflicted: bool = False, after: After = 0
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
@@ -202,7 +197,7 @@ def act(context: Reading, what: str, form: Sent) -> Response:
 
 def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInput:
     """Return the command that a form stands for."""
-    said = {name: form.word(name) for name in form.values}
+    said = {name: form.word(name) for name in form}
     if what == "set_budget":
         return do.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
     if what == "decide":  # nothing is chosen for those who choose nothing
@@ -252,7 +247,7 @@ def work(context: Reading) -> HTMLResponse:
 @router.post("/audits/{audit}/work")
 def confirm(context: Reading, form: Sent) -> Response:
     """Take what a credit officer ticked: carried out, or refused by the person."""
-    carried, refused = (form.values.get(name, []) for name in ("execute", "withdraw"))
+    carried, refused = ([*map(str, form.getlist(name))] for name in ("execute", "withdraw"))
     if both := sorted(set(carried) & set(refused)):
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
     asked: list[tuple[str, Command]] = [(person, do.Execute(person)) for person in carried]

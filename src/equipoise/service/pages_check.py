@@ -109,12 +109,12 @@ def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
 
 async def _past(form: Form, uploads: Uploads) -> Told:
     """Return past decisions from a table, the example, or the form itself."""
-    if form.table is not None and form.table.filename:
+    if form.table is not None:
         for role in COLUMNS:
             if not form.word(role):
                 raise InvalidInput(f"which column is the {role}?")
         found = await uploads.read(form.table, options=_reading(form))
-        return Cells.from_dict(found["cells"]), form.table.filename[:200], found["notes"]
+        return Cells.from_dict(found["cells"]), str(form.table.filename)[:200], found["notes"]
     if form.word("example"):
         lender = await run_in_threadpool(fico_lender)
         return lender.history().cells, EXAMPLE, ()
