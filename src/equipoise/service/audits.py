@@ -74,10 +74,10 @@ class Snapshot:
     @classmethod
     def of(cls, live: LiveAudit, status: Status, report: Report | None = None) -> Snapshot:
         """Gather what is shown beside the report."""
-        states, settled = Counter(status.states), ("REVEALED", "CORRECTED")
+        states = Counter(status.states)
         wanted = status.people - states["SKIPPED"]
         looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
-        known = sum(states[state] for state in settled)
+        known = states["REVEALED"] + states["CORRECTED"]
         today, ages = datetime.now(UTC).date(), {words: Counter[str]() for _, words in AGES}
         for state, day, number in live.pending_by_day():
             age = (today - date.fromisoformat(day)).days
