@@ -36,7 +36,7 @@ class Corners:
     at
         The corner of each group's side of the box, shape (2, cells, corners).
     aim
-        The curve of each group that bets aim by, with coefficients of shape (cells, corners).
+        The curve of each group that bets aim by, with coefficients of that shape.
     side
         The direction in which group a leaves the box; b leaves it the other way.
     weight
@@ -46,7 +46,7 @@ class Corners:
     """
 
     at: Array
-    aim: tuple[Curve, Curve]
+    aim: Curve
     side: Array
     weight: Array
     unit: Array
@@ -79,18 +79,18 @@ def bet_shares(sizes: int) -> Array:
     return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
 
 
-def alternatives(corners: Corners, steps: Array) -> Array:
-    """Return ``rho`` for a and b, shape (2, cells, corners, directions * sizes).
+def alternatives(corners: Corners, steps: Array, rows: slice) -> Array:
+    """Return ``rho`` for a and b in some cells, shape (2, cells, corners, directions * sizes).
 
     Group a moves towards its side, group b against it, each in proportion to what a label of it
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
-    at, side = corners.at[..., None], np.stack([corners.side, -corners.side])[..., None]
-    aim = [changed(curve, lambda x: x[..., None]) for curve in corners.aim]
-    wanted = steps * corners.unit[..., None] + corners.extra[..., None]
-    slope = np.abs(np.stack([curve.slope(x) for curve, x in zip(aim, at, strict=True)]))
+    at, side, unit, extra = (
+        x[..., rows, :, None] for x in (corners.at, corners.side, corners.unit, corners.extra)
+    )
+    aim, side = changed(corners.aim, lambda x: x[:, rows, :, None]), np.stack([side, -side])
+    wanted, slope, start = steps * unit + extra, np.abs(aim.slope(at)), aim.value(at)
     pull = np.maximum(at * (1.0 - at), 1e-4) * slope
-    start = [curve.value(x) for curve, x in zip(aim, at, strict=True)]
     low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
     moved = []
     for direction in _DIRECTIONS:
@@ -99,7 +99,7 @@ def alternatives(corners: Corners, steps: Array) -> Array:
         for turn in range(5):  # a few secant steps: the size of a bet need not be exact
             rho = np.clip(at + side * mu * own, low, high)
             if turn < 4:
-                gap = sum(np.abs(c.value(x) - x0) for c, x, x0 in zip(aim, rho, start, strict=True))
+                gap = np.abs(aim.value(rho) - start).sum(axis=0)
                 mu = mu * np.clip(wanted / np.maximum(gap, 1e-12), 0.5, 2.0)
         moved.append(rho)
     return np.concatenate(moved, axis=-1)

@@ -17,11 +17,10 @@ a label, of a file of labels, of outcomes that are unknown and of a correction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from math import inf
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +69,7 @@ class NullCells:
     low, high
         In cell i group g's unknown lies in ``[low[i, g], high[i, g]]``.
     groups
-        The groups a and b that each bet is on: of shape (cells, 1) or (1, bets) each.
+        The groups a and b that each bet is on: of shape (2, cells, 1) or (2, 1, bets).
     log_stake
         How a cell's stake of 1 is divided among its bets.
     log_factor
@@ -81,37 +80,43 @@ class NullCells:
 
     low: Array
     high: Array
-    groups: tuple[Ints, Ints]
+    groups: Ints
     log_stake: Array
     log_factor: Array
     at: Array
 
     @classmethod
     def made(
-        cls, low: Array, high: Array, groups: tuple[Ints, Ints], corners: Corners, sizes: Array
+        cls,
+        wrong: WrongAnswers,
+        inside: list[int],
+        box: tuple[Array, Array],
+        pairs: Sequence[tuple[int, int]],
+        corners: Corners,
+        sizes: Array,
     ) -> NullCells:
-        """Return cells with bets at their corners that move the gap by these sizes."""
-        shares = bet_shares(len(sizes))
-        n, c = corners.side.shape
+        """Return cells with bets that move the gap by these sizes.
+
+        ``box`` has low and high of the groups ``inside``; others may be anywhere. Bets at all
+        corners are on one pair of groups, or those at each corner on a pair of its own.
+        """
+        shares, (_, n, c) = bet_shares(len(sizes)), corners.at.shape
         width = c * len(shares)
         log_factor = np.empty((2, 2, n, width))
         step = max(1, _AT_ONCE // width)
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            aim_a, aim_b = (changed(curve, itemgetter(rows)) for curve in corners.aim)
-            some = Corners(
-                corners.at[:, rows],
-                (aim_a, aim_b),
-                *(x[rows] for x in (corners.side, corners.weight, corners.unit, corners.extra)),
-            )
-            rho = alternatives(some, sizes)
-            own = log_factors(rho, some.at[..., None])  # (outcome, side, cells, corners, bets)
+            rho = alternatives(corners, sizes, rows)
+            own = log_factors(rho, corners.at[:, rows, :, None])  # (outcome, group, cells, …)
             log_factor[:, :, rows] = own.swapaxes(0, 1).reshape(2, 2, -1, width)
         with np.errstate(divide="ignore"):
             stake = np.log((corners.weight[..., None] * shares).reshape(n, width))
-        if groups[0].shape[1] > 1:  # one pair per corner
-            groups = (np.repeat(groups[0], len(shares), 1), np.repeat(groups[1], len(shares), 1))
-        return cls(low, high, groups, stake, log_factor, corners.at)
+        shape = n, len(wrong.against_fair[0])
+        low, high = np.zeros(shape), np.ones(shape)
+        low[:, inside], high[:, inside] = box
+        a_b = np.array(pairs, dtype=np.intp).T[:, None]
+        a_b = np.repeat(a_b, n, 1) if len(pairs) == 1 else np.repeat(a_b, len(shares), 2)
+        return cls(low, high, a_b, stake, log_factor, corners.at)
 
     def __len__(self) -> int:
         return len(self.low)
@@ -171,9 +176,8 @@ class NullCells:
         corner = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
         return resized(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), sizing)
 
-    def _groups_of(self, cells: Cells) -> tuple[Ints, Ints]:
-        a, b = self.groups
-        return (a[cells], b[cells]) if a.shape[1] == 1 else (a, b)
+    def _groups_of(self, cells: Cells) -> Ints:
+        return self.groups[:, cells] if self.groups.shape[2] == 1 else self.groups
 
 
 def evidence(log_wealth: Array) -> Array:
@@ -216,7 +220,7 @@ class WrongAnswers:
         everybody = tuple(range(len(self.against_fair[0])))
         object.__setattr__(self, "blocks", self.blocks or (Block("", everybody),))
 
-    @property
+    @cached_property
     def pairs(self) -> Pairs:
         """The higher and the lower group of every gap that counts."""
         return frozenset(pair for block in self.blocks for pair in block.pairs)
@@ -228,42 +232,43 @@ class WrongAnswers:
 
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
-        gap, compare, pairs = self.gamma + self.epsilon - self.step, self.compare, self.pairs
+        gap = self.gamma + self.epsilon - self.step
         if not any(
-            _reach(rates, a, b, low[[b]], gap, compare)[0][0] >= high[a]
-            for a, b, rates in _pieces(self.against_unfair, pairs)
+            _reach(rates, a, b, low[[b]], gap, self.compare)[0][0] >= high[a]
+            for a, b, rates in _pieces(self.against_unfair, self.pairs)
         ):
             return False
-        rates, gap = self.against_fair, self.gamma + self.step
+        gap = self.gamma + self.step
         return all(
-            _corridor(rates, pairs, a, b, high[[b]], gap, compare)[0].max() <= low[a]
-            and _corridor(rates, pairs, a, b, low[[b]], gap, compare)[1].min() >= high[a]
+            _corridor(self, a, b, high[[b]], gap)[0].max() <= low[a]
+            and _corridor(self, a, b, low[[b]], gap)[1].min() >= high[a]
             for a, b in combinations(range(len(low)), 2)
         )
 
 
 @lru_cache(maxsize=2)  # trial runs of one audit begin alike
 def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
-    """Return the cover of the UNFAIR set: the cells of all pairs of groups."""
-    gap = wrong.gamma + wrong.epsilon
+    """Return the cover of the UNFAIR set: the cells of all pairs of groups.
+
+    Where rates of a and b differ by the threshold or more, a's unknown being the lower,
+    ``lam_a <= u(lam_b)``; so above [start, end] the point lies in ``[0, u(end)] x [start, end]``.
+    Bets leave the box by a rising and b falling.
+    """
+    gap, compare = wrong.gamma + wrong.epsilon, wrong.compare
     sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
-    parts = [
-        _unfair_cells(rates, a, b, gap, wrong.step, wrong.compare, sizes)
-        for a, b, rates in _pieces(wrong.against_unfair, wrong.pairs)
-    ]
-    return (
-        NullCells(
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            (
-                np.concatenate([part.groups[0] for part in parts]),
-                np.concatenate([part.groups[1] for part in parts]),
-            ),
-            np.concatenate([part.log_stake for part in parts]),
-            np.concatenate([part.log_factor for part in parts], axis=2),
-            np.concatenate([part.at for part in parts], axis=1),
-        ),
-    )
+    parts = []
+    for a, b, rates in _pieces(wrong.against_unfair, wrong.pairs):
+        ends = _grid([bands[b] for bands in rates], wrong.step, compare)
+        reach, active = _reach(rates, a, b, ends[1:], gap, compare)
+        full = reach >= 0.0
+        start, end, reach = ends[:-1][full], ends[1:][full], np.minimum(reach[full], 1.0)
+        at, aim = np.stack([reach, start])[..., None], _aim(rates, a, b, active[full][:, None])
+        one = np.ones((len(start), 1))
+        corners = Corners(at, aim, one, one, _unit(compare, aim, at), 0.0 * one)
+        box = np.stack([0.0 * start, start], axis=1), np.stack([reach, end], axis=1)
+        parts.append(NullCells.made(wrong, [a, b], box, [(a, b)], corners, sizes))
+    arrays = ([getattr(part, field.name) for part in parts] for field in fields(NullCells))
+    return (NullCells(*(np.concatenate(own, axis=-2) for own in arrays)),)
 
 
 @lru_cache(maxsize=2)
@@ -321,45 +326,20 @@ def _reach(
     return stacked.max(axis=0), stacked.argmax(axis=0)
 
 
-def _corridor(
-    rates: Rates, pairs: Pairs, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
-) -> tuple[Array, Array]:
+def _corridor(wrong: WrongAnswers, a: int, b: int, lam_b: Array, gap: float) -> tuple[Array, Array]:
     """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n).
 
     Neither falls, also where a's rate is the same for all of its unknowns.
     """
     ends = []
-    for bands in rates:
+    for bands in wrong.against_fair:
         slack = 0.0 if bands[a].depends_on_r and bands[b].depends_on_r else _ROUNDING
-        low = compare.below(bands[b].low.value(lam_b), gap) - slack
-        high = compare.above(bands[b].high.value(lam_b), gap) + slack
-        low = low if (b, a) in pairs else np.full_like(low, -inf)  # a may be as low as it likes
-        high = high if (a, b) in pairs else np.full_like(high, inf)
+        low = wrong.compare.below(bands[b].low.value(lam_b), gap) - slack
+        high = wrong.compare.above(bands[b].high.value(lam_b), gap) + slack
+        low = low if (b, a) in wrong.pairs else np.full_like(low, -inf)  # a may be any lower
+        high = high if (a, b) in wrong.pairs else np.full_like(high, inf)
         ends.append(bands[a].between(low, high, falling=_falls(bands)))
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
-
-
-def _unfair_cells(
-    rates: Rates, a: int, b: int, gap: float, step: float, compare: GapScale, sizes: Array
-) -> NullCells:
-    """Return the cells where a's rates may differ from b's by ``gap`` or more, a's unknown lower.
-
-    Such a point has ``lam_a <= u(lam_b)``, so above [start, end] it lies in
-    ``[0, u(end)] x [start, end]``. Bets leave the box by a rising and b falling.
-    """
-    ends = _grid([bands[b] for bands in rates], step, compare)
-    start, end = ends[:-1], ends[1:]
-    reach, active = _reach(rates, a, b, end, gap, compare)
-    full = reach >= 0.0
-    start, end, reach = start[full], end[full], np.minimum(reach[full], 1.0)
-    at = np.stack([reach, start])[..., None]
-    aim = _aim(rates, a, b, active[full][:, None])
-    one = np.ones((len(start), 1))
-    corners = Corners(at, aim, one, one, _unit(compare, aim, at), 0.0 * one)
-    low, high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
-    high[:, a], low[:, b], high[:, b] = reach, start, end
-    groups = np.full((len(start), 1), a), np.full((len(start), 1), b)
-    return NullCells.made(low, high, groups, corners, sizes)
 
 
 def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCells:
@@ -370,41 +350,30 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     truth lies above the corridor, and a little that it lies below: the less, the further that side
     is. The lower half mirrors it. Where the corridor narrows to nothing both sides are as near.
     """
-    rates, gamma, compare, step = wrong.against_fair, wrong.gamma, wrong.compare, wrong.step
-    pairs = wrong.pairs
-    ends = np.tile(_grid([bands[b] for bands in rates], step, compare), (2, 1))
+    rates, compare = wrong.against_fair, wrong.compare
+    ends = np.tile(_grid([bands[b] for bands in rates], wrong.step, compare), (2, 1))
     start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     upper = np.repeat([False, True], ends.shape[1] - 1)
-    from_start, to_start = _corridor(rates, pairs, a, b, start, gamma, compare)
-    from_end, to_end = _corridor(rates, pairs, a, b, end, gamma, compare)
-    low, high = from_start.max(axis=0), to_end.min(axis=0)
-    full = _full(low, high)
+    from_start, to_start = _corridor(wrong, a, b, start, wrong.gamma)
+    from_end, to_end = _corridor(wrong, a, b, end, wrong.gamma)
+    full = _full(from_start.max(axis=0), to_end.min(axis=0))
     start, end, upper = start[full], end[full], upper[full]
-    edges = np.stack([to_end[:, full], from_start[:, full]], axis=2)
+    edges = np.stack([to_end, from_start], axis=2)[:, full]
     active = np.stack([to_end.argmin(axis=0), from_start.argmax(axis=0)], axis=1)[full]
-    low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
-    middle_start = (low + np.clip(to_start.min(axis=0)[full], 0.0, 1.0)) / 2.0
-    middle_end = (np.clip(from_end.max(axis=0)[full], 0.0, 1.0) + high) / 2.0
-    up_a = np.where(upper, high, np.minimum(middle_end, high))
-    down_a = np.where(upper, np.maximum(middle_start, low), low)
+    low, low_end = (np.clip(x.max(axis=0)[full], 0.0, 1.0) for x in (from_start, from_end))
+    high, high_start = (np.clip(x.min(axis=0)[full], 0.0, 1.0) for x in (to_end, to_start))
+    up_a = np.where(upper, high, np.minimum((low_end + high) / 2.0, high))
+    down_a = np.where(upper, np.maximum((low + high_start) / 2.0, low), low)
     at = np.stack([np.stack([up_a, down_a], axis=1), np.stack([start, end], axis=1)])
     aim = _aim(rates, a, b, _steepest(wrong, a, b, at, edges, active))
-    unit = _unit(compare, aim, at)
-    extra = np.abs(aim[0].value(np.stack([high, low], axis=1)) - aim[0].value(at[0]))
+    unit, far_side = _unit(compare, aim, at), np.stack([high, low], axis=1)
+    extra = np.abs(aim.value(far_side)[0] - aim.value(at)[0])
     far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / wrong.epsilon)
     up_share = np.where(upper, 1.0 - far, far)
-    corners = Corners(
-        at,
-        aim,
-        side=np.tile([1.0, -1.0], (len(start), 1)),
-        weight=np.stack([up_share, 1.0 - up_share], axis=1),
-        unit=unit,
-        extra=extra,
-    )
-    box_low, box_high = np.zeros((len(start), len(rates[0]))), np.ones((len(start), len(rates[0])))
-    box_low[:, a], box_high[:, a], box_low[:, b], box_high[:, b] = down_a, up_a, start, end
-    groups = np.full((len(start), 1), a), np.full((len(start), 1), b)
-    return NullCells.made(box_low, box_high, groups, corners, sizes)
+    weight = np.stack([up_share, 1.0 - up_share], axis=1)
+    corners = Corners(at, aim, np.tile([1.0, -1.0], (len(start), 1)), weight, unit, extra)
+    box = np.stack([down_a, start], axis=1), np.stack([up_a, end], axis=1)
+    return NullCells.made(wrong, [a, b], box, [(a, b)], corners, sizes)
 
 
 def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, active: Ints) -> Ints:
@@ -418,9 +387,9 @@ def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, acti
     edges = np.clip(edges, 0.0, 1.0)
     edge = np.take_along_axis(edges, active[None], axis=0)
     aim = _aim(wrong.against_fair, a, b, np.arange(len(edges))[:, None, None] + 0 * active)
-    same = np.abs(aim[0].value(edges) - aim[0].value(edge)) <= wrong.step
-    pace = sum(x * (1.0 - x) * curve.slope(x) ** 2 for x, curve in zip(at, aim, strict=True))
-    pace = pace / _unit(wrong.compare, aim, at)
+    same = np.abs(aim.value(edges)[0] - aim.value(edge)[0]) <= wrong.step
+    at = at[:, None]
+    pace = (at * (1.0 - at) * aim.slope(at) ** 2).sum(axis=0) / _unit(wrong.compare, aim, at)
     return np.asarray(np.where(same, pace, -1.0).argmax(axis=0))
 
 
@@ -459,19 +428,14 @@ def _level_cells(
     low, high = _tightened(wrong, block, *boxes)
     too_high = {(b, a) for a, b, _ in _pieces(wrong.against_fair, wrong.pairs)}
     pairs = [pair for pair in permutations(inside, 2) if pair in too_high]
-    a, b = np.array(pairs, dtype=np.intp).T
-    box_low, box_high = np.zeros((len(low), len(bands))), np.ones((len(low), len(bands)))
-    box_low[:, inside], box_high[:, inside] = low, high
-    shape = (len(low), len(pairs))
-    at = np.stack([box_high[:, a], box_low[:, b]])
+    a_b, one = np.array(pairs).T, np.ones((len(low), len(pairs)))
+    places = np.searchsorted(inside, a_b)
+    at = np.stack([high[:, places[0]], low[:, places[1]]])
     curves = Curve.stack([band.low for band in bands])
-    aim_a = changed(curves, lambda x: np.broadcast_to(x[a], shape))
-    aim_b = changed(curves, lambda x: np.broadcast_to(x[b], shape))
-    one = np.ones(shape)
-    weight = np.broadcast_to(_pair_weights(wrong, bands, pairs), shape)
-    unit = _unit(compare, (aim_a, aim_b), at)
-    corners = Corners(at, (aim_a, aim_b), one, weight, unit, 0.0 * one)
-    return NullCells.made(box_low, box_high, (a[None], b[None]), corners, sizes)
+    aim = changed(curves, lambda x: np.broadcast_to(x[a_b[:, None]], at.shape))
+    weight = one * _pair_weights(wrong, bands, pairs)
+    corners = Corners(at, aim, one, weight, _unit(compare, aim, at), 0.0 * one)
+    return NullCells.made(wrong, inside, (low, high), pairs, corners, sizes)
 
 
 def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tuple[Array, Array]:
@@ -549,12 +513,11 @@ def _falls(bands: Sequence[Band]) -> bool:
     return any(curve.trend < 0 for band in bands for curve in (band.low, band.high))
 
 
-def _aim(rates: Rates, a: int, b: int, rate: Ints) -> tuple[Curve, Curve]:
-    """Return the curves of a and of b that bets aim by, of the given rate at each place."""
-    curves = (Curve.stack([bands[g].low for bands in rates]) for g in (a, b))
-    aim_a, aim_b = (changed(curve, itemgetter(rate)) for curve in curves)
-    return aim_a, aim_b
+def _aim(rates: Rates, a: int, b: int, rate: Ints) -> Curve:
+    """Return the curves of a and of b, first axis, that bets aim by: of a rate at each place."""
+    curves = Curve.stack([bands[g].low for g in (a, b) for bands in rates])
+    return changed(curves, lambda x: x.reshape(2, -1)[:, rate])
 
 
-def _unit(compare: GapScale, aim: Sequence[Curve], at: Array) -> Array:
-    return compare.unit(np.maximum(*(c.value(x) for c, x in zip(aim, at, strict=True))))
+def _unit(compare: GapScale, aim: Curve, at: Array) -> Array:
+    return compare.unit(aim.value(at).max(axis=0))
