@@ -161,7 +161,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
         "looks": audit.labels + audit.features,
         "wrong": float(not inconclusive and finding.verdict not in right),
         "inconclusive": float(inconclusive),
-        "bias": float((evidence.ones - r * evidence.told).sum()),
+        "bias": float((evidence.labels[:, 1] - r * evidence.told).sum()),
     }
 
 

@@ -220,7 +220,7 @@ class AdaptiveAudit(Audit):
             )
         evidence = self._evidence()
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
-        until_recheck = max(np.ceil(self._next_recheck - evidence.told_in_all), 1e-9)
+        until_recheck = max(np.ceil(self._next_recheck - evidence.told.sum()), 1e-9)
         count = min(evidence.labels_until_plan, until_recheck)
         return evidence.choose(arrivals, count if most is None else min(count, most), rng)
 
@@ -306,7 +306,7 @@ class AdaptiveAudit(Audit):
         if self.evidence is None:
             return np.inf
         until = self.evidence.next_plan if self._finding is not None else self._next_recheck
-        return min(self.evidence.next_plan, until) - self.evidence.told_in_all
+        return min(self.evidence.next_plan, until) - float(self.evidence.told.sum())
 
     def _request(self, tickets: Sequence[Ticket]) -> None:
         groups, ends = np.array([self._index[t.group] for t in tickets], dtype=np.intp), None
@@ -333,7 +333,7 @@ class AdaptiveAudit(Audit):
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
         assert step.outcome is not None
         spending, number = self.spending[ticket.group], self._numbers[ticket.number]
-        more = (step.outcome == 0) - (evidence.outcome(number) == 0)
+        more = (step.outcome == 0) - (evidence.outcomes[number] == 0)
         spending.failures += more
         spending.adjustment += more * self._extra(ticket)
         spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
@@ -356,8 +356,8 @@ class AdaptiveAudit(Audit):
             return
         if evidence.verdict is not None:
             self._finding = self._decided(evidence.verdict)
-        elif evidence.told_in_all >= self._next_recheck:
-            self._next_recheck = RECHECK * evidence.told_in_all
+        elif evidence.told.sum() >= self._next_recheck:
+            self._next_recheck = RECHECK * evidence.told.sum()
             low, high = np.array([(r.lower, r.upper) for r in self._basis.r(evidence).values()]).T
             if evidence.undecidable(low, high):
                 few = "of too few approved people the outcome is known"

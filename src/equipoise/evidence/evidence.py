@@ -19,7 +19,7 @@ epoch, whenever their outcomes come, and follow from what was told before it beg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf, log
 
@@ -28,10 +28,8 @@ from numpy.typing import NDArray
 
 from equipoise.evidence.allocation import (
     Allocation,
-    Outlook,
     allocate,
     doubted,
-    drawn_in_turn,
     information,
     mean_costs,
 )
@@ -95,7 +93,7 @@ class Refutation:
 
     ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` the one
     with the least evidence when all were last looked at, ``gain`` the log gain of bets from sized
-    observations of the first ``epochs``.
+    observations of the epochs that are settled.
     """
 
     cells: NullCells
@@ -103,7 +101,6 @@ class Refutation:
     standing: Ints
     hardest: int | None = None
     gain: Array = field(default_factory=lambda: np.zeros(0))
-    epochs: int = 0
 
     @property
     def places(self) -> Cells:
@@ -138,13 +135,17 @@ class Evidence:
         self._wrong, self._prices = wrong, prices
         self._reachable, self._sizer = reachable, sizer
         self._groups: list[int] = []  # of all requests, in order
-        self._outcomes: list[int] = []
-        self._ends: list[list[float]] = []  # Z of each for outcomes 0 and 1, where scores assist
-        # Epochs: their first requests, how bets are sized, and labels by group and outcome.
+        self.outcomes: list[int] = []
+        self._ends: dict[int, list[float]] = {}  # Z of requests for outcomes 0 and 1, if no label
+        # Epochs: their first requests, how bets are sized, which groups' observations are labels,
+        # how many labels one counts as, and labels by group and outcome.
         self._starts = np.zeros(0, dtype=np.intp)
         self._sizings: list[list[Sizing | None]] = []
+        self._plain = np.zeros((0, k), dtype=bool)
+        self._equivalents = np.zeros((0, k))
         self._counts = np.zeros((0, k, 3))
-        self._labels = np.zeros((k, 3))  # all that is observed, in label equivalents
+        self.labels = np.zeros((k, 3))
+        """All that is observed, by group and outcome, in label equivalents."""
         self._begin_epoch([None] * k)
         self.random_accepts = np.zeros((k, 3))
         self._filed_in = 0  # the epoch in which the last file of random accepts came
@@ -163,8 +164,8 @@ class Evidence:
                 (fair_covers(self._wrong), self._wrong.level_unfair),
             )
         )
+        self._settled = 0  # epochs by whose ends the cells that stand were settled last
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
-        self._epoch_ended = False  # since the cells that stand were settled
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what follows from the rest."""
@@ -185,17 +186,16 @@ class Evidence:
         numbers, taken = self.requests + np.arange(len(groups)), 0
         if ends is not None:
             self._require_declared(groups, ends)
-        self._outcomes += [PENDING] * len(groups)
+            self._ends.update(zip(numbers.tolist(), ends.tolist(), strict=True))
+        self.outcomes += [PENDING] * len(groups)
         while taken < len(groups):
             self._end_epoch_if_due()
             part = groups[taken : taken + self._next_epoch - self.requests]
-            asked = np.bincount(part, minlength=len(self._plain))
-            self._counts[-1, :, UNKNOWN] += asked * self._plain
-            self._labels[:, UNKNOWN] += asked * self.label_equivalents
+            asked = np.bincount(part, minlength=len(self.labels))
+            self._counts[-1, :, UNKNOWN] += asked * self._plain[-1]
+            self.labels[:, UNKNOWN] += asked * self._equivalents[-1]
             self._groups += part.tolist()
             taken += len(part)
-        if self._sizer is not None:
-            self._ends += np.broadcast_to(LABEL if ends is None else ends, (taken, 2)).tolist()
         if ends is not None:
             passed = numbers[ends[:, 0] == ends[:, 1]]
             self.record(passed, np.zeros_like(passed))
@@ -206,7 +206,7 @@ class Evidence:
         ranges = [LABEL if s is None else (s.low, s.high) for s in self.sizings]
         low, high = np.array(ranges)[groups].T
         inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
-        fits = np.where(self._plain[groups] > 0.0, (ends == LABEL).all(axis=1), inside)
+        fits = np.where(self._plain[-1, groups], (ends == LABEL).all(axis=1), inside)
         if not fits.all():
             raise ValueError(f"{ends[~fits][0]} leaves the range that was declared")
 
@@ -216,22 +216,17 @@ class Evidence:
         UNKNOWN is one that will never be known. What follows from them is left to :meth:`advance`.
         """
         asked = numbers.tolist()
-        old = np.array([self._outcomes[n] for n in asked], dtype=np.intp)
+        old = np.array([self.outcomes[n] for n in asked], dtype=np.intp)
         for number, outcome in zip(asked, outcomes.tolist(), strict=True):
-            self._outcomes[number] = outcome
+            self.outcomes[number] = outcome
         groups = np.array([self._groups[n] for n in asked], dtype=np.intp)
         epochs = self._starts.searchsorted(numbers, side="right") - 1
         change = _COLUMNS[np.maximum(outcomes, UNKNOWN)] - _COLUMNS[np.maximum(old, UNKNOWN)]
-        zeros, ones, unknown = change.T
-        z, weight, plain = ones, np.ones(1), np.ones(1)
-        if self._sizer is not None:
-            sizings = [self._sizings[e][g] for e, g in zip(epochs, groups, strict=True)]
-            plain = np.array([sizing is None for sizing in sizings])
-            weight = np.array([_equivalents(sizing) for sizing in sizings])
-            end_0, end_1 = np.array([self._ends[n] for n in asked]).reshape(-1, 2).T
-            z = zeros * end_0 + ones * end_1
-        np.add.at(self._counts, (epochs, groups), change * plain[:, None])
-        np.add.at(self._labels, groups, (weight * [zeros + ones - z, z, unknown]).T)
+        np.add.at(self._counts, (epochs, groups), change * self._plain[epochs, groups, None])
+        (zeros, ones, unknown), (end_0, end_1) = change.T, self._ends_of(asked).T
+        z = zeros * end_0 + ones * end_1
+        weight = self._equivalents[epochs, groups]
+        np.add.at(self.labels, groups, (weight * [zeros + ones - z, z, unknown]).T)
         self._stale = int(epochs.min(initial=self._stale))
         if (old != PENDING).any():
             self._forget()
@@ -242,44 +237,39 @@ class Evidence:
         It equals request, record and advance one by one: the evidence is looked at after each
         label, by cumulative counts. At most :attr:`labels_until_plan` label equivalents at a time.
         """
-        if self.label_equivalents[groups[:-1]].sum() >= self.labels_until_plan:
+        if self._equivalents[-1, groups[:-1]].sum() >= self.labels_until_plan:
             raise ValueError(f"{len(groups)} labels; at most {self.labels_until_plan:g} now")
-        taken = 0
+        taken, every = 0, np.broadcast_to(LABEL if ends is None else ends, (len(groups), 2))
         while taken < len(groups) and self.verdict is None:
             self._end_epoch_if_due()
             part = slice(taken, taken + self._next_epoch - self.requests)
-            own = groups[part], outcomes[part], None if ends is None else ends[part]
-            taken += self._record_part(*own)
-        return taken
-
-    def _record_part(self, groups: Ints, outcomes: Ints, ends: Array | None) -> int:
-        """Record people of one epoch up to the first whose label decides; return how many."""
-        zero, one = np.broadcast_to(LABEL if ends is None else ends, (len(groups), 2)).T
-        is_asked = zero != one
-        asked = np.flatnonzero(is_asked)
-        looks = self._looks(groups, outcomes, np.where(outcomes == 1, one, zero))
-        first = self._look(looks.some(1 + asked))
-        taken = int(asked[first]) + 1 if first < len(asked) else len(groups)
-        numbers = self.request(groups[:taken], None if ends is None else ends[:taken])
-        told = is_asked[:taken]
-        self.record(numbers[told], outcomes[:taken][told])
-        if told[-1]:  # plans change after labels
-            self._replan_if_due()
+            own, told, (zero, one) = groups[part], outcomes[part], every[part].T
+            asked = np.flatnonzero(zero != one)
+            looks = self._looks(own, told, np.where(told == 1, one, zero))
+            first = self._look(looks.some(1 + asked))
+            count = int(asked[first]) + 1 if first < len(asked) else len(own)
+            numbers = self.request(own[:count], None if ends is None else ends[part][:count])
+            asked = asked[asked < count]
+            self.record(numbers[asked], told[asked])
+            if zero[count - 1] != one[count - 1]:  # plans change after labels
+                self._replan_if_due()
+            taken += count
         return taken
 
     def _end_epoch_if_due(self) -> None:
         if self.requests >= self._next_epoch:
             self._begin_epoch(self.sizings)
-            self._epoch_ended = True
 
     def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
-        n = self.requests
+        n, k = self.requests, len(sizings)
+        self.sizings = sizings
+        """How bets on each group are sized from now on; None: its observations are labels."""
+        equivalents = [1.0 if s is None else s.label_equivalents for s in sizings]
         self._starts = np.append(self._starts, n)
         self._sizings.append(sizings)
-        self._counts = np.append(self._counts, np.zeros((1, *self._labels.shape)), axis=0)
-        # how many labels the next observation of each group counts as, and whether it is one
-        self.label_equivalents = np.array([_equivalents(sizing) for sizing in sizings])
-        self._plain = np.array([sizing is None for sizing in sizings], dtype=float)
+        self._plain = np.append(self._plain, [[s is None for s in sizings]], axis=0)
+        self._equivalents = np.append(self._equivalents, [equivalents], axis=0)
+        self._counts = np.append(self._counts, np.zeros((1, k, 3)), axis=0)
         longest = max(_SHORTEST, int(EPOCH * n) - n) if self._sizer is None else _NEVER
         self._next_epoch = n + longest
 
@@ -302,19 +292,15 @@ class Evidence:
         more, self.random_accepts = counts - self.random_accepts, counts
         self._filed_in = len(self._starts) - 1
         self._counts[0] += more
-        self._labels += more
+        self.labels += more
         self._forget()
-
-    def outcome(self, number: int) -> int:
-        """Return a request's outcome, UNKNOWN if it was withdrawn, PENDING if it is pending."""
-        return self._outcomes[number]
 
     # -- whom to label --------------------------------------------------------------------------
 
     @property
     def labels_until_plan(self) -> float:
         """Labels until the plan changes; if that is due, so few that one observation exceeds it."""
-        return max(self.next_plan - self.told_in_all, 1e-9)
+        return max(self.next_plan - float(self.told.sum()), 1e-9)
 
     def eligible(self) -> NDArray[np.bool_]:
         """Say of which groups a label is welcome, given the labels requested so far."""
@@ -328,30 +314,40 @@ class Evidence:
         They count as ``count`` labels together; fewer come back, or none, when nobody who is
         welcome arrives. The shares must stand for all of them, and no label be pending.
         """
-        rates, pace = arrivals * self._reachable, SLACK * self.shares
-        return drawn_in_turn(rates, pace, self.requested, self.label_equivalents, count, rng)
+        rates, paces = (arrivals * self._reachable).tolist(), (SLACK * self.shares).tolist()
+        asked, weight = self.requested.tolist(), self._equivalents[-1].tolist()
+        chosen, groups, total = list[int](), range(len(asked)), sum(asked)
+        goal = total + count * (1.0 - 1e-9)
+        for draw in rng.random(int(np.ceil(count / min(weight)))).tolist():
+            bounds = (pace * (total + 1.0) + 1.0 for pace in paces)
+            welcome = [rates[g] if asked[g] <= bound else 0.0 for g, bound in enumerate(bounds)]
+            point, group = draw * sum(welcome), -1
+            for g in groups:
+                if welcome[g] > 0.0:
+                    group = g
+                    point -= welcome[g]
+                    if point < 0.0:
+                        break
+            if group < 0:
+                break
+            chosen.append(group)
+            asked[group] += weight[group]
+            total += weight[group]
+            if total >= goal:
+                break
+        return np.array(chosen, dtype=np.intp)
 
     # -- where it stands ------------------------------------------------------------------------
 
     @property
-    def ones(self) -> Array:
-        """Outcomes of 1 known per group, in label equivalents."""
-        return self._labels[:, 1]
-
-    @property
     def told(self) -> Array:
         """Outcomes known per group, in label equivalents."""
-        return np.asarray(self._labels[:, 0] + self._labels[:, 1])
-
-    @property
-    def told_in_all(self) -> float:
-        """Outcomes known, in label equivalents."""
-        return float(self._labels[:, :2].sum())
+        return np.asarray(self.labels[:, 0] + self.labels[:, 1])
 
     @property
     def requested(self) -> Array:
         """Observations per group, known or not, in label equivalents."""
-        return np.asarray(self._labels.sum(axis=1))
+        return np.asarray(self.labels.sum(axis=1))
 
     @property
     def requests(self) -> int:
@@ -359,34 +355,25 @@ class Evidence:
         return len(self._groups)
 
     @property
-    def sizings(self) -> list[Sizing | None]:
-        """How bets on each group are sized from now on; None: its observations are labels."""
-        return self._sizings[-1]
-
-    @property
     def estimates(self) -> Array:
         """Estimates of r per group, kept off 0 and 1."""
         told = self.told
         edge = np.minimum(0.5 / (told + 1.0), 0.02)
-        return np.clip((self.ones + 0.5) / (told + 1.0), edge, 1.0 - edge)
+        return np.clip((self.labels[:, 1] + 0.5) / (told + 1.0), edge, 1.0 - edge)
 
     def means(self) -> tuple[Array, Array]:
         """Return each group's mean if all outcomes unknown so far are 0, and if they are 1.
 
         In label equivalents, kept within 0 and 1; it is 0, and 1, for a group without any.
         """
-        low = self._labels[:, 1].copy()
+        low = self.labels[:, 1].copy()
         high, weight = low + self._counts.sum(axis=0)[:, UNKNOWN], self.requested
-        for epoch in range(len(self._starts)):
-            for group, people in self._sized_of(epoch):
-                is_open, each = people.low != people.high, people.sizing.label_equivalents
-                low[group] += each * people.low[is_open].sum()
-                high[group] += each * people.high[is_open].sum()
-        none, weight = weight <= 0.0, np.maximum(weight, 1e-300)
-        return (
-            np.where(none, 0.0, np.clip(low / weight, 0.0, 1.0)),
-            np.where(none, 1.0, np.clip(high / weight, 0.0, 1.0)),
-        )
+        for group, people in self._sized(range(len(self._starts))):
+            is_open, each = people.low != people.high, people.sizing.label_equivalents
+            low[group] += each * people.low[is_open].sum()
+            high[group] += each * people.high[is_open].sum()
+        low, high = (np.clip(x / np.maximum(weight, 1e-300), 0.0, 1.0) for x in (low, high))
+        return low, np.where(weight > 0.0, high, 1.0)
 
     def intervals(self, level: float) -> list[Interval]:
         """Return where each group's r lies by the requests before the first that is pending.
@@ -394,15 +381,14 @@ class Evidence:
         Each ever misses it with probability at most ``level``. The estimate is the mean of what is
         known of these requests, in label equivalents.
         """
-        outcomes = np.array([*self._outcomes, PENDING], dtype=np.intp)
+        outcomes = np.array([*self.outcomes, PENDING], dtype=np.intp)
         at = int(outcomes.argmin())
         groups = np.array(self._groups[:at], dtype=np.intp)
         epochs = self._starts.searchsorted(np.arange(at), side="right") - 1
-        plain = np.array([[s is None for s in own] for own in self._sizings])[epochs, groups]
+        plain = self._plain[epochs, groups]
         counts = self.random_accepts.copy()
         np.add.at(counts, (groups[plain], outcomes[:at][plain]), 1.0)
-        sized = [own for epoch in range(len(self._starts)) for own in self._sized_of(epoch, at)]
-        found = []
+        sized, found = list(self._sized(range(len(self._starts)), at)), []
         for group, (zeros, ones, unknown) in enumerate(counts.tolist()):
             people = [own for g, own in sized if g == group]
             total, weight = ones, ones + zeros
@@ -424,15 +410,14 @@ class Evidence:
         if self._wrong.both_allowed(low, high):
             return True
         look = self._now()
-        requests = zip(self._groups, self._outcomes, strict=True)
+        requests = zip(self._groups, self.outcomes, strict=True)
         pending = [group for group, outcome in requests if outcome == PENDING]
         if pending and self._sizer is not None:
             return False
         look.counts[0, :, UNKNOWN] -= np.bincount(pending, minlength=len(self.shares))
         return all(
-            (missing > log(cover.bar / _LOST)).any()
+            (self._lacking(cover, look)[2] > log(cover.bar / _LOST)).any()
             for cover in (*self._against_unfair, *self._against_fair)
-            for _, _, missing in [self._lacking(cover, look)]
         )
 
     def labels_to_go(self) -> Array:
@@ -442,7 +427,7 @@ class Evidence:
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
         share_asked = [1.0 if sizing is None else sizing.asked for sizing in self.sizings]
-        labels = shares * share_asked / self.label_equivalents
+        labels = shares * share_asked / self._equivalents[-1]
         return np.asarray(labels / plan.speed / (shares * self._costs()).sum())
 
     # -- looks ----------------------------------------------------------------------------------
@@ -453,10 +438,10 @@ class Evidence:
 
     def _looks(self, groups: Ints, outcomes: Ints, z: Array) -> Looks:
         """Return a look at all that is recorded, and one after each of further people."""
-        path = np.zeros((1 + len(groups), *self._labels.shape))
+        path = np.zeros((1 + len(groups), *self.labels.shape))
         path[0] = self._counts.sum(axis=0)
-        path[1 + np.arange(len(groups)), groups, outcomes] = self._plain[groups]
-        before = dict(self._sized_of(len(self._starts) - 1))
+        path[1 + np.arange(len(groups)), groups, outcomes] = self._plain[-1, groups]
+        before = dict(self._sized([len(self._starts) - 1]))
         sized = []
         for group, sizing in enumerate(self.sizings):
             if sizing is not None:
@@ -468,10 +453,9 @@ class Evidence:
 
     def _look(self, looks: Looks) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
-        if self._epoch_ended:
+        if self._settled < len(self._starts) - 1:
             self._settle()
-        fair = self._first(self._against_unfair, looks)
-        unfair = self._first(self._against_fair, looks)
+        fair, unfair = (self._first(c, looks) for c in (self._against_unfair, self._against_fair))
         first = min(fair, unfair)
         if first < len(looks.counts):
             self.verdict = Verdict.FAIR if fair <= unfair else Verdict.UNFAIR
@@ -530,16 +514,14 @@ class Evidence:
         size = 1 + cover.cells.log_stake[cells].size
         together = 1 if self._sizer else 1 + _AT_ONCE // size
         for epoch in range(first, last, together):
-            gain = gain + self._gain_in(cover, cells, epoch)
+            gain = gain + self._gain(cover, cells, [epoch])
             some = ends[epoch - first : epoch - first + together]
             yield from evidence(cover.cells.log_wealth(some, cells) + gain)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
-        self._epoch_ended, last = False, len(self._starts) - 1
-        if self._stale == last:
-            return
-        for cover in (*self._against_unfair, *self._against_fair):
+        last = len(self._starts) - 1
+        for cover in (*self._against_unfair, *self._against_fair) if self._stale < last else ():
             stands = np.ones(len(cover.standing), dtype=bool)
             for found in self._at_ends(cover, cover.places):
                 stands &= found < cover.bar
@@ -547,8 +529,7 @@ class Evidence:
             if cover.hardest not in cover.standing:
                 cover.hardest = None
             cover.gain = np.asarray(self._past_gain(cover, slice(None), last))
-            cover.epochs = last
-        self._stale = last
+        self._settled = self._stale = last
 
     def _forget(self) -> None:
         """Forget what followed from an outcome that is no longer so."""
@@ -561,46 +542,52 @@ class Evidence:
         """Return the log gain of bets from sized observations of the epochs before one."""
         if self._sizer is None:
             return 0.0
-        known = cover.epochs if cover.epochs <= min(until, self._stale) else 0
+        known = self._settled if self._settled <= min(until, self._stale) else 0
         total = cover.gain[cells] if known else np.zeros_like(cover.cells.log_stake[cells])
-        for epoch in range(known, until):
-            total = total + self._gain_in(cover, cells, epoch)
-        return total
+        return total + self._gain(cover, cells, range(known, until))
 
-    def _gain_in(self, cover: Refutation, cells: Cells, epoch: int) -> Array | float:
+    def _gain(self, cover: Refutation, cells: Cells, epochs: Iterable[int]) -> Array | float:
         gain: Array | float = 0.0
-        for group, people in self._sized_of(epoch):
+        for group, people in self._sized(epochs):
             by = np.array([len(people.low)])
             gain = gain + cover.cells.sized_gain(group, people, by, cells)[0]
         return gain
 
-    def _sized_of(self, epoch: int, most: int | None = None) -> Iterator[tuple[int, Sized]]:
-        """Yield per group an epoch's observations that bets are sized for.
+    def _sized(self, epochs: Iterable[int], most: int | None = None) -> Iterator[tuple[int, Sized]]:
+        """Yield per epoch and group the observations that bets are sized for.
 
         Only the first ``most`` requests of the audit count, if it is given.
         """
-        sizings = self._sizings[epoch]
-        if not any(sizings):
-            return
-        start, stop = np.append(self._starts, self.requests)[epoch : epoch + 2].tolist()
-        stop = stop if most is None else min(stop, most)
-        if start >= stop:
-            return
-        groups, outcomes = np.array(self._groups[start:stop]), np.array(self._outcomes[start:stop])
-        zero, one = np.array(self._ends[start:stop]).T
-        low, high = np.where(outcomes == 1, one, zero), np.where(outcomes == 0, zero, one)
-        for group, sizing in enumerate(sizings):
-            own = groups == group
-            if sizing is not None and own.any():
-                yield group, Sized(sizing, low[own], high[own])
+        bounds = np.append(self._starts, self.requests).tolist()
+        for epoch in epochs:
+            start, stop = (
+                bounds[epoch],
+                min(bounds[epoch + 1], bounds[-1] if most is None else most),
+            )
+            if self._plain[epoch].all() or start >= stop:
+                continue
+            groups, outcomes = (
+                np.array(self._groups[start:stop]),
+                np.array(self.outcomes[start:stop]),
+            )
+            zero, one = self._ends_of(range(start, stop)).T
+            low, high = np.where(outcomes == 1, one, zero), np.where(outcomes == 0, zero, one)
+            for group, sizing in enumerate(self._sizings[epoch]):
+                own = groups == group
+                if sizing is not None and own.any():
+                    yield group, Sized(sizing, low[own], high[own])
+
+    def _ends_of(self, numbers: Iterable[int]) -> Array:
+        return np.array([self._ends.get(n, LABEL) for n in numbers]).reshape(-1, 2)
 
     # -- planning -------------------------------------------------------------------------------
 
     def _replan_if_due(self) -> None:
         """End the epoch: drop the cells that it refutes, divide the labels to come anew."""
-        if self.verdict is not None or self.told_in_all < self.next_plan:
+        told = float(self.told.sum())
+        if self.verdict is not None or told < self.next_plan:
             return
-        self.next_plan = int(np.ceil(REPLAN * self.told_in_all))
+        self.next_plan = int(np.ceil(REPLAN * told))
         self._begin_epoch(self.sizings if self._sizer is None else self._sizer())
         plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
@@ -608,11 +595,13 @@ class Evidence:
         self.shares = shares / max(shares.sum(), 1e-300)
 
     def _allocation(self, *, doubt: bool = False) -> Allocation:
-        k = len(self._reachable)
-        most, look = _SAMPLE[0] if k == 2 else _SAMPLE[1], self._now()
-        unfair = self._lacking(self._against_unfair[0], look, most * k * (k - 1))
-        fair = [self._lacking(cover, look, most) for cover in self._against_fair]
-        outlooks = [self._outlook(*cells, doubt=doubt) for cells in (unfair, *fair)]
+        k, look, outlooks = len(self._reachable), self._now(), []
+        most = _SAMPLE[0] if k == 2 else _SAMPLE[1]
+        for cover in (self._against_unfair[0], *self._against_fair):
+            pairs = k * (k - 1) if cover is self._against_unfair[0] else 1
+            low, high, missing = self._lacking(cover, look, most * pairs)
+            info = information(low, high, self.estimates, ~self._plain[-1])
+            outlooks.append((doubted(info, self.told) if doubt else info, missing))
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
     def _lacking(
@@ -626,15 +615,6 @@ class Evidence:
             found = np.log(evidence(self._log_wealth(cover, some, look))[0])
         return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
 
-    def _outlook(self, low: Array, high: Array, missing: Array, *, doubt: bool) -> Outlook:
-        info = information(low, high, self.estimates, self._plain == 0.0)
-        return (doubted(info, self.told) if doubt else info), missing
-
     def _costs(self) -> Array:
         pairs = zip(mean_costs(self._prices, self.estimates), self.sizings, strict=True)
         return np.array([cost if sizing is None else sizing.price for cost, sizing in pairs])
-
-
-def _equivalents(sizing: Sizing | None) -> float:
-    """Return how many labels an observation counts as."""
-    return 1.0 if sizing is None else sizing.label_equivalents

@@ -57,7 +57,7 @@ def standing(audit: AdaptiveAudit) -> list[object]:
     return [
         *(finding, evidence.verdict, evidence.next_plan, audit._next_recheck, evidence.requests),
         *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open)),
-        *(evidence._starts.tolist(), evidence._labels.tolist()),
+        *(evidence._starts.tolist(), evidence.labels.tolist()),
     ]
 
 

@@ -80,7 +80,7 @@ def test_the_order_of_answers_does_not_matter(setup: Setup, seed: int) -> None:
     evidence = replay(setup.start(0.2), events)
     other = deepcopy(evidence)
     for number in np.random.default_rng(seed).permutation(other.requests).tolist():
-        outcome = other.outcome(number)
+        outcome = other.outcomes[number]
         if outcome != PENDING:
             record(other, number, UNKNOWN)
             record(other, number, outcome)
@@ -91,7 +91,7 @@ def test_the_order_of_answers_does_not_matter(setup: Setup, seed: int) -> None:
 
 
 def outcome_of(evidence: Evidence, number: int) -> int:
-    return max(evidence.outcome(number), UNKNOWN)
+    return max(evidence.outcomes[number], UNKNOWN)
 
 
 @examples(5)
@@ -106,7 +106,7 @@ def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, see
     epochs = evidence._starts[evidence._starts < asked].tolist()
     sizings = evidence._sizings[: len(epochs)]
     for number in rng.permutation(asked).tolist():
-        if evidence.outcome(number) == PENDING:
+        if evidence.outcomes[number] == PENDING:
             record(evidence, number, int(rng.integers(-1, 2)))
             evidence.advance()
     assert evidence._starts[evidence._starts < asked].tolist() == epochs
@@ -119,7 +119,7 @@ def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> Non
     evidence, rng = setup.start(NEVER), np.random.default_rng(seed)
     for group, outcome in setup.stream(vanishing=0.3):
         count(evidence, group, outcome)
-    lost = [n for n in range(evidence.requests) if evidence.outcome(n) == UNKNOWN]
+    lost = [n for n in range(evidence.requests) if evidence.outcomes[n] == UNKNOWN]
     before = weighed(evidence)
     for number in lost:
         record(evidence, number, int(rng.integers(2)))

@@ -103,7 +103,7 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
         while labels < at_once.labels_until_plan and rng.random() < 0.95:
             groups.append(int(rng.integers(len(r))))
             people.append(observed(sizer, groups[-1], rng))
-            labels += at_once.label_equivalents[groups[-1]]
+            labels += at_once._equivalents[-1, groups[-1]]
         if not groups:
             continue
         outcomes = (rng.random(len(groups)) < r[groups]).astype(np.intp)
