@@ -113,31 +113,21 @@ class ScoreSampler:
         """Take in another outcome of a label."""
         self._labels[number] = (score, outcome)
 
-    def sizing(self) -> Sizing | None:
-        """Make the rule anew; return how bets on the group are sized from now on."""
-        self._remake()
-        return None if self._rule is None else self._rule.sizing
-
     def _measure(self, z: Array) -> None:
         if self._rule is not None and len(z):
             d = (z - self._rule.sizing.mean) ** 2 / self._rule.variance
             self._width += len(z), d.sum(), (d * d).sum()
 
-    def _inflation(self) -> float:
-        """Return by how much observations are clearly wider than was expected."""
-        n, first, second = self._width
-        if n <= ENOUGH:
-            return 1.0
-        mean = first / n
-        error = np.sqrt(max(second / n - mean * mean, 0.0) / n)
-        return float(np.clip(mean - EXCESS * error, 1.0, 4.0))
-
-    def _remake(self) -> None:
-        """Make the rule that costs least by the people seen.
+    def sizing(self) -> Sizing | None:
+        """Make the rule that costs least by the people seen; return how bets are sized from now on.
 
         There is none if labels are too few by now, or it is not worth while.
         """
-        assist, feature, inflation = self._assist, self._feature, self._inflation()
+        assist, feature, inflation = self._assist, self._feature, 1.0
+        n, first, second = self._width
+        if n > ENOUGH:  # by how much observations are clearly wider than was expected
+            error = np.sqrt(max(second / n - (first / n) ** 2, 0.0) / n)
+            inflation = float(np.clip(first / n - EXCESS * error, 1.0, 4.0))
         gate = assist.gate + HYSTERESIS * (self._rule is not None)
         self._width *= FADE
         step = -(-len(self._scores) // RECENT) or 1  # some of the people, evenly spread over all
@@ -145,12 +135,12 @@ class ScoreSampler:
         labels = np.array(list(self._labels.values()), dtype=np.float64).reshape(-1, 2)
         strata, self._rule = calibrate(seen, *labels.T), None
         if strata is None:
-            return
+            return None
         r = strata.rates[strata.of(seen)]
         mean, most = float(r.mean()), assist.max_price or float(prices.max())
         of_label, uniform = mean * (1.0 - mean), feature + float((prices * (1.0 - r)).mean())
         if uniform <= 0.0:  # labels are free, so nothing is saved by not asking
-            return
+            return None
         kappas = _KAPPAS / max(float(_chance(1.0, r, prices).max()), 1e-300)
         chances = np.minimum(_chance(kappas[:, None], r, prices), 1.0)
         floors = FLOOR * chances.max(axis=1)
@@ -161,7 +151,7 @@ class ScoreSampler:
         product = np.where(allowed, variances * costs, np.inf)
         best = int(product.argmin())
         if not product[best] * inflation / max(of_label * uniform, 1e-300) <= gate:
-            return
+            return None
         kappa, chance, variance = float(kappas[best]), chances[best], float(variances[best])
         least = np.clip(_chance(kappa, strata.rates, np.array(most)), floors[best], 1.0)
         up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
@@ -177,6 +167,7 @@ class ScoreSampler:
             asked=float(chance.mean()),
         )
         self._rule = SamplingRule(strata, kappa, least, sizing, variance)
+        return sizing
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from equipoise.assist.sampler import ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.basis import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
-from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL, Sizing
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
@@ -115,7 +115,8 @@ class AdaptiveAudit(Audit):
         """Take in a log; yield how many steps are taken in, after each number of ``stops``.
 
         The audit that wrote the log went on to its last request, so no answer before that decided.
-        Up to there the evidence is weighed only where a plan or a check is due.
+        Up to there the evidence is weighed only where a plan or a check is due; after it also where
+        all answers up to the next such place decide together.
         """
         asked = [at for at, step in enumerate(log, start=1) if step.kind == "asked"]
         last = max((at for at in asked if log[at - 1].ticket.want is not Want.NOTHING), default=0)
@@ -123,14 +124,14 @@ class AdaptiveAudit(Audit):
         for at, step in enumerate(log, start=1):
             alone = step.kind == "corrected" or step.ticket.want is Want.NOTHING
             if alone and run:
-                self._take_run(run)
+                self._take_run(run, look=at > last)
                 run = []
             if alone and step.kind == "asked":
                 self._decide_want(step.ticket.group, step.ticket.decision)  # it may end the audit
             run.append(step)
             left -= step.kind == "told"
             due = left <= 0.0 and step.kind != "asked"
-            if alone or due or at >= last or at in stops or self._samplers:
+            if alone or due or at in (last, len(log)) or at in stops or self._samplers:
                 self._take_run(run, look=at > last)
                 run, left = [], self._labels_until_due()
             if at in stops:
@@ -283,10 +284,16 @@ class AdaptiveAudit(Audit):
     def _take_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
         """Take in requests and first answers, or one correction.
 
-        The evidence is weighed if a plan or a check is due, or a ``look`` is wanted.
+        The evidence is weighed if a plan or a check is due, or a ``look`` at answers is wanted. An
+        answer never lowers it: each of many is looked at only if they decide together.
         """
         if steps[0].kind == "corrected":
             self._correct(steps[0], look=look)
+            return
+        together = look and len(steps) > 1 and self._finding is None
+        if together and self._would_decide(steps):
+            for step in steps:
+                self._take(step)
             return
         for step in steps:
             self._book(step)
@@ -295,11 +302,23 @@ class AdaptiveAudit(Audit):
         if asked and asked[0].want is not Want.NOTHING:  # who comes alone in a run
             self._request(asked)
         if answers:
-            self._record(answers)
+            if not together:
+                self._record(answers)
             if look or self._labels_until_due() <= 0.0:
                 self._weigh()
             if self._finding is None:
                 self._give_up_if_broke()
+
+    def _would_decide(self, answers: Sequence[Step]) -> bool:
+        """Record answers unless they decide."""
+        for step in answers:
+            self._require_open(step.ticket)
+        self._record(answers)
+        if self._evidence().advance(replan=False) is None:
+            return False
+        numbers = np.array([self._numbers[step.ticket.number] for step in answers])
+        self._evidence().record(numbers, np.full(len(numbers), PENDING))
+        return True
 
     def _labels_until_due(self) -> float:
         """Return how many labels are told before a plan, or a check, is due."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import lgamma, log
+from collections.abc import Sequence
+from math import inf, lgamma, log, pi
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,7 @@ def anytime_interval(
     """
     if sized:
         return _mixed_ends(ones, zeros, unknown, level, sized)
-    low, _ = _ends(ones, zeros + unknown, level)
-    _, high = _ends(ones + unknown, zeros, level)
-    return low, high
+    return _end(ones, zeros + unknown, level, 0.0), _end(ones + unknown, zeros, level, 1.0)
 
 
 def _mixed_ends(
@@ -70,7 +68,7 @@ def _labels(ones: float, zeros: float, start: Array, end: Array) -> Array:
     r = np.clip(ones / (ones + zeros), start, end)
     with np.errstate(divide="ignore"):
         likelihood = (ones * np.log(r) if ones else 0.0) + (zeros * np.log1p(-r) if zeros else 0.0)
-    return np.asarray(_log_beta(ones + 0.5, zeros + 0.5) - _log_beta(0.5, 0.5) - likelihood)
+    return np.asarray(_log_mixture(ones, zeros) - likelihood)
 
 
 def _bets(sized: Sequence[Sized], r: Array, side: int) -> Array:
@@ -86,33 +84,25 @@ def _bets(sized: Sequence[Sized], r: Array, side: int) -> Array:
             for few in range(0, len(values), 500):
                 factors = 1.0 + size * (values[few : few + 500, None] - r)
                 logs[row] += counts[few : few + 500] @ np.log(factors)
-    most = logs.max(axis=0)
-    return np.asarray(most + np.log(np.exp(logs - most).sum(axis=0)))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
 
-def _ends(ones: float, zeros: float, level: float) -> tuple[float, float]:
+def _end(ones: float, zeros: float, level: float, outside: float) -> float:
+    """Return the point towards 0, or 1, nearest to the mean that is certainly not likely."""
     if ones + zeros == 0:
-        return 0.0, 1.0
-    best = ones / (ones + zeros)
+        return outside
+    inside = ones / (ones + zeros)
     # the likelihood that an r must fall below to be out
-    bar = _log_beta(ones + 0.5, zeros + 0.5) - _log_beta(0.5, 0.5) + log(level)
-
-    def likely(r: float) -> bool:
-        return (ones * log(r) if ones else 0.0) + (zeros * log(1.0 - r) if zeros else 0.0) > bar
-
-    return _last(likely, best, 0.0), _last(likely, best, 1.0)
-
-
-def _last(likely: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Return the point nearest to ``inside`` that is certainly beyond the likely ones."""
+    bar = _log_mixture(ones, zeros) + log(level)
     for _ in range(60):
-        middle = (inside + outside) / 2.0
-        if 0.0 < middle < 1.0 and likely(middle):
-            inside = middle
-        else:
-            outside = middle
+        r = (inside + outside) / 2.0
+        likelihood = -inf
+        if 0.0 < r < 1.0:
+            likelihood = (ones and ones * log(r)) + (zeros and zeros * log(1.0 - r))
+        inside, outside = (r, outside) if likelihood > bar else (inside, r)
     return outside
 
 
-def _log_beta(a: float, b: float) -> float:
-    return lgamma(a) + lgamma(b) - lgamma(a + b)
+def _log_mixture(ones: float, zeros: float) -> float:
+    """Return the log of the mixture likelihood of labels: B(1/2 + ones, 1/2 + zeros) / pi."""
+    return lgamma(ones + 0.5) + lgamma(zeros + 0.5) - lgamma(ones + zeros + 1.0) - log(pi)
