@@ -414,13 +414,10 @@ class AdaptiveAudit(Audit):
         return self._report(Verdict.INCONCLUSIVE, why, missing)
 
     def _decided(self, verdict: Verdict) -> Finding:
-        noun = self.question.gap_scale.noun
-        reason = (
-            f"every population with a {noun} above {self.question.threshold:.10g} is refuted"
-            if verdict is Verdict.FAIR
-            else f"every population with a {noun} of at most {self.question.gamma:g} is refuted"
-        )
-        return self._report(verdict, reason)
+        asked, fair = self.question, verdict is Verdict.FAIR
+        size = f"above {asked.threshold:.10g}" if fair else f"of at most {asked.gamma:g}"
+        noun = asked.gap_scale.noun
+        return self._report(verdict, f"every population with a {noun} {size} is refuted")
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         finding = self._basis.finding(self.evidence, verdict, reason, missing)

@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-DOUBT = 0.5  # shrinkage: with n labels, information i counts as i * n i / (n i + 0.5)
 FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
 STICKY = 1.15  # another answer must promise this much more speed to be pursued
 _STEPS = 40  # of the ascent: within half a percent of the best speed on average
 _SHARPER = 2.0  # by how much each step makes its soft minimum sharper
-
-
-Outlook = tuple[Array, Array]
-"""What stands between the audit and a refutation, one entry per cell.
-
-The information that a label of each group carries against it (nats, at the current estimates),
-shape (cells, groups), and the nats to go.
-"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,11 @@ class Allocation:
 
 
 def allocate(
-    unfair: Outlook, fair: Sequence[Outlook], costs: Array, *, was_fair: bool | None
+    unfair: tuple[Array, Array],
+    fair: Sequence[tuple[Array, Array]],
+    costs: Array,
+    *,
+    was_fair: bool | None,
 ) -> Allocation:
     """Return the shares for the verdict that is reached soonest at the current estimates.
 
@@ -49,22 +44,21 @@ def allocate(
     Parameters
     ----------
     unfair, fair
-        What is left of the UNFAIR set, and of each cover of the FAIR set.
+        What stands between the audit and a refutation of the UNFAIR set, and of each cover of the
+        FAIR set: the information that a label of each group carries against cells (nats, at the
+        current estimates), shape (cells, groups), and the nats to go.
     costs
         Expected cost of a label per group.
     was_fair
         The verdict pursued so far, None at first.
     """
-    k = len(costs)
-    to_fair, fair_speed = refute_all(*unfair, costs)
-    to_unfair, unfair_speed = max((refute_all(*cover, costs) for cover in fair), key=lambda x: x[1])
+    to_fair = refute_all(*unfair, costs)
+    to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda found: found[1])
     bias = 1.0 if was_fair is None else (STICKY if was_fair else 1.0 / STICKY)
-    pursues_fair = fair_speed * bias >= unfair_speed
-    budget = to_fair if pursues_fair else to_unfair
+    pursues_fair = to_fair[1] * bias >= to_unfair[1]
+    budget, speed = to_fair if pursues_fair else to_unfair
     shares = budget / costs
-    shares = shares / shares.sum()
-    shares = (1.0 - FLOOR) * shares + FLOOR / k
-    speed = fair_speed if pursues_fair else unfair_speed
+    shares = (1.0 - FLOOR) * (shares / shares.sum()) + FLOOR / len(costs)
     return Allocation(shares, bool(pursues_fair), (1.0 - FLOOR) * speed)
 
 
@@ -91,15 +85,6 @@ def mean_costs(prices: Array, r: Array) -> Array:
     """
     costs = prices[0] + prices[1] * (1.0 - r)
     return np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs)
-
-
-def doubted(info: Array, counts: Array) -> Array:
-    """Return the information shrunk where it is estimated from few labels.
-
-    Of what a group's labels seem to carry, the less counts the less they have gathered so far.
-    """
-    gathered = counts * info
-    return info * gathered / (gathered + DOUBT)
 
 
 def refute_all(info: Array, missing: Array, costs: Array) -> tuple[Array, float]:

@@ -26,13 +26,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.allocation import (
-    Allocation,
-    allocate,
-    doubted,
-    information,
-    mean_costs,
-)
+from equipoise.evidence.allocation import Allocation, allocate, information, mean_costs
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
     Cells,
@@ -58,6 +52,7 @@ PILOT = 5  # labels per group before the first plan
 REPLAN = 1.2  # labels grow by this factor between two plans
 EPOCH = 1.02  # requests grow by this factor in an epoch, if no plan ends it before
 SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
+DOUBT = 0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
 _SAMPLE = (1000, 125)  # cells of a piece that a plan looks at: with two groups, with more
 _LOST = 1e-20  # evidence that will hardly recover
 _SHORTEST = 10  # requests of an epoch at least
@@ -601,7 +596,10 @@ class Evidence:
             pairs = k * (k - 1) if cover is self._against_unfair[0] else 1
             low, high, missing = self._lacking(cover, look, most * pairs)
             info = information(low, high, self.estimates, ~self._plain[-1])
-            outlooks.append((doubted(info, self.told) if doubt else info, missing))
+            if doubt:
+                gathered = self.told * info
+                info = info * gathered / (gathered + DOUBT)
+            outlooks.append((info, missing))
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
     def _lacking(

@@ -118,7 +118,7 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
         assert one_by_one.verdict is at_once.verdict
         assert one_by_one.requests == at_once.requests
         assert np.allclose(one_by_one.requested, at_once.requested)
-        assert np.allclose(one_by_one.ones, at_once.ones)
+        assert np.allclose(one_by_one.labels, at_once.labels)
         if at_once.verdict is not None:
             return
         for sequential, block in zip(weighed(one_by_one), weighed(at_once), strict=True):
