@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.comparison import GapScale
 from equipoise.rates import Curve
 
 Array = NDArray[np.float64]
@@ -41,15 +42,14 @@ class Corners:
         The direction in which group a leaves the box; b leaves it the other way.
     weight
         The corner's share of the cell's stake.
-    unit, extra
-        A step of the gap moves the rates by ``step * unit + extra``.
+    extra
+        By how much the rates move beyond a step of the gap.
     """
 
     at: Array
     aim: Curve
     side: Array
     weight: Array
-    unit: Array
     extra: Array
 
 
@@ -79,17 +79,16 @@ def bet_shares(sizes: int) -> Array:
     return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
 
 
-def alternatives(corners: Corners, steps: Array, rows: slice) -> Array:
+def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale) -> Array:
     """Return ``rho`` for a and b in some cells, shape (2, cells, corners, directions * sizes).
 
     Group a moves towards its side, group b against it, each in proportion to what a label of it
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
-    at, side, unit, extra = (
-        x[..., rows, :, None] for x in (corners.at, corners.side, corners.unit, corners.extra)
-    )
+    at, side, extra = (x[..., rows, :, None] for x in (corners.at, corners.side, corners.extra))
     aim, side = changed(corners.aim, lambda x: x[:, rows, :, None]), np.stack([side, -side])
-    wanted, slope, start = steps * unit + extra, np.abs(aim.slope(at)), aim.value(at)
+    slope, start = np.abs(aim.slope(at)), aim.value(at)
+    wanted = steps * compare.unit(start.max(axis=0)) + extra
     pull = np.maximum(at * (1.0 - at), 1e-4) * slope
     low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
     moved = []

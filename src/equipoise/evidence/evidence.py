@@ -97,11 +97,6 @@ class Refutation:
     hardest: int | None = None
     gain: Array = field(default_factory=lambda: np.zeros(0))
 
-    @property
-    def places(self) -> Cells:
-        """The cells that stand."""
-        return slice(None) if len(self.standing) == len(self.cells) else self.standing
-
 
 class Evidence:
     """Evidence for both verdicts, and the plan of whom to label next.
@@ -180,7 +175,12 @@ class Evidence:
         """
         numbers, taken = self.requests + np.arange(len(groups)), 0
         if ends is not None:
-            self._require_declared(groups, ends)
+            ranges = [LABEL if s is None else (s.low, s.high) for s in self.sizings]
+            low, high = np.array(ranges)[groups].T
+            inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
+            fits = np.where(self._plain[-1, groups], (ends == LABEL).all(axis=1), inside)
+            if not fits.all():
+                raise ValueError(f"{ends[~fits][0]} leaves the range that bets are sized for")
             self._ends.update(zip(numbers.tolist(), ends.tolist(), strict=True))
         self.outcomes += [PENDING] * len(groups)
         while taken < len(groups):
@@ -195,15 +195,6 @@ class Evidence:
             passed = numbers[ends[:, 0] == ends[:, 1]]
             self.record(passed, np.zeros_like(passed))
         return numbers
-
-    def _require_declared(self, groups: Ints, ends: Array) -> None:
-        """Refuse observations beyond what bets are sized for."""
-        ranges = [LABEL if s is None else (s.low, s.high) for s in self.sizings]
-        low, high = np.array(ranges)[groups].T
-        inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
-        fits = np.where(self._plain[-1, groups], (ends == LABEL).all(axis=1), inside)
-        if not fits.all():
-            raise ValueError(f"{ends[~fits][0]} leaves the range that was declared")
 
     def record(self, numbers: Ints, outcomes: Ints) -> None:
         """Take in outcomes of different requests, the first or other ones.
@@ -488,7 +479,7 @@ class Evidence:
         """Return the least evidence against a cell that stands; infinite if none does."""
         if not len(cover.standing):
             return inf
-        found = evidence(self._log_wealth(cover, cover.places, look))[0]
+        found = evidence(self._log_wealth(cover, cover.standing, look))[0]
         at = int(found.argmin())
         cover.hardest = int(cover.standing[at])
         return inf if found[at] >= cover.bar else float(found[at])
@@ -518,7 +509,7 @@ class Evidence:
         last = len(self._starts) - 1
         for cover in (*self._against_unfair, *self._against_fair) if self._stale < last else ():
             stands = np.ones(len(cover.standing), dtype=bool)
-            for found in self._at_ends(cover, cover.places):
+            for found in self._at_ends(cover, cover.standing):
                 stands &= found < cover.bar
             cover.standing = cover.standing[stands]
             if cover.hardest not in cover.standing:

@@ -106,7 +106,7 @@ class NullCells:
         step = max(1, _AT_ONCE // width)
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            rho = alternatives(corners, sizes, rows)
+            rho = alternatives(corners, sizes, rows, wrong.compare)
             own = log_factors(rho, corners.at[:, rows, :, None])  # (outcome, group, cells, …)
             log_factor[:, :, rows] = own.swapaxes(0, 1).reshape(2, 2, -1, width)
         with np.errstate(divide="ignore"):
@@ -264,7 +264,7 @@ def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
         start, end, reach = ends[:-1][full], ends[1:][full], np.minimum(reach[full], 1.0)
         at, aim = np.stack([reach, start])[..., None], _aim(rates, a, b, active[full][:, None])
         one = np.ones((len(start), 1))
-        corners = Corners(at, aim, one, one, _unit(compare, aim, at), 0.0 * one)
+        corners = Corners(at, aim, one, one, 0.0 * one)
         box = np.stack([0.0 * start, start], axis=1), np.stack([reach, end], axis=1)
         parts.append(NullCells.made(wrong, [a, b], box, [(a, b)], corners, sizes))
     arrays = ([getattr(part, field.name) for part in parts] for field in fields(NullCells))
@@ -371,7 +371,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / wrong.epsilon)
     up_share = np.where(upper, 1.0 - far, far)
     weight = np.stack([up_share, 1.0 - up_share], axis=1)
-    corners = Corners(at, aim, np.tile([1.0, -1.0], (len(start), 1)), weight, unit, extra)
+    corners = Corners(at, aim, np.tile([1.0, -1.0], (len(start), 1)), weight, extra)
     box = np.stack([down_a, start], axis=1), np.stack([up_a, end], axis=1)
     return NullCells.made(wrong, [a, b], box, [(a, b)], corners, sizes)
 
@@ -434,7 +434,7 @@ def _level_cells(
     curves = Curve.stack([band.low for band in bands])
     aim = changed(curves, lambda x: np.broadcast_to(x[a_b[:, None]], at.shape))
     weight = one * _pair_weights(wrong, bands, pairs)
-    corners = Corners(at, aim, one, weight, _unit(compare, aim, at), 0.0 * one)
+    corners = Corners(at, aim, one, weight, 0.0 * one)
     return NullCells.made(wrong, inside, (low, high), pairs, corners, sizes)
 
 
