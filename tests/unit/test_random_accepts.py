@@ -85,7 +85,7 @@ def test_the_order_of_the_file_does_not_matter() -> None:
     one, other = (audit.evidence for audit in audits)
     assert one is not None
     assert other is not None
-    assert one.ones.tolist() == other.ones.tolist()
+    assert one.labels.tolist() == other.labels.tolist()
     assert one.shares.tolist() == other.shares.tolist()
 
 

@@ -58,8 +58,9 @@ class ScoreRecords:
     asked: Flags
 
     @classmethod
-    def of(cls, record: ScoreRecord) -> ScoreRecords:
-        """Return one person."""
+    def of(cls, record: ScoreRecord | None) -> ScoreRecords:
+        """Return one person, whose ticket has a record since scores assist."""
+        assert record is not None
         one = [[record.score], [record.price], [record.m], [record.pi]]
         scores, prices, m, pi = np.array(one, dtype=np.float64)  # None becomes NaN
         return cls(scores, prices, m, pi, np.array([record.asked]))

@@ -330,7 +330,8 @@ class AdaptiveAudit(Audit):
     def _request(self, tickets: Sequence[Ticket]) -> None:
         groups, ends = np.array([self._index[t.group] for t in tickets], dtype=np.intp), None
         if self._samplers:
-            records = _records(tickets)
+            (ticket,) = tickets  # where scores assist, people come one by one
+            records = ScoreRecords.of(ticket.score_record)
             self._samplers[groups[0]].remember(records)
             ends = records.ends()
         numbers = self._evidence().request(groups, ends).tolist()
@@ -341,7 +342,8 @@ class AdaptiveAudit(Audit):
         outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
         if self._samplers and answers[0].outcome is not None:
             ticket = answers[0].ticket
-            self._samplers[self._index[ticket.group]].learn(numbers, _records([ticket]), outcomes)
+            records = ScoreRecords.of(ticket.score_record)
+            self._samplers[self._index[ticket.group]].learn(numbers, records, outcomes)
         self._evidence().record(numbers, outcomes)
 
     def _correct(self, step: Step, *, look: bool) -> None:
@@ -422,10 +424,3 @@ class AdaptiveAudit(Audit):
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
         finding = self._basis.finding(self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
-
-
-def _records(tickets: Sequence[Ticket]) -> ScoreRecords:
-    """Return the person whom the ticket is about: where scores assist, people come one by one."""
-    (ticket,) = tickets
-    assert ticket.score_record is not None
-    return ScoreRecords.of(ticket.score_record)

@@ -180,7 +180,7 @@ class Evidence:
             inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
             fits = np.where(self._plain[-1, groups], (ends == LABEL).all(axis=1), inside)
             if not fits.all():
-                raise ValueError(f"{ends[~fits][0]} leaves the range that bets are sized for")
+                raise ValueError(f"{ends[~fits][0]} leaves the range that was declared")
             self._ends.update(zip(numbers.tolist(), ends.tolist(), strict=True))
         self.outcomes += [PENDING] * len(groups)
         while taken < len(groups):
@@ -468,10 +468,9 @@ class Evidence:
 
     def _against_hardest(self, cover: Refutation, looks: Looks) -> Array:
         """Return the evidence against a cover's hardest cell; infinite if it was refuted before."""
-        if cover.hardest is None:
-            return np.full(len(looks.counts), inf)
-        cell = np.array([cover.hardest])
-        if any(found[0] >= cover.bar for found in self._at_ends(cover, cell)):
+        cell = np.array([cover.hardest or 0])
+        before = (found[0] for found in self._at_ends(cover, cell))
+        if cover.hardest is None or any(found >= cover.bar for found in before):
             return np.full(len(looks.counts), inf)
         return evidence(self._log_wealth(cover, cell, looks))[:, 0]
 
