@@ -14,6 +14,7 @@ EquipoiseError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
@@ -64,58 +65,23 @@ class UnknownName(InvalidInput):
 
 
 class UnknownPerson(InvalidInput):
-    """Somebody whom the audit was never asked about.
-
-    Examples
-    --------
-    >>> raise UnknownPerson("nobody called 'p-17' was asked about")
-    Traceback (most recent call last):
-    equipoise.errors.UnknownPerson: nobody called 'p-17' was asked about
-    """
+    """Somebody whom the audit was never asked about."""
 
 
 class BadData(InvalidInput):
-    """Rows that cannot be read as past decisions with partial feedback.
-
-    Examples
-    --------
-    >>> raise BadData("row 3 is denied and has an outcome")
-    Traceback (most recent call last):
-    equipoise.errors.BadData: row 3 is denied and has an outcome
-    """
+    """Rows that cannot be read as past decisions with partial feedback."""
 
 
 class ProtocolError(EquipoiseError, RuntimeError):
-    """An audit's ask/tell protocol was used out of order.
-
-    Examples
-    --------
-    >>> raise ProtocolError("ticket #3 was never issued")
-    Traceback (most recent call last):
-    equipoise.errors.ProtocolError: ticket #3 was never issued
-    """
+    """An audit's ask/tell protocol was used out of order."""
 
 
 class Conflict(ProtocolError):
-    """A fact about a person was told that differs from the one stored; the stored one stands.
-
-    Examples
-    --------
-    >>> raise Conflict("the outcome of p-17 is 1 already")
-    Traceback (most recent call last):
-    equipoise.errors.Conflict: the outcome of p-17 is 1 already
-    """
+    """A fact about a person was told that differs from the one stored; the stored one stands."""
 
 
 class LedgerError(EquipoiseError):
-    """The ledger could not store or read: locked, full, damaged, or of a newer version.
-
-    Examples
-    --------
-    >>> raise LedgerError("the disk is full")
-    Traceback (most recent call last):
-    equipoise.errors.LedgerError: the disk is full
-    """
+    """The ledger could not store or read: locked, full, damaged, or of a newer version."""
 
 
 class MissingExtra(EquipoiseError, ImportError):
@@ -133,14 +99,7 @@ class MissingExtra(EquipoiseError, ImportError):
 
 
 def require_kind(name: str, value: object, kind: type | tuple[type, ...], words: str) -> None:
-    """Raise unless ``value`` is of a kind, which ``words`` describe.
-
-    Examples
-    --------
-    >>> require_kind("costs", 1.0, str, "Costs(feature, label)")
-    Traceback (most recent call last):
-    equipoise.errors.InvalidInput: 'costs' must be Costs(feature, label); got 1.0
-    """
+    """Raise unless ``value`` is of a kind, which ``words`` describe."""
     if not isinstance(value, kind):
         raise InvalidInput(f"{name!r} must be {words}; got {_shown(value)}")
 
@@ -153,7 +112,7 @@ def require_in_open_unit(name: str, value: float) -> None:
 
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
-    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+    if n_jobs is not None and (plain_number(n_jobs) or 0.5) % 1:
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )
@@ -161,7 +120,8 @@ def require_n_jobs(n_jobs: int | None) -> None:
 
 def require_whole(name: str, value: int | None, least: int = 1) -> None:
     """Raise unless ``value`` is a whole number of at least ``least``, or None."""
-    if value is not None and (not _is_whole(value) or value < least):
+    number = least if value is None else plain_number(value)
+    if number is None or number % 1 or number < least:
         raise InvalidInput(f"{name!r} must be a whole number of at least {least}; got {value!r}")
 
 
@@ -194,20 +154,10 @@ def plain_number(value: object) -> int | float | None:
     >>> [plain_number(value) for value in (np.float32(0.5), np.int64(50), True, 10**400)]
     [0.5, 50, None, None]
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    if not isfinite(number):
-        return None
-    return int(value) if isinstance(value, Integral) else number
-
-
-def _is_whole(value: object) -> bool:
-    number = plain_number(value)
-    return number is not None and number % 1 == 0
+    with suppress(OverflowError):
+        if not isinstance(value, bool) and isinstance(value, Real) and isfinite(value):
+            return int(value) if isinstance(value, Integral) else float(value)
+    return None
 
 
 def _number(name: str, value: Any) -> Any:

@@ -51,21 +51,11 @@ class Interval(JsonValue):
 
 @dataclass(frozen=True)
 class GroupShares(JsonValue):
-    """Three shares of a group that make up its confusion matrix, with what is established of each.
+    """What is established of three shares of a group that make up its confusion matrix."""
 
-    Attributes
-    ----------
-    denied
-        The share of the group that is denied, s.
-    approved_good
-        The share of good outcomes among the approved, ``p1/(p1 + p0)``.
-    denied_good
-        The share of good outcomes among the denied, r.
-    """
-
-    denied: Interval
-    approved_good: Interval
-    denied_good: Interval
+    denied: Interval  # the share of the group that is denied, s
+    approved_good: Interval  # the share of good outcomes among the approved, p1/(p1 + p0)
+    denied_good: Interval  # the share of good outcomes among the denied, r
 
     def rate(self, rate: Rate) -> Interval:
         """Return what follows for a rate.
@@ -284,10 +274,7 @@ class Finding(JsonValue, Shown):
         return [line for line in str(self).splitlines() if not line.startswith("    ")]
 
     def _rows(self) -> Sequence[Row]:
-        return [
-            {"rate": rate, "group": g, "lower": i.lower, "upper": i.upper, "estimate": i.estimate}
-            for rate, g, i in self._intervals()
-        ]
+        return [{"rate": rate, "group": g, **i.to_dict()} for rate, g, i in self._intervals()]
 
     def _intervals(self) -> list[tuple[str, str, Interval]]:
         """Return the gap's interval, then every rate's of every group."""

@@ -227,25 +227,12 @@ def check(
 
 @dataclass(frozen=True)
 class Given:
-    """What an answer for free rests on.
-
-    Attributes
-    ----------
-    past
-        Past decisions.
-    labels
-        Whether the outcomes of random accepts bound every r.
-    assume
-        What is granted of the denied.
-    deciders
-        Whether cases fall to deciders as if at random, so that these bound every share of good
-        outcomes.
-    """
+    """What an answer for free rests on."""
 
     past: Past
-    labels: bool = False
-    assume: Assume | None = None
-    deciders: bool = False
+    labels: bool = False  # whether the outcomes of random accepts bound every r
+    assume: Assume | None = None  # what is granted of the denied
+    deciders: bool = False  # whether they get cases as if at random, which bounds q
 
     def __post_init__(self) -> None:
         if self.deciders and (self.labels or self.assume is not None):

@@ -31,29 +31,15 @@ FEW = 30  # people in a group that is called small
 
 @dataclass(frozen=True)
 class ReadSummary(JsonValue):
-    """What a table held and how it was understood, so that a person can see whether it was.
-
-    Attributes
-    ----------
-    source, engine
-        What was read, and where it was counted.
-    rows
-        How many rows were counted.
-    columns
-        Role -> column.
-    decision, outcome
-        ``1``, ``0`` and ``none`` -> the values that mean it, with their numbers of rows.
-    period
-        The cut by date, in words; empty if there is none.
-    """
+    """What a table held and how it was understood, so that a person can see whether it was."""
 
     source: str
-    engine: str
-    rows: int
-    columns: Mapping[str, str]
-    decision: Mapping[str, Mapping[str, int]]
-    outcome: Mapping[str, Mapping[str, int]]
-    period: str = ""
+    engine: str  # where it was counted
+    rows: int  # that were counted
+    columns: Mapping[str, str]  # role -> column
+    decision: Mapping[str, Mapping[str, int]]  # 1, 0 -> values that mean it -> numbers of rows
+    outcome: Mapping[str, Mapping[str, int]]  # likewise, and "none"
+    period: str = ""  # the cut by date, in words
 
     def __str__(self) -> str:
         said = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -49,17 +48,6 @@ def text_of(value: object) -> str:
     return "" if value is None else str(value)
 
 
-@lru_cache(maxsize=100_000)
-def _key(word: str) -> str:
-    word = word.strip().casefold()
-    word = {"true": "1", "false": "0"}.get(word, word)
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    return f"{number:.15g}" if abs(number) < 1e15 else word
-
-
 def key_of(value: object) -> str:
     """Return what a value is compared by: no blanks around, no cases, numbers by their size.
 
@@ -70,7 +58,13 @@ def key_of(value: object) -> str:
     >>> [key_of(value) for value in (" Repaid", "REPAID ", 1, "1.0", True)]
     ['repaid', 'repaid', '1', '1', '1']
     """
-    return _key(text_of(value))
+    word = text_of(value).strip().casefold()
+    word = {"true": "1", "false": "0"}.get(word, word)
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    return f"{number:.15g}" if abs(number) < 1e15 else word
 
 
 def is_missing(value: object, also: Collection[str] = ()) -> bool:
