@@ -145,15 +145,11 @@ class Cells(dict[str, GroupCells]):
         return hash(tuple(self.items()))
 
     def __str__(self) -> str:
-        width = max(len("group"), *(len(g) for g in self))
-        names = ["approved, 1", "approved, 0", "denied", "approved, ?"][: 4 if self.unknown else 3]
-        rows = [f"{'group':<{width}}" + "".join(f"  {name:>11}" for name in names)]
-        rows += [
-            f"{g:<{width}}"
-            + "".join(f"  {count:>11,g}" for count in [*c.counts.values()][: len(names)])
-            for g, c in self.items()
-        ]
-        return "\n".join(rows)
+        rows = [["group", "approved, 1", "approved, 0", "denied", "approved, ?"]]
+        rows += [[g, *(f"{n:,g}" for n in c.counts.values())] for g, c in self.items()]
+        wide, last = max(len(row[0]) for row in rows), 5 if self.unknown else 4
+        lines = ((f"{g:<{wide}}", *(f"{n:>11}" for n in row[: last - 1])) for g, *row in rows)
+        return "\n".join("  ".join(line) for line in lines)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -104,8 +104,8 @@ class Shown:
         raise NotImplementedError
 
     def _lines(self) -> Sequence[str]:
-        """Return what is said above the table; the first line is the heading."""
-        raise NotImplementedError
+        """Return what is said above the table, first a heading: the text without its own tables."""
+        return [line for line in str(self).splitlines() if not line.startswith("    ")]
 
     def _table(self) -> Sequence[Row]:
         """Return the rows that a notebook shows."""

@@ -51,11 +51,15 @@ class Interval(JsonValue):
 
 @dataclass(frozen=True)
 class GroupShares(JsonValue):
-    """What is established of three shares of a group that make up its confusion matrix."""
+    """What is established of three shares of a group, which make up its confusion matrix.
 
-    denied: Interval  # the share of the group that is denied, s
-    approved_good: Interval  # the share of good outcomes among the approved, p1/(p1 + p0)
-    denied_good: Interval  # the share of good outcomes among the denied, r
+    The share that is denied, s; the share of good outcomes among the approved, ``p1/(p1 + p0)``;
+    and the share of good outcomes among the denied, r.
+    """
+
+    denied: Interval
+    approved_good: Interval
+    denied_good: Interval
 
     def rate(self, rate: Rate) -> Interval:
         """Return what follows for a rate.
@@ -270,9 +274,6 @@ class Finding(JsonValue, Shown):
         between = "between the two both answers are right, and the range may reach there"
         return f"{self.verdict} says that the gap is {says}, not that it is {unsaid}: {between}"
 
-    def _lines(self) -> Sequence[str]:
-        return [line for line in str(self).splitlines() if not line.startswith("    ")]
-
     def _rows(self) -> Sequence[Row]:
         return [{"rate": rate, "group": g, **i.to_dict()} for rate, g, i in self._intervals()]
 
@@ -283,11 +284,11 @@ class Finding(JsonValue, Shown):
 
     def rate_rows(self) -> list[Row]:
         """Return the ranges of every group's rates, a row per group."""
-        rows: dict[str, dict[str, object]] = {}
-        for rate, g, one in self._intervals()[1:]:
-            span = f"{one.lower:.3f} to {one.upper:.3f}"
-            rows.setdefault(g, {"group": g})[rate.replace("_", " ")] = span
-        return [*rows.values()]
+        words = {rate.replace("_", " "): by_group for rate, by_group in self.rates.items()}
+        return [
+            {"group": g} | {w: f"{by[g].lower:.3f} to {by[g].upper:.3f}" for w, by in words.items()}
+            for g in next(iter(words.values()), {})
+        ]
 
     def all_rates(self) -> dict[str, dict[str, Interval]]:
         """Return an interval for every rate of every group, whatever was asked.
@@ -308,8 +309,7 @@ class Finding(JsonValue, Shown):
         """
         return {
             name: {group: own.rate(rate) for group, own in self.shares.items()}
-            for name, rate in RATES.items()
-            if self.shares
+            for name, rate in (RATES if self.shares else {}).items()
         }
 
     def all_metrics(self) -> dict[str, Interval]:
@@ -320,8 +320,7 @@ class Finding(JsonValue, Shown):
         rates, compare = self.all_rates(), self.question.comparison
         return {
             name: gap_interval({rate.name: rates[rate.name] for rate in metric.rates}, compare)
-            for name, metric in METRICS.items()
-            if rates
+            for name, metric in (METRICS if rates else {}).items()
         }
 
     def all_rows(self) -> tuple[list[Row], list[Row]]:

@@ -168,8 +168,8 @@ def check(
     <Verdict.UNFAIR: 'UNFAIR'>
     """
     history, question = as_past(history, reading), as_question(question)
-    if assume is not None:
-        require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
+    assume = Assume() if assume is None else assume
+    require_kind("assume", assume, Assume, "an Assume, such as Assume(denied_no_better=True)")
     if deciders not in (None, "as_random"):
         raise UnknownName("value of 'deciders'", deciders, ["as_random"])
     if deciders and not history.deciders:
@@ -184,7 +184,7 @@ def check(
         question,
         len(cells),
         labels=labels,
-        precisions=assume is not None and assume.denied_no_better,
+        precisions=assume.denied_no_better,
         deciders=[len(own) for own in history.deciders] if deciders else (),
     )
     known = _known(given, question.metric, budget.past_intervals)
@@ -204,7 +204,7 @@ def check(
         missing=_missing(history, question, budget, known.bands) if undecided else (),
         assumptions=(
             *assumptions_of(history, question),
-            *(f"{line} (granted)" for line in (() if assume is None else assume.lines)),
+            *(f"{line} (granted)" for line in assume.lines),
             *([ASSUMES_DECIDERS] if deciders else []),
         ),
         warnings=(known.against,) if known.against else (),
@@ -231,11 +231,11 @@ class Given:
 
     past: Past
     labels: bool = False  # whether the outcomes of random accepts bound every r
-    assume: Assume | None = None  # what is granted of the denied
+    assume: Assume = field(default_factory=Assume)  # what is granted of the denied
     deciders: bool = False  # whether they get cases as if at random, which bounds q
 
     def __post_init__(self) -> None:
-        if self.deciders and (self.labels or self.assume is not None):
+        if self.deciders and (self.labels or self.assume):
             other = "random accepts" if self.labels else "assume"
             raise InvalidInput(
                 f"'deciders' and {other!r} each bound how many of the denied would do well, and "
@@ -317,12 +317,10 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
     """Return what past data say if each bound may fail with probability ``alpha``."""
     past, cells = given.past, given.past.cells
     level, bands = None if past.exact else alpha, bands_from_past(past, metric, alpha)
-    boxes = dict.fromkeys(cells, (0.0, 1.0))
-    if given.labels:  # an unknown outcome may be either
-        for group, counts in cells.items():
-            good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
-            boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
-    limits = {} if given.assume is None else given.assume.limits(cells, level)
+    boxes, limits = {}, given.assume.limits(cells, level)
+    for group, counts in cells.items():  # an unknown outcome may be either
+        good, bad, unknown = (given.labels and counts.random_accepts) or (0.0, 0.0, 0.0)
+        boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
     inside = {g: (max(boxes[g][0], lo), min(boxes[g][1], hi)) for g, (lo, hi) in limits.items()}
     by_group = zip(cells, past.deciders, strict=True) if given.deciders else ()
     found = {group: base_rate(own, level) for group, own in by_group}
@@ -345,7 +343,7 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
             for rate in METRICS[metric].rates
         }
     base_rates = {g: Interval(q.least, q.most) for g, q in found.items()}
-    return _Known(bands, boxes | inside, None, base_rates)
+    return _Known(bands, inside, None, base_rates)
 
 
 def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:

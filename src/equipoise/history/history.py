@@ -262,10 +262,9 @@ class History(Past, Shown):
         """
         require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
-        for group, its in cells.items():
-            accepted = (("random_accepts", count) for count in its.random_accepts)
-            for cell, count in (*its.counts.items(), *accepted):
-                if count != int(count):
+        for group, own in cells.to_dict().items():
+            for cell, count in own.items():
+                if (np.asarray(count) % 1).any():
                     raise InvalidInput(
                         f"{cell!r} of group {group!r} must be a whole number of people; got "
                         f"{count!r}"

@@ -11,6 +11,7 @@ column's values (Mann-Whitney, with ties).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.options import Moment, ReadOptions
-from equipoise.history.tables import COMPARE, Day, Sign, Table
+from equipoise.history.tables import Day, Table
 from equipoise.history.values import is_missing, rows, shown, text_of
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ def cut(table: Table, options: ReadOptions) -> Table:
     column = options.date
     if column is None:
         return table
-    given: dict[Sign, date | None]
-    given = {">=": _end("since", options.since), "<": _end("until", options.until)}
-    ends = {sign: end for sign, end in given.items() if end is not None}
+    given = {operator.ge: _end("since", options.since), operator.lt: _end("until", options.until)}
+    ends = {holds: end for holds, end in given.items() if end is not None}
     without, _ = table.outline(column)
     if without:
         raise BadData(
@@ -54,23 +54,19 @@ def cut(table: Table, options: ReadOptions) -> Table:
         )
     for value, _ in table.take([column], SOME).count([column])[:1]:
         if isinstance(value, date):
-            for sign, day in ends.items():
+            for holds, day in ends.items():
                 start = datetime.combine(day, time(), getattr(value, "tzinfo", None))
-                table = table.where(column, sign, start if isinstance(value, datetime) else day)
+                table = table.where(column, holds, start if isinstance(value, datetime) else day)
             return table
     found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
     days = read_days(column, found)
-    kept = [
-        text
-        for text, day in days.items()
-        if all(COMPARE[sign](day, end) for sign, end in ends.items())
-    ]
+    kept = [t for t, day in days.items() if all(holds(day, end) for holds, end in ends.items())]
     if not kept:
         raise BadData(
             f"column {column!r} holds no day of that period; its days are from "
             f"{min(days.values())} to {max(days.values())}"
         )
-    return table.where(Day(column), "in", kept)
+    return table.where(Day(column), None, kept)
 
 
 def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:

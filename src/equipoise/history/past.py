@@ -168,14 +168,6 @@ def counts_until(
     Returns
     -------
     Counts of shape (repeats, goals, kinds), all 0 where there are fewer than tau of a goal's kind.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> counts_until(rng, 100, [1], np.array([0.9, 0.1]), 3)[:, 0, 1].tolist()
-    [100, 100, 100]
-    >>> counts_until(rng, 20, [1], np.array([[50, 7], [50, 30]]))[:, 0, 1].tolist()
-    [0, 20]
     """
     wanted, size = kinds[..., list(goals)], kinds.shape[-1]
     if unlimited is None:

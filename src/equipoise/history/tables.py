@@ -7,12 +7,11 @@ complaints when the program ends (about types that narwhals keeps, where numpy i
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import duckdb
 import narwhals as nw
@@ -24,8 +23,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from equipoise.errors import BadData, InvalidInput
 
 Rows = list[tuple[Any, ...]]
-Sign = Literal[">=", "<", "in"]
-COMPARE = {">=": operator.ge, "<": operator.lt}
+Compares = Callable[[Any, Any], Any]
 COUNT = "equipoise count of rows"  # no column is called so
 HINTS = {  # where the first line of DuckDB's complaint does not help
     "when sniffing": "a CSV file must have one separator and one kind of line end, and a cell that "
@@ -90,10 +88,10 @@ class LazyTable:
         ((size, known, different),) = self._fetch(self.rows.select(*sums))
         return int(size - known), int(known - different + (size > known))  # none is one more
 
-    def where(self, column: str, sign: Sign, value: Any) -> LazyTable:
-        """Return the rows whose value compares so."""
+    def where(self, column: str, holds: Compares | None, value: Any) -> LazyTable:
+        """Return the rows whose value compares so with another, or is one of several (None)."""
         at = _expression(column)
-        rule = at.is_in(value) if sign == "in" else COMPARE[sign](at, value)
+        rule = at.is_in(value) if holds is None else holds(at, value)
         return replace(self, rows=self.rows.filter(rule))
 
     def take(self, columns: Sequence[str], most: int | None = None) -> LazyTable:
@@ -140,10 +138,10 @@ class SqlTable:
         ((without, again),) = self.run(sql.select(*sums).select_from(self.rows))
         return int(without), int(again)
 
-    def where(self, column: str, sign: Sign, value: Any) -> SqlTable:
-        """Return the rows whose value compares so."""
+    def where(self, column: str, holds: Compares | None, value: Any) -> SqlTable:
+        """Return the rows whose value compares so with another, or is one of several (None)."""
         at = _column(column)
-        rule = at.in_(value) if sign == "in" else COMPARE[sign](at, value)
+        rule = at.in_(value) if holds is None else holds(at, value)
         return replace(self, rows=self._select(self.columns).where(rule).subquery())
 
     def take(self, columns: Sequence[str], most: int | None = None) -> SqlTable:

@@ -139,9 +139,6 @@ class Status(JsonValue, Shown):
         lines.append(f"  cost        {cost} when the verdict was reached, {held} by now")
         return "\n".join([*lines, str(self.finding)])
 
-    def _lines(self) -> Sequence[str]:
-        return [line for line in str(self).splitlines() if not line.startswith("    ")]
-
     def _rows(self) -> Sequence[Row]:
         return [
             {
