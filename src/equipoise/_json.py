@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
-from equipoise.errors import InvalidInput
+from equipoise.errors import UnknownName
 
 
 class JsonValue:
@@ -29,10 +29,8 @@ class JsonValue:
         """Build the value from what ``to_dict`` gave."""
         hints = get_type_hints(cls)
         names = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
-        if unknown := sorted(set(data) - names):
-            raise InvalidInput(
-                f"{cls.__name__} has no field {unknown[0]!r}; fields: {', '.join(sorted(names))}"
-            )
+        for name in sorted(set(data) - names):
+            raise UnknownName(f"field of {cls.__name__}", name, sorted(names))
         return cls(**{name: _build(hints[name], value) for name, value in data.items()})
 
     @classmethod

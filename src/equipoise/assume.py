@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require_kind
+from equipoise.finding import Interval
 from equipoise.rates import CELLS, RATES, Band, Curve, Rate, band_from_counts, clopper_pearson
 
 Box = Mapping[str, tuple[float, float]]
@@ -145,21 +145,12 @@ ASSUMES_DECIDERS = (
 )
 
 
-class BaseRate(NamedTuple):
-    """Bounds of a group's share of good outcomes ``q = P[Y=1 | A=a]``, and whose cases give them.
+def base_rate(deciders: Sequence[Decider], alpha: float | None) -> tuple[Interval, str, str]:
+    """Return where a group's share of good outcomes ``q = P[Y=1 | A=a]`` lies, and by whose cases.
 
-    They are the deciders with the largest share approved and good, and approved and bad. The least
-    above the most is a contradiction: cases did not fall as at random.
-    """
-
-    least: float
-    most: float
-    by_good: str
-    by_bad: str
-
-
-def base_rate(deciders: Sequence[Decider], alpha: float | None) -> BaseRate:
-    """Return where a group's share of good outcomes lies.
+    The lower end is that of the decider with the largest share approved and good, the upper end
+    that of the one with the largest share approved and bad. A lower end above the upper one is a
+    contradiction: cases did not fall as at random.
 
     Each decider has two bounds, each missed with probability at most ``alpha`` (None: the counts
     are the population). Given who decided which case, every case of a decider, or of several who
@@ -169,17 +160,16 @@ def base_rate(deciders: Sequence[Decider], alpha: float | None) -> BaseRate:
 
     Examples
     --------
-    >>> known = base_rate([Decider("X", 70, 20, 100), Decider("Y", 50, 5, 100)], None)
-    >>> known.least, known.most, known.by_good, known.by_bad
-    (0.7, 0.8, 'X', 'X')
+    >>> base_rate([Decider("X", 70, 20, 100), Decider("Y", 50, 5, 100)], None)
+    (Interval(lower=0.7, upper=0.8, estimate=None), 'X', 'X')
     """
     good = max((clopper_pearson(d.approved_positive, d.cases, alpha)[0], d.name) for d in deciders)
     bad = max((clopper_pearson(d.approved_negative, d.cases, alpha)[0], d.name) for d in deciders)
-    return BaseRate(good[0], 1.0 - bad[0], good[1], bad[1])
+    return Interval(good[0], 1.0 - bad[0]), good[1], bad[1]
 
 
-def decider_band(rate: Rate, counts: GroupCells, known: BaseRate, alpha: float | None) -> Band:
-    """Return a rate's band as q runs over what is known of it, from least (0) to most (1).
+def decider_band(rate: Rate, counts: GroupCells, known: Interval, alpha: float | None) -> Band:
+    """Return a rate's band as q runs over what is known of it, from its lower (0) to its upper end.
 
     A rate rises or falls in p1 and in p0, whatever the cells are: p1 moves people from false
     negatives to true positives, p0 from true negatives to false positives, and each of the four is
@@ -198,7 +188,7 @@ def decider_band(rate: Rate, counts: GroupCells, known: BaseRate, alpha: float |
     curves = []
     for p1, p0 in zip(*ends, strict=True):
         (a, c), (a_most, c_most) = (
-            rate.fraction(p1, p0, q - p1, 1.0 - q - p0) for q in (known.least, known.most)
+            rate.fraction(p1, p0, q - p1, 1.0 - q - p0) for q in (known.lower, known.upper)
         )
         somebody = min(c, c_most) > 0.0  # else the shares leave nobody to divide by
         curves.append(Curve(a, a_most - a, c, c_most - c) if somebody else None)

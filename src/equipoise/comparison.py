@@ -144,11 +144,6 @@ class Compare(JsonValue):
         object.__setattr__(self, "leave_out", names)
 
     @property
-    def scale(self) -> GapScale:
-        """How two rates are compared."""
-        return GapScale(self.by)
-
-    @property
     def words(self) -> str:
         """Who is compared, as the end of a sentence; empty for every group with every other."""
         parts = [
@@ -306,4 +301,4 @@ def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
         )
     within = {at for block in blocks for at in block.groups}
     left_out = tuple(name for at, name in enumerate(names) if at not in within)
-    return Compared(compare.scale, tuple(blocks), left_out)
+    return Compared(GapScale(compare.by), tuple(blocks), left_out)

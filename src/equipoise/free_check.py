@@ -330,19 +330,19 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
         for group, (least, most) in inside.items()
         if least > most
     ] + [
-        f"cases do not fall to deciders as if at random in {group}: at least {q.least:.3f} of all "
-        f"cases would do well by those of {q.by_good}, at most {q.most:.3f} by those of {q.by_bad}"
-        for group, q in found.items()
-        if q.least > q.most
+        f"cases do not fall to deciders as if at random in {group}: at least {q.lower:.3f} of all "
+        f"cases would do well by those of {by_good}, at most {q.upper:.3f} by those of {by_bad}"
+        for group, (q, by_good, by_bad) in found.items()
+        if q.lower > q.upper
     ]
     if against:
         return _Known(bands, boxes, against[0])
-    if found:
+    base_rates = {group: q for group, (q, _, _) in found.items()}
+    if base_rates:
         bands = {
-            rate.name: {g: decider_band(rate, n, found[g], level) for g, n in cells.items()}
+            rate.name: {g: decider_band(rate, n, base_rates[g], level) for g, n in cells.items()}
             for rate in METRICS[metric].rates
         }
-    base_rates = {g: Interval(q.least, q.most) for g, q in found.items()}
     return _Known(bands, inside, None, base_rates)
 
 

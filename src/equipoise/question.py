@@ -138,7 +138,7 @@ class Question(JsonValue):
     @property
     def gap_scale(self) -> GapScale:
         """How two groups' rates are compared."""
-        return self.comparison.scale
+        return GapScale(self.comparison.by)
 
     def compared(self, groups: Iterable[str]) -> Compared:
         """Return who is compared among all of the groups, by position."""

@@ -66,12 +66,12 @@ def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) 
             continue
         counts = GroupCells(int(good), int(bad), int(denied), approved_unknown=int(unknown))
         n = counts.total
-        known = base_rate([Decider("X", int(good), int(bad), n)], alpha)
+        known, *_ = base_rate([Decider("X", int(good), int(bad), n)], alpha)
         band = decider_band(rate, counts, known, alpha)
         p1s = clopper_pearson(good, n, alpha)[0], clopper_pearson(good + unknown, n, alpha)[1]
         p0s = clopper_pearson(bad, n, alpha)[0], clopper_pearson(bad + unknown, n, alpha)[1]
         p1, p0 = rng.uniform(*p1s, size=300), rng.uniform(*p0s, size=300)
-        q = rng.uniform(known.least, known.most, size=300)
+        q = rng.uniform(known.lower, known.upper, size=300)
         if rate.trend == 0:
             continue  # as without deciders
         fits = (q >= p1) & (q + p0 <= 1.0)
@@ -79,7 +79,7 @@ def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) 
             part, whole = rate.fraction(a, b, one - a, 1.0 - one - b)
             if whole <= 1e-12:
                 continue
-            u = (one - known.least) / (known.most - known.least)
+            u = (one - known.lower) / (known.upper - known.lower)
             low, high = band.over(u, u)
             assert low - 1e-9 <= part / whole <= high + 1e-9
             seen += 1

@@ -15,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,26 +90,22 @@ class Past:
         counts and the question, so that the same data give the same answer wherever they are kept.
         """
         require_whole("tau", tau)
-        names = sorted(self.cells)
-        own = [self.cells[name] for name in names]
-        kinds = [
-            (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown) for c in own
-        ]
-        counts = [[name, *map(float, kind)] for name, kind in zip(names, kinds, strict=True)]
+        kinds = {
+            name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)
+            for name, c in sorted(self.cells.items())
+        }
+        counts = [[name, *map(float, kind)] for name, kind in kinds.items()]
         asked = [plain(getattr(question, name)) for name in SEEDING]
         digest = hashlib.sha256(json.dumps([counts, asked, self.seed]).encode()).digest()
         # NumPy promises that the streams of RandomState never change: an audit that is kept for
         # years is replayed to the same answer.
         rng = np.random.RandomState(np.frombuffer(digest, dtype="<u4"))
-        blocks = [[at] for at in range(len(names))] if within_group else [[*range(len(names))]]
-        unlimited = 1 if self.exact else None
-        found = draw_rows_until(rng, int(tau), outcomes, blocks, np.array([kinds]), unlimited)
-        return {
-            (y, name): int(read)
-            for y, own_rows in zip(outcomes, found[0], strict=True)
-            for name, read in zip(names, own_rows, strict=True)
-            if not np.isnan(read)
-        }
+        places = range(len(kinds))
+        blocks = [[at] for at in places] if within_group else [[*places]]
+        every, unlimited = np.array([[*kinds.values()]]), 1 if self.exact else None
+        found = draw_rows_until(rng, int(tau), outcomes, blocks, every, unlimited).ravel()
+        goals = product(outcomes, kinds)
+        return {goal: int(n) for goal, n in zip(goals, found, strict=True) if not np.isnan(n)}
 
 
 def require_past(history: object) -> None:
