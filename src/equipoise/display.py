@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
-from textwrap import wrap
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from equipoise.errors import MissingExtra, UnknownName
@@ -54,7 +54,7 @@ def styled() -> Iterator[None]:
 
 def wrapped(words: str) -> str:
     """Return words as lines that fit above or below a picture."""
-    return "\n".join(wrap(words, 62))
+    return fill(words, 62)
 
 
 def draw_ranges(

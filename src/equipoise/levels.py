@@ -21,13 +21,7 @@ FALSE_ALARM = 1e-6  # probability that Baseline or RS-Audit refuses a fair sampl
 
 
 def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
-    """Return part -> its share of ``d_F`` and of ``d_U``, which add up to 1 each.
-
-    Examples
-    --------
-    >>> shares_of_audit(0.0)["evidence"]  # the past is unlimited
-    (0.96, 0.96)
-    """
+    """Return part -> its share of ``d_F`` and of ``d_U``, which add up to 1 each."""
     half = past_share / 2.0
     table = INTERVAL_SHARE / 2.0 if past_share else 0.0
     return {

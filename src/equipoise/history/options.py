@@ -112,8 +112,9 @@ class ReadOptions:
                 raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
         for name, least in (("min_group", 0), ("max_groups", 2), ("min_cases", 0)):
             require_whole(name, getattr(self, name), least)
+        given = self.given
         for name, other in BELONGS.items():
-            if _is_said(name, getattr(self, name)) and not _is_said(other, getattr(self, other)):
+            if name in given and other not in given:
                 raise InvalidInput(
                     f"{name!r} ({_flag(name)}) belongs to {other!r} ({_flag(other)})"
                 )
@@ -182,18 +183,16 @@ class ReadOptions:
 
     def renamed(self, old: str, new: str) -> dict[str, Any]:
         """Return the arguments that name another column instead."""
-        named = {f.name: listed(getattr(self, f.name)) for f in fields(self)}
         return {
-            name: short([new if column == old else column for column in columns])
-            for name, columns in named.items()
-            if old in columns and name not in MEANINGS
+            name: short([new if column == old else column for column in listed(columns)])
+            for name, columns in vars(self).items()
+            if old in listed(columns) and name not in MEANINGS
         }
 
     @property
     def given(self) -> dict[str, Any]:
         """The arguments that are not at their defaults."""
-        every = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return {name: value for name, value in every if _is_said(name, value)}
+        return _said(vars(self))
 
     def call(self, source: object) -> str:
         """Return the call and, for files and databases, the command, that read a source."""
@@ -282,8 +281,7 @@ def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, R
                 raise UnknownName(f"entry in {str(path)!r}", name, known)
         found = listed(kept.pop("source", ()))
         source = [place if "://" in place else str(path.parent / place) for place in found]
-    said = {name: value for name, value in options.items() if _is_said(name, value)}
-    made = ReadOptions(**{**kept, **said})
+    made = ReadOptions(**{**kept, **(said := _said(options))})
     before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
     changes: dict[str, Any] = {n: {**getattr(before, n), **getattr(made, n)} for n in MEANINGS}
     return source, replace(made, **changes)
@@ -326,9 +324,10 @@ def places_of(source: object) -> list[str]:
     return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
 
 
-def _is_said(name: str, value: Any) -> bool:
-    default = getattr(ReadOptions, name, None)
-    return value is not None and listed(value) != listed(default)
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not at their defaults."""
+    usual = {f.name: listed(f.default) for f in fields(ReadOptions)}
+    return {n: v for n, v in options.items() if v is not None and listed(v) != usual.get(n)}
 
 
 def _distinct(*columns: str | None) -> tuple[str, ...]:
