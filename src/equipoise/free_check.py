@@ -192,6 +192,8 @@ def check(
     unlimited = _known(Given(Past(cells, exact=True), assume=assume), question.metric, 0.0)
     table = _known(replace(given, deciders=False), question.metric, budget.past_table)
     verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
+    seen = {g: c for g, c in cells.items() if c.approved > c.approved_unknown}
+    approved = {g: GroupCells(c.approved_positive, c.approved_negative, 0) for g, c in seen.items()}
     undecided, rates = verdict is Verdict.INCONCLUSIVE, rate_intervals(known.bands, known.boxes)
     return Check(
         question=question,
@@ -211,14 +213,7 @@ def check(
         unlimited=Interval(
             *gap_bounds(unlimited.bands, unlimited.boxes, compare=compare, tolerance=1e-4)
         ),
-        approved_only=_naive(
-            {
-                g: GroupCells(c.approved_positive, c.approved_negative, 0)
-                for g, c in cells.items()
-                if c.approved > c.approved_unknown
-            },
-            question,
-        ),
+        approved_only=_naive(approved, question),
         denied_as_failures=_naive(cells.like_known, question),
         base_rates=known.base_rates,
         shares=group_shares(history, budget.past_table, table.boxes),
