@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
@@ -15,17 +14,14 @@ from typing import Any
 import pytest
 
 from equipoise.audits.base import Audit
-from equipoise.errors import BadData, LedgerError
+from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger import live as live_module
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection, connect, driver_errors
-from equipoise.ledger.proof import verify_export
 from equipoise.ledger.store import Store
-from equipoise.ledger.verify import canonical, digest
 from equipoise.question import Question, Want
 from tests.conformance.ledgers import create, people, run
-from tests.torture.ledger_kill import short_pages
 
 
 def execute(ledger: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -165,96 +161,6 @@ def test_nothing_in_the_ledger_can_run_what_it_reads() -> None:
         assert not any(
             word in text for word in ("pickle", "marshal", "eval(", "exec(", 'getattr(self, f"')
         )
-
-
-# -- pages ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("audit", ["rs", "adaptive"])
-def test_a_program_that_starts_reads_the_last_page_alone(
-    either: str, audit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with short_pages(100):
-        live = create(either, audit=audit, budget=100_000, approvals=("budget", "erased"))
-        for _ in range(12):
-            live.set_budget(200_000, "more")
-            live.acting_as("second").reject(live.status().events, "not needed")
-        live.set_limits(30, {"B": 20}, why="fewer hands", key="limits")
-        run(live, 150, share_told=0.6)
-        written, events, read = live.status(), Store.events, []
-        assert written.events > 150
-
-        def reading(self: Store, *given: Any, **more: Any) -> Iterator[str]:
-            for body in events(self, *given, **more):
-                read.append(body)
-                yield body
-
-        monkeypatch.setattr(Store, "events", reading)
-        again = LiveAudit.open(either, "loans")
-        assert again.status().to_json() == written.to_json()
-        assert len(read) <= 100 + 1 < written.events
-        assert again.set_limits(30, {"B": 20}, why="fewer hands", key="limits").repeated
-        assert not again.ask("somebody new", "A", 0).repeated
-        assert again.so_far() == live.so_far()
-        assert again.replay().to_json() == live.status().to_json()
-        assert live.verify([(written.events, written.head)]).seq == live.status().events
-
-
-def test_what_is_carried_stays_in_proportion_to_the_events(ledger: str) -> None:
-    with short_pages(5):
-        live = create(ledger)
-        run(live, 120)
-        steps = [
-            len(event["data"]["steps"]) for event in live.events() if event["type"] == "carried"
-        ]
-        assert steps[-1] > 5  # more than a page has events
-        assert sum(steps) <= 2 * live.checkpoint().seq
-        assert LiveAudit.open(ledger, "loans").replay().to_json() == live.status().to_json()
-        live.verify()
-
-
-@pytest.mark.parametrize("hashed_anew", [False, True], ids=["one event", "and the chain"])
-@pytest.mark.parametrize("name", ["books", "drift", "random_accepts", "steps"])
-def test_what_is_carried_forward_cannot_be_forged(
-    ledger: str, tmp_path: Path, name: str, hashed_anew: bool
-) -> None:
-    with short_pages(25):
-        live = create(ledger)
-        run(live, 40, share_told=0.6)
-        live.export(tmp_path / "audit.jsonl")
-        bodies = dict(enumerate(live.lines(), start=1))
-        live.close_ledger()
-        page = len(bodies) // 25 * 25
-        carried = json.loads(bodies[page])
-        assert carried["type"] == "carried"
-        data = carried["data"]
-        if name == "books":
-            data["books"]["head"]["spent"] += 5
-        elif name == "drift":
-            data["drift"][0][0][0] += 1
-        elif name == "random_accepts":
-            data["random_accepts"].append([0, {"A": [1, 0, 0], "B": [0, 0, 0]}, {}])
-        else:
-            told = next(step for step in data["steps"] if step[0] == "told")
-            told[2] = 1 - told[2]
-        bodies[page] = canonical(carried)
-        for seq in range(page + 1, len(bodies) + 1) if hashed_anew else ():
-            event = {**json.loads(bodies[seq]), "prev": digest(bodies[seq - 1])}
-            bodies[seq] = canonical(event)
-        execute(ledger, "DROP TRIGGER events_no_update")
-        for seq, body in bodies.items():
-            execute(ledger, "UPDATE events SET body = ? WHERE seq = ?", body, seq)
-        if hashed_anew:
-            execute(ledger, "UPDATE audits SET hash = ?", digest(bodies[len(bodies)]))
-        else:
-            with pytest.raises(LedgerError, match="run verify"):
-                LiveAudit.open(ledger, "loans").status()
-        with pytest.raises(LedgerError, match="carried forward"):
-            LiveAudit.open(ledger, "loans").verify()
-        lines = [f"{body}\n" for body in bodies.values()]
-        (tmp_path / "forged.jsonl").write_text("".join(lines))
-        with pytest.raises(BadData, match="carried forward"):
-            verify_export(tmp_path / "forged.jsonl")
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -14,10 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
-from unittest.mock import patch
 
 from equipoise.errors import LedgerError
-from equipoise.ledger import LiveAudit, live, writer
+from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory, new_database, postgres
@@ -88,14 +87,6 @@ def place(kind: str) -> Iterator[str]:
             yield new_database(server)
 
 
-@contextmanager
-def short_pages(events: int) -> Iterator[None]:
-    """Let a ledger carry its state forward after so few events."""
-    with patch.object(live, "PAGE", events), patch.object(writer, "PAGE", events):
-        yield
-
-
-@short_pages(100)
 def kill_writers(ledger: str, kills: int, seed: int, way: str) -> KillResult:
     """Let three programs write, kill some of them, and compare the ledger with their diaries.
 

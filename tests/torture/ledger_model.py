@@ -37,7 +37,6 @@ from equipoise.ledger.store import Store
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory
-from tests.torture.ledger_kill import short_pages
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COSTS = Costs(feature=5, label=100)
@@ -638,5 +637,4 @@ def run_machine(runs: int, steps: int, number: int) -> None:
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    with short_pages(12):
-        run_state_machine_as_test(seed(number)(LedgerMachine), settings=limits)
+    run_state_machine_as_test(seed(number)(LedgerMachine), settings=limits)

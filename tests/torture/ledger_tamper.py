@@ -22,7 +22,7 @@ from equipoise.ledger.verify import Broken, verify
 from equipoise.question import Costs, Question, Want
 from equipoise.worlds import CellWorld
 from tests.torture import _attacks
-from tests.torture.ledger_kill import place, short_pages
+from tests.torture.ledger_kill import place
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 ROUND = 250  # changes of one database
@@ -136,8 +136,7 @@ def tamper_with_tables(ledger: str, count: int, seed: int) -> tuple[int, list[st
 
     Every column of every table has its turn before any has a second one.
     """
-    with short_pages(30):
-        lives = [small_audit(ledger, 25), with_scores(ledger, 60)]
+    lives = [small_audit(ledger, 25), with_scores(ledger, 60)]
     heads = [(live.checkpoint().seq, live.checkpoint().hash) for live in lives]
     for live in lives:
         live.verify()

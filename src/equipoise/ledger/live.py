@@ -29,7 +29,7 @@ from equipoise.ledger.settings import Settings, rehearse
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
-from equipoise.ledger.verify import GENESIS, PAGE, Head, PersonRecord, Proof, canonical, digest
+from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter, stamp
 from equipoise.question import Costs, Question, require_asked
 
@@ -419,7 +419,7 @@ class Driver:
     def _current(self, head: Head) -> AuditState:
         """Return the state at this head: what is in memory, and what others have appended."""
         self._require_known(head)
-        state, self._state = self._state or self._resumed(head), None
+        state, self._state = self._state or AuditState(), None
         after = state.books.head.seq
         replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
         if state.books.head != head:
@@ -428,14 +428,6 @@ class Driver:
             )
         self._state, self._seen = state, (head.seq, head.hash)
         return state
-
-    def _resumed(self, head: Head) -> AuditState:
-        """Return the state at the end of the last page whose last event carries it."""
-        for page in range(head.seq // PAGE * PAGE, 0, -PAGE):
-            for body in self._store.events(self._row.id, after=page - 1, upto=page):
-                if body.endswith('"type":"carried"}'):
-                    return replay([body], AuditState(), resume=True)
-        return AuditState()
 
     def _require_known(self, head: Head) -> None:
         """Refuse a ledger in which events are gone that this handle has seen."""

@@ -25,7 +25,6 @@ from equipoise.ledger.verify import (
     Event,
     PersonRecord,
     PersonState,
-    canonical,
     digest,
 )
 from equipoise.question import ScoreRecord, Ticket, Want
@@ -84,8 +83,6 @@ class AuditState:
         kind, data, requests = event["type"], event["data"], self.books.requests
         if kind == "verdict" and self._repeats:
             self._check_verdict(event["seq"], data["finding"])
-        if kind == "carried" and self._strict and canonical(data) != canonical(self.carried()):
-            raise LedgerError("what is carried forward is not what the events before it say")
         person = self.books.take(event, own)
         if kind == "created":
             self.settings = Settings.from_data(data)
@@ -110,9 +107,11 @@ class AuditState:
         self.drift.arrive(person.group_name, person.number, person.place)
         if person.request is None:
             return
-        recorded = _ticket(
-            *(person.request, person.group_name, person.decision, person.want, person.hold),
-            data.get("observation"),
+        seen = data.get("observation")
+        recorded = Ticket(
+            *(person.request, person.group_name, person.decision),
+            *(Want(person.want), float(person.hold)),
+            None if seen is None else _from_score_event(seen),
         )
         if ticket is None and self._repeats:
             self._decide_again(recorded, data, requests)
@@ -148,36 +147,6 @@ class AuditState:
             self.forget()
         else:
             self._audit.restore([step])
-
-    # -- carried forward --------------------------------------------------------------------------
-
-    def carried(self) -> dict[str, Any]:
-        """Return the state as the last event of a page holds it, so that nobody need read more."""
-        steps: list[list[Any]] = []
-        for step in self.steps:
-            ticket = step.ticket
-            steps.append([step.kind, ticket.number, step.outcome, step.cost])
-            if step.kind == "asked":
-                seen = None if (seen := ticket.score_record) is None else to_score_event(seen)
-                steps[-1] += [ticket.group, ticket.decision, ticket.want, int(ticket.hold), seen]
-        return {
-            "books": self.books.carried(),
-            "drift": [self.drift.arrivals, self.drift.outcomes],
-            "random_accepts": self.random_accepts,
-            "steps": steps,
-        }
-
-    def resume(self, carried: Data) -> None:
-        """Go on from what an event has carried forward."""
-        self.books.resume(carried["books"])
-        self.settings = Settings.from_data(self.books.settings)
-        self.drift = DriftCounts(self.settings.groups)
-        self.drift.arrivals, self.drift.outcomes = carried["drift"]
-        self.random_accepts = [tuple(accepts) for accepts in carried["random_accepts"]]
-        for kind, number, outcome, cost, *asked in carried["steps"]:
-            if kind == "asked":
-                self._tickets[number] = _ticket(number, *asked)
-            self.steps.append(Step(kind, self._tickets[number], outcome, cost=cost))
 
     # -- statistics -------------------------------------------------------------------------------
 
@@ -313,14 +282,11 @@ class AuditState:
             raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
 
 
-def replay(events: Iterable[str], state: AuditState, *, resume: bool = False) -> AuditState:
-    """Apply events in order and return where they lead; ``resume`` from what one carries."""
+def replay(events: Iterable[str], state: AuditState) -> AuditState:
+    """Apply events in order and return where they lead."""
     for body in events:
         try:
-            event = json.loads(body)
-            if resume:
-                state.resume(event["data"])
-            state.take(event, digest(body))
+            state.take(json.loads(body), digest(body))
         except MISREAD as error:
             raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state
@@ -351,19 +317,13 @@ def to_score_event(record: ScoreRecord) -> dict[str, Any]:
     }
 
 
-def _ticket(
-    number: int, group: str, decision: int, want: str, hold: int, seen: Data | None
-) -> Ticket:
-    """Return the request that an event holds, with its score record where there is one."""
-    record = None
-    if seen is not None:
-        low, high = seen["range"]
-        record = ScoreRecord(
-            *(seen["score"], seen["version"], float(seen["price"]), seen["m"], seen["pi"]),
-            *(low, high),
-            draw=seen["draw"] / 2**53,
-        )
-    return Ticket(number, group, decision, Want(want), float(hold), record)
+def _from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
+    """Return the score record that an event holds."""
+    low, high = data["range"]
+    return ScoreRecord(
+        *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
+        draw=data["draw"] / 2**53,
+    )
 
 
 def _point(audit: Audit, answers: int) -> EvidencePoint:

@@ -24,12 +24,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 FORMAT = 3
-PAGE = 50_000  # events; the last of each page carries forward what all before it have led to
 GENESIS = "0" * 64  # what the first event names as the hash before it
 SCORE_RECORD = ("score", "version", "price", "m", "pi", "range", "draw")  # known before asking
 REASONS = (  # why nothing is wanted of somebody
@@ -400,21 +399,6 @@ class Books:
 
     # -- what else can be asked -------------------------------------------------------------------
 
-    def carried(self) -> dict[str, Any]:
-        """Return all that is known but people and keys, as an event holds it."""
-        own = {name: known for name, known in vars(self).items() if name not in ("people", "keys")}
-        groups = {group: asdict(tally) for group, tally in self.groups.items()}
-        own |= {"groups": groups, "head": vars(self.head)}
-        return json.loads(canonical(own))  # type: ignore[no-any-return]
-
-    def resume(self, carried: Data) -> None:
-        """Go on from what an event has carried forward."""
-        vars(self).update(carried)
-        self.head = Head(**carried["head"])
-        self.groups = {g: GroupTally(**carried["groups"][g]) for g in self.settings["groups"]}
-        for name in ("proposals", "decided"):
-            setattr(self, name, dict(sorted((int(n), own) for n, own in carried[name].items())))
-
     @property
     def verdict(self) -> str | None:
         """The verdict that was recorded last."""
@@ -680,10 +664,6 @@ class Books:
             raise ValueError(f"unknown verdict {self.verdict!r}")
         self.verdict_seq, self.unsettled = event["seq"], False
 
-    def _carried(self, data: Data, _: Event) -> None:
-        if canonical(data["books"]) != canonical(self.carried()):
-            raise ValueError("what is carried forward is not what the events before it say")
-
     # -- people and money -------------------------------------------------------------------------
 
     def _person(self, data: Data, *states: PersonState) -> PersonRecord:
@@ -780,7 +760,6 @@ _TABLE: dict[str, tuple[Rule, str]] = {
     "proposed": (Books._proposed, "command arguments"),
     "rejected": (Books._rejected, "proposal why"),
     "verdict": (Books._verdict, "finding supersedes"),
-    "carried": (Books._carried, "books drift random_accepts steps"),
 }
 RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
     kind: (rule, {n for n in names.split() if "?" not in n}, set(names.replace("?", "").split()))

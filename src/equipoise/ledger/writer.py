@@ -35,7 +35,6 @@ from equipoise.ledger.verify import (
     APPROVABLE,
     COUNTED,
     MOVES,
-    PAGE,
     SWITCHES,
     UNASKED,
     PersonRecord,
@@ -118,13 +117,8 @@ class TransactionWriter:
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
     ) -> PersonRecord | None:
         """Let the rule book take the next event; return the person whom it changed."""
-        head, carries = self.books.head, kind == "carried"
-        page, rest = divmod(head.seq + 1, PAGE)
-        # The more requests there are to carry, the fewer pages carry them: all of what is carried
-        # stays in proportion to the events.
-        if rest == 0 and not carries and len(self.state.steps) <= PAGE * (page & -page):
-            self._append("carried", self.state.carried())
-        if self._proposal is not None and not carries:
+        head = self.books.head
+        if self._proposal is not None:
             data = {**data, "proposal": self._proposal}
         event = {
             "actor": self._actor,
@@ -135,7 +129,7 @@ class TransactionWriter:
             "time": self._now,
             "type": kind,
         }
-        if self._key and kind not in ("conflict", "carried"):  # they do not carry out the command
+        if self._key and kind != "conflict":  # a conflict does not carry out the command
             event["key"] = self._key
             self._keyed[self._key] = event
             self.keys.append((self._key, head.seq + 1))

@@ -203,7 +203,6 @@ DEEDS = {
     "scrubbed": "removed the erased from the files",
     "upgraded": "went on under another edition of the statistics",
     "verdict": "reached the verdict",
-    "carried": "carried the books forward to a new page",
 }
 
 
