@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joblib import Memory, Parallel, delayed
+from rich.console import Console
 
 import equipoise
-from equipoise.cli.console import bar, console
+from equipoise.cli.console import bar
 from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
 from paper import blackbox, embedded, families, notes, synthetic, theorems
 from paper.page import Chapter, Settings, write_page
@@ -96,7 +97,7 @@ def reproduce(to_do: argparse.Namespace) -> None:
     command = "python -m paper" + " --quick" * to_do.quick
     command += f" --seed {to_do.seed}" * bool(to_do.seed)
     write_page(chapters, figure_1, command, out=to_do.out, docs=to_do.docs)
-    say = partial(console().print, markup=False)
+    say = partial(Console(highlight=False).print, markup=False)
     for chapter in chapters.values():
         for claim in chapter.claims:
             say(f"{claim.where}: {claim.the_paper_says}", style="bold")

@@ -247,20 +247,18 @@ def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
     return prices
 
 
-def _arrivals(shares: Array, tau: float, together: bool = False) -> float:
-    """Return the mean number of arrivals until tau of every share came, in turn or together."""
-    in_turn = arrivals_in_turn(shares.tolist(), tau)
-    return _mean_of_last(shares, tau) if together and 0.0 < in_turn < math.inf else in_turn
+def _arrivals(shares: Array, tau: float, together: bool) -> float:
+    """Return the mean number of arrivals until tau of every share came, in turn or together.
 
-
-def _mean_of_last(shares: Array, tau: float) -> float:
-    """Return ``E[max_j T_j]`` for independent ``T_j ~ Gamma(tau) / share_j``.
-
-    Let people arrive as a Poisson process of rate 1: then the kinds are independent, T_j is the
-    time of the tau-th of kind j, and the mean number of arrivals by a stopping time is its mean.
+    Together it is ``E[max_j T_j]`` for independent ``T_j ~ Gamma(tau) / share_j``. Let people
+    arrive as a Poisson process of rate 1: then the kinds are independent, T_j is the time of the
+    tau-th of kind j, and the mean number of arrivals by a stopping time is its mean.
     """
     from scipy.special import gammainc
 
+    in_turn = arrivals_in_turn(shares.tolist(), tau)
+    if not together or not 0.0 < in_turn < math.inf:
+        return in_turn
     means, spread = tau / shares, math.sqrt(tau) / shares
     start = max(0.0, float((means - 12.0 * spread).max()))
     end = float((means + 12.0 * spread + 40.0 / shares).max())

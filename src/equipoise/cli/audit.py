@@ -154,26 +154,21 @@ def conclude(
 ) -> Answer:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     if live.finding is None and not yes:
-        _confirm(live)
+        if not somebody_answers():
+            raise InvalidInput(
+                "'conclude' ends the audit for good: nobody will be asked any more. Add --yes to "
+                "say that this is meant"
+            )
+        typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
+        if pending := live.status().pending:
+            later = "outcomes are still to come; the verdict will not wait for them."
+            typer.echo(f"{pending:,} {later}")
+        typer.echo("To conclude ends the audit for good: nobody will be asked any more.")
+        if not typer.confirm("Conclude?"):
+            typer.echo("nothing was done")
+            raise typer.Exit(1)
     found = live.conclude(why)
     return Answer(live.status(), end=stop_on(fail_on, *([found.verdict] if found else [])))
-
-
-def _confirm(live: LiveAudit) -> None:
-    """Ask whether to end an audit that has no verdict yet; refuse where nobody can answer."""
-    if not somebody_answers():
-        raise InvalidInput(
-            "'conclude' ends the audit for good: nobody will be asked any more. Add --yes to say "
-            "that this is meant"
-        )
-    pending = live.status().pending
-    typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
-    if pending:
-        typer.echo(f"{pending:,} outcomes are still to come; the verdict will not wait for them.")
-    typer.echo("To conclude ends the audit for good: nobody will be asked any more.")
-    if not typer.confirm("Conclude?"):
-        typer.echo("nothing was done")
-        raise typer.Exit(1)
 
 
 @command(live=acting_audit)

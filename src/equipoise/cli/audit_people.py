@@ -104,12 +104,11 @@ def one_or_many(
         def make(row: Mapping[str, Any]) -> Command:
             return kind(**{name: columns.value(name, row) for name in (*said, *seen)}, **more)
 
-        def make_if_told(row: Mapping[str, Any]) -> Command | None:
-            return None if columns.lacks_outcome(row) else make(row)
-
         if file is None:
             return replied(live.do(make({**said, **seen})))
-        done = store(live, file, make_if_told, results=results)
+        done = store(
+            live, file, lambda r: None if columns.lacks_outcome(r) else make(r), results=results
+        )
         return Answer(done, end=done.problem())
 
     return carry_out

@@ -67,7 +67,9 @@ def show(found: object, json: bool) -> None:
     elif isinstance(answer.words, str):
         typer.echo(answer.words or str(answer.data))
     else:
-        print_parts(console(), answer.words)
+        from rich.console import Console
+
+        print_parts(Console(highlight=False), answer.words)
     if answer.end is not None:
         raise answer.end
 
@@ -75,13 +77,6 @@ def show(found: object, json: bool) -> None:
 def stop_on(verdicts: Iterable[Verdict], *found: Verdict) -> typer.Exit | None:
     """Return what ends a command with code 3, if one of the verdicts was found."""
     return typer.Exit(3) if set(verdicts) & set(found) else None
-
-
-def console() -> Console:
-    """Return the console for answers."""
-    from rich.console import Console
-
-    return Console(highlight=False)
 
 
 def print_parts(to: Console, parts: Sequence[Part]) -> None:

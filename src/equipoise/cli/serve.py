@@ -18,6 +18,25 @@ app = typer.Typer(add_completion=False)
 
 PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "multipart", "itsdangerous",
             "pydantic_settings")  # fmt: skip
+HANDLER = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
+LOGGER = {"handlers": ["err"], "level": "INFO", "propagate": False}
+SERVER: dict[str, Any] = {  # what uvicorn logs, how much it takes, how it ends
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,  # the application reads them, from whom it is told to
+    "http": "h11",
+    "h11_max_incomplete_event_size": 64 << 10,  # of a request's head
+    "timeout_keep_alive": 20,
+    "timeout_graceful_shutdown": 5,
+    "limit_concurrency": 2000,
+    "log_config": {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": "equipoise.service.limits.JsonLines"}},
+        "handlers": {"err": HANDLER},
+        "loggers": {"uvicorn": LOGGER, "equipoise.service": LOGGER},
+    },
+}
 LINK = "login link"  # how the names of tokens begin that a server made for itself
 
 TOKENS = option(
@@ -63,7 +82,7 @@ def serve(
     if secret:
         place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         typer.echo(f"log in, today: http://{place}:{port}/login#token={secret}")
-    uvicorn.run(create_app(settings), **server_options(host, port))
+    uvicorn.run(create_app(settings), host=host, port=port, **SERVER)
 
 
 def require_extra() -> None:
@@ -87,29 +106,3 @@ def _login_token(settings: ServiceSettings) -> str:
         return store.new(f"{LINK} of {system_user()}, {now.isoformat()}", Role.AUDITOR, days=1)
     finally:
         store.close()
-
-
-def server_options(host: str, port: int) -> dict[str, Any]:
-    """Return how uvicorn is run: what it logs, how much it takes, how it ends."""
-    lines = {"()": "equipoise.service.limits.JsonLines"}
-    handler = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
-    quiet = {"handlers": ["err"], "level": "INFO", "propagate": False}
-    return {
-        "host": host,
-        "port": port,
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": False,  # the application reads them, from whom it is told to
-        "http": "h11",
-        "h11_max_incomplete_event_size": 64 << 10,  # of a request's head
-        "timeout_keep_alive": 20,
-        "timeout_graceful_shutdown": 5,
-        "limit_concurrency": 2000,
-        "log_config": {
-            "version": 1,
-            "disable_existing_loggers": False,
-            "formatters": {"lines": lines},
-            "handlers": {"err": handler},
-            "loggers": {"uvicorn": quiet, "equipoise.service": quiet},
-        },
-    }

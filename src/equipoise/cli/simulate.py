@@ -18,7 +18,6 @@ from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
-    from equipoise.bounds import LowerBound
     from equipoise.simulation import Summary
     from equipoise.worlds import World
 
@@ -124,7 +123,21 @@ def simulate(
     with working("Computing the least cost …"):
         least = lower_bound(place, question, costs)
     data = {"world": world, "runs": summaries, "lower_bound": least}
-    return Answer(data, _told(world, summaries, least))
+    gap = summaries[0].gap
+    truth = " or ".join(sorted(question.truth(gap)))
+    meaning = "no audit costs less on average"
+    if least.cost == 0.0:
+        meaning = "past data alone decide"
+    elif least.reference:
+        meaning = "an asymptotic reference, since both answers are right"
+    words: list[Part] = [
+        f"{question}",
+        f"costs: {costs}\nworld: {', '.join(world)}",
+        f"truth: the gap is {gap:.4f}, {truth} is right",
+        f"C* = {written(least.cost)}: {meaning}",
+        runs_told(summaries, least.cost),
+    ]
+    return Answer(data, words)
 
 
 def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -143,23 +156,6 @@ def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[
 def _wait(good: int, bad: int, outcome: int, rng: object) -> int:
     """Return when an outcome shows; a function of the module, which processes can share."""
     return good if outcome else bad
-
-
-def _told(world: Sequence[str], summaries: Sequence[Summary], least: LowerBound) -> list[Part]:
-    first = summaries[0]
-    truth = " or ".join(sorted(first.question.truth(first.gap)))
-    meaning = "no audit costs less on average"
-    if least.cost == 0.0:
-        meaning = "past data alone decide"
-    elif least.reference:
-        meaning = "an asymptotic reference, since both answers are right"
-    return [
-        f"{first.question}",
-        f"costs: {first.costs}\nworld: {', '.join(world)}",
-        f"truth: the gap is {first.gap:.4f}, {truth} is right",
-        f"C* = {written(least.cost)}: {meaning}",
-        runs_told(summaries, least.cost),
-    ]
 
 
 def runs_told(summaries: Sequence[Summary], least: float = 0.0) -> Table:

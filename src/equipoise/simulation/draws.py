@@ -229,7 +229,14 @@ def _run(
     if audit.finding is None and audit.phase == "coarse":
         apart, lengths, labelled = rng.spawn(1)[0], {}, {}
         for group, population in populations.items():
-            zero, one = _coarse(audit, population, group, rng)
+            shares, phases = np.array([1.0 - population.q, population.q]), []
+            for outcome in (0, 1):  # until enough of outcome 0 are labelled, then of 1
+                counts = counts_until(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
+                phases.append(counts)
+                asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
+                audit.spending[group].labels += sum(asked)
+                audit.spending[group].failures += asked[0]
+            zero, one = phases
             lengths[group] = zero.sum(), one.sum()
             labelled[group] = population.label(zero + one, apart)
         audit.take_coarse(lengths, labelled)
@@ -238,21 +245,6 @@ def _run(
             _add_features(audit, population, group, rng)
         audit.take_features()
     return audit
-
-
-def _coarse(
-    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
-) -> list[Ints]:
-    """Return how many of outcome 0 and 1 were labelled until tau of outcome 0, then of 1."""
-    shares = np.array([1.0 - population.q, population.q])
-    phases = []
-    for outcome in (0, 1):
-        counts = counts_until(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
-        phases.append(counts)
-        asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
-        audit.spending[group].labels += sum(asked)
-        audit.spending[group].failures += asked[0]
-    return phases
 
 
 def _add_features(

@@ -303,9 +303,6 @@ class Simulation(JsonValue, Shown):
     def __str__(self) -> str:
         return str(self.summary())
 
-    def _lines(self) -> Sequence[str]:
-        return str(self).splitlines()
-
     def _rows(self) -> Sequence[Row]:
         columns = [getattr(self, name).tolist() for name in NAMES]
         return [dict(zip(NAMES, run, strict=True)) for run in zip(*columns, strict=True)]

@@ -108,12 +108,8 @@ class TableWorld(People, ByCells):
     @cached_property
     def as_cells(self) -> CellWorld:
         """The same population without its features."""
-        return CellWorld.from_counts(
-            {
-                group: dict(zip(COUNT_NAMES, row, strict=True))
-                for group, row in zip(self.groups, self.cell_counts.tolist(), strict=True)
-            }
-        )
+        named = (dict(zip(COUNT_NAMES, row, strict=True)) for row in self.cell_counts.tolist())
+        return CellWorld.from_counts(dict(zip(self.groups, named, strict=True)))
 
     def denied_rows(self, group: str) -> NDArray[np.intp]:
         """Return the rows of a group's denied people."""

@@ -260,11 +260,9 @@ class CellWorld:
     @property
     def counts(self) -> dict[str, dict[str, float]]:
         """The numbers that :meth:`from_counts` takes."""
-        joint = self.joint * self.cells.total
-        return {
-            group: dict(zip(COUNT_NAMES, row.tolist(), strict=True))
-            for group, row in zip(self.groups, joint, strict=True)
-        }
+        rows = (self.joint * self.cells.total).tolist()
+        named = (dict(zip(COUNT_NAMES, row, strict=True)) for row in rows)
+        return dict(zip(self.groups, named, strict=True))
 
     def rates(self, metric: str) -> dict[str, dict[str, float]]:
         """Return the true rates, rate -> group -> value."""
