@@ -162,12 +162,17 @@ def _gaps(cells: Cells, question: Question) -> Gaps:
 def _reach(gaps: Gaps, start: Array, free: Sequence[int], target: float) -> Array | None:
     """Return a case near ``start`` whose gap is ``target``, None if there is none.
 
-    Walk straight from the start to a case with the least (or largest) gap; stop at the target.
+    Move one group's r after the other to where the gap is least (or largest), then walk straight
+    from the start to there and stop at the target.
     """
     from scipy.optimize import bisect
 
     sign = 1.0 if gaps(start) > target else -1.0
-    end = _extreme(lambda r: sign * gaps(r), start, free)
+    end, grid = start, np.linspace(0.005, 0.995, 67)
+    for at in [*free] * 4:
+        tried = np.vstack([end, np.tile(end, (len(grid), 1))])
+        tried[1:, at] = grid
+        end = tried[(sign * gaps(tried)).argmin()]
     if sign * (gaps(end) - target) > 0.0:
         return None
 
@@ -176,20 +181,6 @@ def _reach(gaps: Gaps, start: Array, free: Sequence[int], target: float) -> Arra
 
     share = bisect(beyond, 0.0, 1.0, xtol=1e-12)
     return np.asarray((1.0 - share) * start + share * end)
-
-
-def _extreme(gaps: Gaps, r: Array, free: Sequence[int]) -> Array:
-    """Move one group's r after the other to where a function is least."""
-    grid = np.linspace(0.005, 0.995, 67)
-    for _ in range(4):
-        before = gaps(r)
-        for at in free:
-            tried = np.vstack([r, np.tile(r, (len(grid), 1))])
-            tried[1:, at] = grid
-            r = tried[gaps(tried).argmin()]
-        if gaps(r) == before:
-            break
-    return r
 
 
 # -- what a case costs -----------------------------------------------------------------------------
@@ -341,11 +332,10 @@ def rows_wanted(rows: Sequence[float | None]) -> str:
     return f"about {many} past rows like these would do"
 
 
-def arrivals(cells: Cells, labels: Array) -> float:
+def arrivals(cells: Cells, labels: Mapping[str, float]) -> float:
     """Return how many people have to arrive for so many labels of every group."""
-    denied = np.array([c.denied for c in cells.values()]) / cells.total
-    waits = [n / share for n, share in zip(labels, denied, strict=True) if n > 0.0 and share > 0.0]
-    return float(max(waits, default=0.0))
+    shares = {group: c.denied / cells.total for group, c in cells.items()}
+    return max((n / shares[group] for group, n in labels.items() if shares[group]), default=0.0)
 
 
 class Parts(NamedTuple):
@@ -396,7 +386,7 @@ class Forecaster:
             scenario=case,
             cost={f"{level:g}": share * median for level, share in spread},
             labels=labels,
-            people=arrivals(cells, np.array([labels[group] for group in cells])),
+            people=arrivals(cells, labels),
         )
 
     def parts(self, case: Scenario) -> Parts:
@@ -423,22 +413,16 @@ class Forecaster:
         within = [verdict for verdict in DECIDED if least[verdict] <= most]
 
         def enough(scale: float) -> bool:
-            work = self._work_on(Past(_times(self._cells, scale)))
+            more = {
+                group: GroupCells(
+                    **{name: scale * count for name, count in c.counts.items()},
+                    cohorts=tuple((scale * a, scale * b, scale * n) for a, b, n in c.cohorts),
+                    random_accepts=c.random_accepts,
+                )
+                for group, c in self._cells.items()
+            }
+            work = self._work_on(Past(Cells(more)))
             return any(work.of(verdict, case.r).cost <= most for verdict in within)
 
         at = bisect_left(SCALES, True, key=enough)
         return self._cells.total * SCALES[at] if at < len(SCALES) else None
-
-
-def _times(cells: Cells, scale: float) -> Cells:
-    """Return a past of so many times as many rows, alike in every share."""
-    return Cells(
-        {
-            group: GroupCells(
-                **{name: scale * count for name, count in c.counts.items()},
-                cohorts=tuple((scale * a, scale * b, scale * n) for a, b, n in c.cohorts),
-                random_accepts=c.random_accepts,
-            )
-            for group, c in cells.items()
-        }
-    )

@@ -15,9 +15,15 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
 from equipoise.bounds import Price, expectation
 from equipoise.display import Progress, Row, Shown, silent
-from equipoise.errors import InvalidInput, require_n_jobs, require_non_negative, require_whole
+from equipoise.errors import (
+    InvalidInput,
+    require_kind,
+    require_n_jobs,
+    require_non_negative,
+    require_whole,
+)
 from equipoise.free_check import Check, check
-from equipoise.history.history import as_past
+from equipoise.history.history import History, as_past
 from equipoise.history.past import Past
 from equipoise.planning.forecasts import (
     LEVELS,
@@ -29,7 +35,7 @@ from equipoise.planning.forecasts import (
     scenarios,
     usual_case,
 )
-from equipoise.planning.trials import ScoreSavings, require_scores, run_trials, try_scores
+from equipoise.planning.trials import ScoreSavings, run_trials, try_scores
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
 from equipoise.worlds.world import CellWorld
@@ -251,8 +257,13 @@ def plan(
             require_non_negative(name, value)
     if arrivals_per_day == 0:
         raise InvalidInput("'arrivals_per_day' must be above 0: nobody would ever arrive")
+    scores = history.scores if isinstance(history, History) else None
     if assist is not None:
-        require_scores(history, assist)
+        require_kind("assist", assist, Assist, "an Assist, such as Assist()")
+        if scores is None:
+            raise InvalidInput(
+                "'assist' needs scores of past people: History.read(..., score=COLUMN)"
+            )
     free = check(history, question)
     cases: tuple[Forecast, ...] = ()
     if free.verdict is Verdict.INCONCLUSIVE and not METRICS[question.metric].is_free:
@@ -265,15 +276,23 @@ def plan(
                 audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
             )
     usual = usual_case(tuple(seen.scenario for seen in cases)) if cases else None
-    notes, savings, epsilon = _notes(question, history.cells.unknown), None, None
-    if usual is not None and assist is not None:
-        savings = try_scores(
-            history, question, costs, usual, assist, trial_runs=trial_runs, n_jobs=n_jobs
-        )
-        notes += savings.notes
+    savings = epsilon = None
+    if usual is not None and assist is not None and scores is not None:
+        asked = question, costs, usual, assist
+        savings = try_scores(history.cells, scores, *asked, trial_runs=trial_runs, n_jobs=n_jobs)
     if usual is not None and budget is not None:
         cases = tuple(replace(seen, within_budget=_share_within(seen, budget)) for seen in cases)
         epsilon = _epsilon(history, question, costs, budget, usual)
+    notes = {
+        f"the outcomes of {history.cells.unknown:,g} approved people are not known: RS-Audit and "
+        "Baseline need them all, and are left out": history.cells.unknown > 0.0,
+        "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
+        "cheaper to decide": question.gamma == 0.0,
+        "what the score says of the denied is an extrapolation from the approved; the audit learns "
+        "from its own labels what it is worth, and leaves a useless score alone": (
+            savings is not None and savings.extrapolated
+        ),
+    }
     recommended, advice = _advise(free, cases)
     return Plan(
         question=question,
@@ -283,7 +302,7 @@ def plan(
         others=_others(history, question, costs, usual),
         recommended=recommended,
         advice=advice,
-        notes=notes,
+        notes=tuple(note for note, holds in notes.items() if holds),
         arrivals_per_day=arrivals_per_day,
         delay_days=delay_days,
         budget=budget,
@@ -342,16 +361,6 @@ def _others(
     return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 
 
-def _notes(question: Question, unknown: float) -> tuple[str, ...]:
-    notes = {
-        f"the outcomes of {unknown:,g} approved people are not known: RS-Audit and Baseline need "
-        "them all, and are left out": unknown > 0.0,
-        "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
-        "cheaper to decide": question.gamma == 0.0,
-    }
-    return tuple(note for note, holds in notes.items() if holds)
-
-
 def _share_within(seen: Forecast, budget: float) -> float:
     """Return the share of audits that end within a budget, between the quantiles by log cost."""
     costs = [seen.cost[f"{level:g}"] for level in LEVELS]
@@ -369,9 +378,8 @@ def _share_within(seen: Forecast, budget: float) -> float:
 def _epsilon(
     history: Past, question: Question, costs: Costs, budget: float, case: Scenario
 ) -> float | None:
-    for epsilon in (question.epsilon * step for step in STEPS):
-        if question.gamma + epsilon >= 1.0:
-            return None
+    tried = [question.epsilon * step for step in STEPS]
+    for epsilon in (one for one in tried if question.gamma + one < 1.0):
         (seen,) = forecast(history, replace(question, epsilon=epsilon), costs, [case])
         if seen.median is not None and seen.median <= budget:
             return epsilon

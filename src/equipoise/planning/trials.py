@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -28,9 +28,8 @@ from equipoise.assist import Assist
 from equipoise.assist.sampler import FEW as FEW_OF_A_KIND
 from equipoise.assist.sampler import START, slope_of
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.cells import Cells
 from equipoise.display import Progress, silent
-from equipoise.errors import InvalidInput, require_kind
-from equipoise.history import History
 from equipoise.history.other_columns import Scores
 from equipoise.history.past import Past
 from equipoise.planning.forecasts import (
@@ -151,14 +150,14 @@ def run_trial(
 def _summary(audit: AdaptiveAudit, first: Forecast, trials: Sequence[Trial]) -> Forecast:
     names = ["none" if t.verdict is None else t.verdict.value for t in trials]
     costs = np.sort([t.cost if t.decides else np.inf for t in trials])
-    labels = np.median([t.labels for t in trials], axis=0)
+    medians = np.median([t.labels for t in trials], axis=0).tolist()
+    labels = dict(zip(audit.cells, medians, strict=True))
     quantiles = {level: float(costs[_place(level, len(costs))]) for level in LEVELS}
-    return Forecast(
-        scenario=first.scenario,
+    return replace(
+        first,
         cost={f"{q:g}": cost if np.isfinite(cost) else None for q, cost in quantiles.items()},
-        labels=dict(zip(audit.cells, labels.tolist(), strict=True)),
+        labels=labels,
         people=arrivals(audit.cells, labels),
-        rows=first.rows,
         trial_runs=len(trials),
         verdicts={name: names.count(name) / len(names) for name in sorted(set(names))},
     )
@@ -210,16 +209,6 @@ class ScoreSavings(JsonValue):
     people_per_label: float
     people: float
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to know about these figures."""
-        if not self.extrapolated:
-            return ()
-        return (
-            "what the score says of the denied is an extrapolation from the approved; the audit "
-            "learns from its own labels what it is worth, and leaves a useless score alone",
-        )
-
     def __str__(self) -> str:
         if self.people_per_label < 1.05:
             return "looking first changes hardly anything: the score is left alone"
@@ -229,17 +218,9 @@ class ScoreSavings(JsonValue):
         )
 
 
-def require_scores(history: Past, assist: Assist) -> Mapping[str, Scores]:
-    """Return the scores that a plan of an audit that looks needs, or say how to give them."""
-    require_kind("assist", assist, Assist, "an Assist, such as Assist()")
-    scores = history.scores if isinstance(history, History) else None
-    if scores is None:
-        raise InvalidInput("'assist' needs scores of past people: History.read(..., score=COLUMN)")
-    return scores
-
-
 def try_scores(
-    history: Past,
+    cells: Cells,
+    scores: Mapping[str, Scores],
     question: Question,
     costs: Costs,
     case: Scenario,
@@ -251,8 +232,7 @@ def try_scores(
     """Run audits of a case with help and without, the same luck for both."""
     from joblib import delayed
 
-    scores = require_scores(history, assist)
-    cells, luck = history.cells, np.random.default_rng(0)
+    luck = np.random.default_rng(0)
     told = {group: _rates(scores[group], case.r[group]) for group in cells}
     made = [AdaptiveAudit(Past(cells), question, costs, assist=one) for one in (assist, None)]
     scored = []  # outcomes, scores and prices (none) of denied people
@@ -279,7 +259,7 @@ def try_scores(
         ratio=float(ratio),
         error=float(apart / max(uniform.mean(), 1e-300) / np.sqrt(pairs)),
         people_per_label=float(seen.sum() / max(labels.sum(), 1.0)),
-        people=arrivals(cells, np.median(seen, axis=0)),
+        people=arrivals(cells, dict(zip(cells, np.median(seen, axis=0).tolist(), strict=True))),
     )
 
 
