@@ -368,7 +368,8 @@ class Forecaster:
         self._cells, self._question = history.cells, question
         self._work_on = cache(lambda past: LabelWork(past, question, costs))
         self._now = self._work_on(Past(history.cells, history.exact))
-        self._unlimited = Past(history.cells, exact=True)  # what is unknown stays unknown
+        # Of an unlimited past what is unknown stays unknown.
+        self._unlimited = self._work_on(Past(history.cells, exact=True))
 
     def of(self, case: Scenario) -> Forecast:
         """Return the forecast of a case."""
@@ -398,15 +399,13 @@ class Forecaster:
         far = question.threshold - case.gap if fair else case.gap - question.gamma
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
-            unlimited = self._work_on(self._unlimited)
-            far *= min(unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
+            far *= min(self._unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
         pilot = self._now.pilot(case.r)
         return Parts(verdict, own.cost, work[other].cost, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough, by halving."""
-        unlimited = self._work_on(self._unlimited)
-        least = {verdict: unlimited.of(verdict, case.r).cost for verdict in DECIDED}
+        least = {verdict: self._unlimited.of(verdict, case.r).cost for verdict in DECIDED}
         if not np.isfinite(min(least.values())):
             return None
         most = ENOUGH * max(min(least.values()), self._now.pilot(case.r))

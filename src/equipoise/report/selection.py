@@ -5,13 +5,11 @@ Approvals are known of everybody, so that past decisions settle it for free.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equipoise._json import JsonValue
-from equipoise.cells import GroupCells
 from equipoise.finding import Interval
 from equipoise.free_check import check
 from equipoise.history import Past
@@ -80,6 +78,8 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
     >>> rows[1].against, round(rows[1].impact_ratio.estimate, 3), rows[1].four_fifths
     ('White', 0.375, 'below')
     """
+    from scipy.stats import fisher_exact
+
     asked = Question(
         "demographic_parity",
         gamma=1.0 - FOUR_FIFTHS,
@@ -97,37 +97,22 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
         higher[names[low]].append(names[high])
     rows = []
     for group, counts in cells.items():
-        others, finite = higher[group], not past.exact
-        best = max(others, key=lambda g: rates[g].estimate or 0.0, default=None)
-        rows.append(
-            SelectionRow(
-                group,
-                round(counts.total) if finite else 0,
-                round(counts.approved) if finite else 0,
-                rates[group],
-                best,
-                _impact_ratio(rates[group], [rates[g] for g in others]) if best else None,
-                _fisher(counts, cells[best]) if best and finite else None,
-                counts.total < SMALL * cells.total,
+        own, others, ratio, p_value = rates[group], [rates[g] for g in higher[group]], None, None
+        best = max(higher[group], key=lambda g: rates[g].estimate or 0.0, default=None)
+        people, approved = (0 if past.exact else round(n) for n in (counts.total, counts.approved))
+        if best is not None:
+            ratio = Interval(
+                _ratio(own.lower, max(other.upper for other in others)),
+                _ratio(own.upper, max(other.lower for other in others)),
+                _ratio(own.estimate or 0.0, rates[best].estimate or 0.0),
             )
-        )
+            if not past.exact:
+                both = [[round(c.approved), round(c.denied)] for c in (counts, cells[best])]
+                p_value = float(fisher_exact(np.array(both)).pvalue)
+        small = counts.total < SMALL * cells.total
+        rows.append(SelectionRow(group, people, approved, own, best, ratio, p_value, small))
     return tuple(rows), Interval(1.0 - found.upper, 1.0 - found.lower)
-
-
-def _impact_ratio(own: Interval, others: Sequence[Interval]) -> Interval:
-    return Interval(
-        _ratio(own.lower, max(other.upper for other in others)),
-        _ratio(own.upper, max(other.lower for other in others)),
-        _ratio(own.estimate or 0.0, max(other.estimate or 0.0 for other in others)),
-    )
 
 
 def _ratio(part: float, whole: float) -> float:
     return min(part / whole, 1.0) if whole > 0.0 else 1.0
-
-
-def _fisher(*counts: GroupCells) -> float:
-    from scipy.stats import fisher_exact
-
-    table = np.array([[round(own.approved), round(own.denied)] for own in counts])
-    return float(fisher_exact(table).pvalue)

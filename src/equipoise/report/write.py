@@ -19,7 +19,7 @@ from equipoise.audits.base import Audit
 from equipoise.comparison import Compare
 from equipoise.display import html_table
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding
 from equipoise.free_check import Check
 from equipoise.history import History, Past
 from equipoise.history.history import past_rows
@@ -28,7 +28,7 @@ from equipoise.question import Question
 from equipoise.rates import METRICS
 from equipoise.report import pictures, sentences
 from equipoise.report.content import Report, before
-from equipoise.report.selection import SelectionRow, selection_table
+from equipoise.report.selection import selection_table
 
 FORMS = (".html", ".json")
 
@@ -66,15 +66,18 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     path = Path(f"{name}.html" if path is None else path)
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
-    if not isinstance(audit, Audit):
-        report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
-        return _written(path, _json(report) if path.suffix == ".json" else to_html(report))
-    found = audit.so_far()
+    report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
+    found = report.so_far() if isinstance(report, Audit) else report.finding
     if path.suffix == ".json":
-        return _written(path, _json(found))
-    pairs, title = [(before(audit.known_for_free, found), found)], f"Fairness audit ({audit.name})"
-    page = _finding_page(audit.history, title, pairs, in_progress=audit.finding is None)
-    return _written(path, page)
+        full = found.to_full_dict()
+        data = full if isinstance(report, Audit) else report.to_dict() | {"finding": full}
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    elif isinstance(report, Audit):
+        pairs, title = [(before(report.known_for_free, found), found)], f"Fairness audit ({name})"
+        text = _finding_page(report.history, title, pairs, in_progress=report.finding is None)
+    else:
+        text = to_html(report)
+    return _written(path, text)
 
 
 def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> Path:
@@ -130,10 +133,7 @@ def _finding_page(
     )
 
 
-Selection = tuple[Sequence[SelectionRow], Interval, tuple[str, float] | None]
-
-
-def _selection_tables(history: Past, question: Question) -> dict[str, Selection]:
+def _selection_tables(history: Past, question: Question) -> dict[str, tuple[object, ...]]:
     """Return selection rates by group and, of intersections, by each attribute, under headings.
 
     With each: the ratio of the lowest to the highest, and what people without a value are called
@@ -146,7 +146,7 @@ def _selection_tables(history: Past, question: Question) -> dict[str, Selection]
             left_out = [name for name in question.comparison.leave_out if name in cells]
             alone = replace(question, compare=Compare(question.comparison.by, leave_out=left_out))
             pasts[column] = Past(cells, history.exact), alone
-    found: dict[str, Selection] = {}
+    found: dict[str, tuple[object, ...]] = {}
     for heading, (past, asked) in pasts.items():
         lost = None
         if missing is not None and missing in past.cells:
@@ -160,13 +160,6 @@ def _all_tables(found: Finding) -> dict[str, Markup]:
     names = ("Every rate by group", "Every metric")
     rows = zip(names, found.all_rows(), strict=True)
     return {name: Markup(html_table(own)) for name, own in rows if own}
-
-
-def _json(value: Report | Finding) -> str:
-    found = value if isinstance(value, Finding) else value.finding
-    full = found.to_full_dict()
-    data = full if found is value else value.to_dict() | {"finding": full}
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _written(path: Path, text: str) -> Path:
