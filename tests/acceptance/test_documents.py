@@ -26,11 +26,15 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
 GUIDES = [
     "docs/how-to/ask-tell.md",
     "docs/how-to/choose-a-question.md",
-    "docs/how-to/papers-audits.md",
     "docs/start/court.md",
     "docs/understand/legal.md",
 ]
-SLOW_GUIDES = ["docs/how-to/look-first.md", "docs/how-to/read-data.md", "docs/start/classifier.md"]
+SLOW_GUIDES = [
+    "docs/how-to/look-first.md",
+    "docs/how-to/papers-audits.md",
+    "docs/how-to/read-data.md",
+    "docs/start/classifier.md",
+]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def require_nothing_lost(ledger: str, kills: int, way: str) -> None:
 
 def test_nothing_acknowledged_is_lost_when_programs_are_killed(either: str) -> None:
     on_postgres = either.startswith("postgresql")
-    require_nothing_lost(either, *((10, "postgresql") if on_postgres else (20, "sqlite")))
+    require_nothing_lost(either, *((5, "postgresql") if on_postgres else (10, "sqlite")))
 
 
 def test_nor_when_the_database_is() -> None:

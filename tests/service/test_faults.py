@@ -16,7 +16,7 @@ from tests.torture.service_kill import kill_workers
 
 def test_nothing_acknowledged_is_lost_when_workers_are_killed() -> None:
     with TemporaryDirectory(dir=in_memory()) as directory:
-        found = kill_workers(directory, f"{directory}/ledger.db", kills=10, seed=0)
+        found = kill_workers(directory, f"{directory}/ledger.db", kills=6, seed=0)
     assert found.acknowledged > 20
     assert (found.lost, found.answered_differently) == (0, 0)
     assert (found.requested_twice, found.wrong_money) == (0, 0)

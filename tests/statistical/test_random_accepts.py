@@ -21,7 +21,7 @@ ALARM = 1e-4
 )
 @pytest.mark.parametrize("attack", ["chosen silence", "weekly looks"])
 def test_an_attack_does_not_mislead(attack: str, groups: int, delta: float) -> None:
-    runs = quick(8, full=300)
+    runs = quick(6, full=300)
     wrong = count_misled(attack, groups, delta, runs, seed=1)
     assert clopper_pearson(wrong, runs, ALARM)[0] <= delta
 

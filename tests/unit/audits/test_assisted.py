@@ -318,7 +318,7 @@ def test_a_helpful_score_makes_it_cheaper_and_a_useless_one_hardly_dearer() -> N
         options = {} if assist is None else {"assist": assist}
         world = table({"A": 0.25, "B": 0.25}, slope=slope)
         sim = simulate(
-            "adaptive", world, question, Costs(), repeats=quick(5, full=12), seed=3, **options
+            "adaptive", world, question, Costs(), repeats=quick(4, full=12), seed=3, **options
         )
         assert sim.wrong.sum() <= 3  # more in less than 3 of 1,000 cases at delta = 0.05
         return float(sim.cost.mean()), float(sim.cost.std() / np.sqrt(len(sim)))

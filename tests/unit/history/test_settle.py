@@ -18,6 +18,7 @@ from equipoise.cli import app
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history import counting
 from equipoise.history.options import ReadOptions, save_reading
+from tests.profiles import quick
 from tests.unit.history.backends import Table, offer, options
 from tests.unit.history.test_read import BROKEN, COLUMNS
 
@@ -79,7 +80,9 @@ def test_a_messy_table_is_read_at_the_second_try() -> None:
         assert found.denied == own.decision.eq("Declined").sum()
 
 
-@pytest.mark.parametrize("kind", ["csv", "pandas", "polars lazy", "sqlite file"])
+@pytest.mark.parametrize(
+    "kind", quick(["csv", "sqlite file"], full=["csv", "pandas", "polars lazy", "sqlite file"])
+)
 @pytest.mark.parametrize("fault", BROKEN)
 def test_every_finished_call_reads_the_table(kind: str, fault: str, tmp_path: Path) -> None:
     table, more, _, _ = BROKEN[fault]

@@ -19,6 +19,7 @@ from equipoise.mixture import ContinuousPoisson
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds.data import fico_lender
+from tests.profiles import FULL
 
 ALARM = 1e-5
 QUESTION = Question(gamma=0.0, delta=0.01)
@@ -117,6 +118,7 @@ def test_correctness_under_both_definitions() -> None:
     assert at[0.1][["exp,_table", "exp,_definition"]].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.skipif(not FULL, reason="make paper runs the chapter and states its claims")
 def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [q for q in synthetic.QUESTIONS if q.epsilon in (0.25, 0.1, 0.001)]
     monkeypatch.setattr(synthetic, "QUESTIONS", few)
@@ -133,6 +135,7 @@ def test_the_synthetic_chapter_tells_its_results(monkeypatch: pytest.MonkeyPatch
     assert "authors" in chapter.pictures["costs"]
 
 
+@pytest.mark.skipif(not FULL, reason="make paper runs the chapter and states its claims")
 def test_the_embedded_chapter_tells_its_results() -> None:
     chapter = embedded.run(Settings(quick=True))
     rows = chapter.tables["audits"]

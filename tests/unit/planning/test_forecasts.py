@@ -96,7 +96,7 @@ def test_a_trial_run_without_a_verdict_has_not_finished() -> None:
     """Two groups that differ by less than a small past can show: no run counts as a cost."""
     history = WORLD.past(400, 3)
     question = Question("equal_opportunity", gamma=0.05, epsilon=0.05)
-    made = plan(history, question, COSTS, trial_runs=quick(2, full=8))
+    made = plan(history, question, COSTS, trial_runs=quick(1, full=8))
     undecided = [seen for seen in made.cases if seen.decides == 0.0]
     assert undecided
     for seen in undecided:
