@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assist.options import Assist
-from equipoise.assist.sampler import ScoreRecords, ScoreSampler
+from equipoise.assist import Assist, ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.basis import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind

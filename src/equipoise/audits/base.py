@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assist.options import Assist, require_seen
+from equipoise.assist import Assist, require_seen
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,

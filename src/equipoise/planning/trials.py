@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._json import JsonValue
-from equipoise.assist import Assist
-from equipoise.assist.sampler import FEW as FEW_OF_A_KIND
-from equipoise.assist.sampler import START, slope_of
+from equipoise.assist import FEW as FEW_OF_A_KIND
+from equipoise.assist import START, Assist, slope_of
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells
 from equipoise.display import Progress, silent
