@@ -68,7 +68,7 @@ def test_blocks_are_the_same_audit_as_person_by_person(past: int | None) -> None
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
     question, costs = Question(gamma=0.05), Costs(0.2, 1.0)
 
-    repeats = quick(12, full=60)
+    repeats = quick(8, full=60)
 
     def runs(seed: int, people: int | None) -> Simulation:
         return simulate(
