@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
-Cohort = tuple[float, float, float]
-"""Approved people of one cohort: outcome 1, outcome 0, outcome not known."""
+Cohort = tuple[float, float, float]  # its approved: outcome 1, outcome 0, outcome not known
 
 
 class Decider(NamedTuple):
