@@ -17,16 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags, Ints
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, plain_number, require_finite
 from equipoise.evidence.observation import Sizing
 from equipoise.question import ScoreRecord
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 RECENT = 1_000  # people whose scores and prices a rule goes by
 FADE = 0.9  # of what was seen of the observations' width is kept at a plan

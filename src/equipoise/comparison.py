@@ -17,15 +17,15 @@ from itertools import permutations
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 
 WITHIN = " | "
 """Between the stratum and the group in the name of a group that is compared within strata."""
 
-Array = NDArray[np.float64]
 Number = TypeVar("Number", float, Array)
 
 _LEAST = 1e-3  # rates below are alike when cells are laid out; validity does not rest on it

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue, plain
-from equipoise.comparison import Array, Compare, GapScale, compared
+from equipoise.comparison import Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS, RATES, Rate

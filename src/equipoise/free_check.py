@@ -12,8 +12,8 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags
 from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Block, Compare, GapScale, compared
@@ -38,8 +38,6 @@ from equipoise.rates import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
 _MOST_CELLS = 100_000

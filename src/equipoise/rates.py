@@ -19,8 +19,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Array, Compare, GapScale, compared
+from equipoise.comparison import Compare, GapScale, compared
 from equipoise.errors import BadData, InvalidInput
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Ints
 from equipoise.assist import Assist, ScoreRecords, ScoreSampler
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.basis import Basis
@@ -20,9 +20,6 @@ from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 RECHECK = 1.2  # labels grow by this factor between two checks whether they can decide at all
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence import null_cells
 from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT, Evidence
@@ -30,9 +30,6 @@ from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import RATES, Bands
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 TOO_FEW = 10  # labels of a group below which the number still needed is not forecast
@@ -77,7 +74,7 @@ class Basis:
         return bands_from_past(self.history, self.question.metric, self.budget.past_intervals)
 
     @cached_property
-    def reachable(self) -> NDArray[np.bool_]:
+    def reachable(self) -> Flags:
         """Which groups have denied people to label whose labels matter."""
         cells = self.history.cells
         left_out = self.question.compared(cells).left_out

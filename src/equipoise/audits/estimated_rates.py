@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags
 from equipoise.audits.base import Audit
 from equipoise.comparison import Compared
 from equipoise.errors import InvalidInput
@@ -21,8 +21,6 @@ from equipoise.history.past import Goal, Past
 from equipoise.levels import impossible_rate_level, tau_event_level
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS
-
-Array = NDArray[np.float64]
 
 RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 """``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
@@ -143,7 +141,7 @@ def checked_tau(tau: object, name: str = "tau") -> int:
 # -- rates that no population has ----------------------------------------------------------------
 
 
-def impossible_rate(ratios: Array, tau: int) -> NDArray[np.bool_]:
+def impossible_rate(ratios: Array, tau: int) -> Flags:
     """Say which estimated rates no population explains: above 1 by more than chance.
 
     See :func:`largest_possible_rate`; all rates together refuse a fair sample with probability

@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
@@ -44,8 +44,6 @@ from equipoise.history.past import Goal, Past
 from equipoise.levels import approval_level
 from equipoise.question import Costs, Question, Verdict, Want
 from equipoise.rates import clopper_pearson
-
-Array = NDArray[np.float64]
 
 FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"
 

@@ -31,12 +31,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags
 from equipoise.comparison import Block, Compared, GapScale
 from equipoise.errors import EquipoiseError
 from equipoise.rates import Band, Curve
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 GroupCurves = tuple[Curve, bool]
 """One rate of all groups, each a curve in its own unknown (curves of arrays); whether it falls."""
 Cover = NDArray[np.void]

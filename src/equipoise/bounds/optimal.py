@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Ints
 from equipoise.assist import Assist
 from equipoise.bounds.maximin import Maximin, fair_set, maximin, unfair_set
 from equipoise.errors import InvalidInput, require_kind
@@ -26,8 +26,6 @@ from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import METRICS, Curve
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import require_world
-
-Array = NDArray[np.float64]
 
 STRATA = 20  # of the score, and so many of the price at most
 PRICES = 5
@@ -341,7 +339,7 @@ def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array
     return at(high)
 
 
-def _strata(score: Array | None, price: Array | None) -> NDArray[np.intp]:
+def _strata(score: Array | None, price: Array | None) -> Ints:
     """Return everybody's stratum: by the score, if there is one, and within it by the price."""
     people = len(score if score is not None else price if price is not None else ())
     place = np.zeros(people, dtype=np.intp)

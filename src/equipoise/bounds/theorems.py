@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_of, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
@@ -25,8 +25,6 @@ from equipoise.levels import exp_event_level, tau_event_level
 from equipoise.mixture.weights import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

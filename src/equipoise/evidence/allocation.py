@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from equipoise._arrays import Array, Flags
 
 FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
 STICKY = 1.15  # another answer must promise this much more speed to be pursued

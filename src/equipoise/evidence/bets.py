@@ -12,12 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.comparison import GapScale
 from equipoise.rates import Curve
-
-Array = NDArray[np.float64]
 
 _EDGE = 1e-9
 ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone

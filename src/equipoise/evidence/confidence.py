@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from math import inf, lgamma, log, pi
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.evidence.observation import MOST_LOST, Sized
-
-Array = NDArray[np.float64]
 
 _MOVES = (0.01, 0.03, 0.1, 0.3)  # how far from r bets on observations expect their mean to be
 _GRID = 1_000

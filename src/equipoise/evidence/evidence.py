@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.allocation import Allocation, allocate, information, mean_costs
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
@@ -39,9 +39,6 @@ from equipoise.evidence.null_cells import (
 from equipoise.evidence.observation import LABEL, Sized, Sizing
 from equipoise.finding import Interval
 from equipoise.question import Verdict
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 UNKNOWN = -1
 """In place of an outcome that will never be known; in counts, the last of three columns."""
@@ -118,7 +115,7 @@ class Evidence:
         self,
         wrong: WrongAnswers,
         prices: Array,
-        reachable: NDArray[np.bool_],
+        reachable: Flags,
         sizer: Callable[[], list[Sizing | None]] | None = None,
     ) -> None:
         k = len(reachable)
@@ -288,7 +285,7 @@ class Evidence:
         """Labels until the plan changes; if that is due, so few that one observation exceeds it."""
         return max(self.next_plan - float(self.told.sum()), 1e-9)
 
-    def eligible(self) -> NDArray[np.bool_]:
+    def eligible(self) -> Flags:
         """Say of which groups a label is welcome, given the labels requested so far."""
         requested = self.requested
         bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0

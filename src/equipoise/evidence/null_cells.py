@@ -23,8 +23,8 @@ from itertools import combinations, permutations
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array, Flags, Ints
 from equipoise.comparison import Block, GapScale
 from equipoise.evidence.bets import (
     Corners,
@@ -38,8 +38,6 @@ from equipoise.evidence.bets import (
 from equipoise.evidence.observation import Sized, Sizing, resized
 from equipoise.rates import Band, Curve
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Cells = Ints | slice
 """Some of the cells, by their places."""
 
@@ -462,7 +460,7 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
     return low, high
 
 
-def _full(low: Array, high: Array) -> NDArray[np.bool_]:
+def _full(low: Array, high: Array) -> Flags:
     """Say which sides of boxes hold an unknown; one that a rounding error empties does."""
     return np.asarray((low <= high + _ROUNDING) & (low <= 1.0 + _ROUNDING) & (high >= -_ROUNDING))
 

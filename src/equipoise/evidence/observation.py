@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from equipoise._arrays import Array
+
 Ends = tuple[float, float]
 """Z for the outcomes 0 and 1; the same twice for somebody whose label is not asked for."""
 

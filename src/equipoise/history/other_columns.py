@@ -20,8 +20,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.options import Moment, ReadOptions
 from equipoise.history.tables import Day, Table
@@ -30,7 +30,6 @@ from equipoise.history.values import is_missing, rows, shown, text_of
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable, Kind
 
-Array = NDArray[np.float64]
 
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
 SOME = 100  # rows that show of what type a column is

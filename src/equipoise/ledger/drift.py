@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.tau_audits import share_evidence
 from equipoise.history.past import Past
@@ -31,8 +31,6 @@ from equipoise.rates import clopper_pearson
 BLOCK = 100  # looks happen at the end of every so many people
 SHARE_FOR_PAST = 0.2  # of each test's level, for the uncertainty of the past
 LEVEL = 0.01
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

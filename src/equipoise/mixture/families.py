@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_simpson
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, softmax, xlogy
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, require_whole
 
-Array = NDArray[np.float64]
 PANELS = 60  # over all intervals of an integral together
 GAUSS = np.polynomial.legendre.leggauss(20)  # nodes and weights of one panel
 Frame: TypeAlias = "tuple[Family, Array, Array, Array, Array]"

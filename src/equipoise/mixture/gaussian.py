@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.mixture.families import Array, Family, Frame
+from equipoise.mixture.families import Family, Frame
 
 _STRUCTURES = ("full", "diagonal", "spherical")
 _LOG_2PI = float(np.log(2.0 * np.pi))

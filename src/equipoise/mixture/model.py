@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtri
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
-from equipoise.mixture.families import Array, Family
+from equipoise.mixture.families import Family
 from equipoise.mixture.rules import Accepts, Bits, apart, learn_classifier
 from equipoise.mixture.trunc_est import StructuralConstants, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp, ndtri
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
-from equipoise.mixture.families import Array
 from equipoise.rates import clopper_pearson
 
 Accepts: TypeAlias = Callable[[Array], ArrayLike]

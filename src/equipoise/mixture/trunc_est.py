@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise._arrays import Array
 from equipoise.errors import (
     BadData,
     InvalidInput,
@@ -27,7 +28,7 @@ from equipoise.errors import (
     require_kind,
     require_whole,
 )
-from equipoise.mixture.families import Array, Family
+from equipoise.mixture.families import Family
 from equipoise.mixture.rules import Accepts, Oracle
 from equipoise.mixture.weights import same_base
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
-from equipoise.mixture.families import Array, Family, Nodes
+from equipoise.mixture.families import Family, Nodes
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.rules import (
     Accepts,

@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
+from equipoise._arrays import Array
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.levels import exp_event_level
-from equipoise.mixture.families import Array
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.rates import clopper_pearson
 

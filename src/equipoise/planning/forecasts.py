@@ -17,8 +17,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.basis import LabelWork
 from equipoise.cells import Cells, GroupCells
@@ -28,7 +28,6 @@ from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS, Curve, gap
 
-Array = NDArray[np.float64]
 Gaps = Callable[[Array], Array]
 """The gap as a function of every group's r, which is the last axis."""
 

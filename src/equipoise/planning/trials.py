@@ -21,8 +21,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.assist import FEW as FEW_OF_A_KIND
 from equipoise.assist import START, Assist, slope_of
@@ -43,8 +43,6 @@ from equipoise.planning.forecasts import (
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.simulation.simulate_audit import spread
-
-Array = NDArray[np.float64]
 
 CAP = 20_000  # labels after which a trial run is broken off
 EXTRAPOLATED = "carried over to the denied"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history import History
 from equipoise.worlds.world import COUNT_NAMES, CellWorld
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 __all__ = ["Lender", "adult", "adult_world", "encode", "fico_lender"]
-
-Array = NDArray[np.float64]
 
 
 def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) -> Lender:

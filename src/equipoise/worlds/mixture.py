@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri
 
+from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput, require_in_open_unit
 from equipoise.history.past import Past
-from equipoise.mixture.families import Array, Family
+from equipoise.mixture.families import Family
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.rules import Accepts, HalfSpace
