@@ -37,7 +37,7 @@ from equipoise.planning.forecasts import (
     median_of,
     scenarios,
 )
-from equipoise.planning.trials import run_trial
+from equipoise.planning.make_plan import run_trial
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 

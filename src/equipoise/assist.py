@@ -343,24 +343,6 @@ def calibrate(seen: Array, scores: Array, outcomes: Array) -> Strata | None:
     return Strata(cuts * scale + centre, np.append(rates, common))
 
 
-def slope_of(scores: Array, outcomes: Array) -> float:
-    """Return by how much the log odds of outcome 1 rise per unit of the score; 0 if nobody knows.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=500)
-    >>> y = (rng.random(500) < 1 / (1 + np.exp(-2 * x))).astype(float)
-    >>> 1.0 < slope_of(x, y) < 2.5, slope_of(x[:10], y[:10])
-    (True, 0.0)
-    """
-    ones = outcomes.sum()
-    if len(outcomes) < START or min(ones, len(outcomes) - ones) < FEW or scores.std() == 0.0:
-        return 0.0
-    _, slope = _logistic((scores - scores.mean()) / scores.std(), outcomes)
-    return float(slope / scores.std())
-
-
 def _logistic(x: Array, y: Array) -> tuple[float, float]:
     """Return level and slope of a logistic curve, the slope drawn to 0 a little.
 

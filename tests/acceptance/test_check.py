@@ -158,7 +158,7 @@ def test_the_finished_command_is_the_one_that_was_typed(loans: Path, tmp_path: P
     """Problems stand on lines of their own; the last line, run as it is, ends where one began."""
     saved = tmp_path / "our loans.toml"
     typed = (*COLUMNS[:4], "--outcome", "repayed", "--metric", "equal_opportunity")
-    done = equipoise("plan", loans, *typed, "--save", saved, "--delay", 30)
+    done = equipoise("plan", loans, *typed, "--save", saved, "--denied-rate", "White=0.3")
     assert done.returncode == 2
     problem, tried, _, command = done.stderr.splitlines()
     assert problem.startswith("error: ")
@@ -167,7 +167,7 @@ def test_the_finished_command_is_the_one_that_was_typed(loans: Path, tmp_path: P
     words = shlex.split(command)
     assert words[:2] == ["equipoise", "plan"]
     assert words[-6:] == [
-        *("--save", str(saved), "--metric", "equal_opportunity", "--delay", "30.0")
+        *("--save", str(saved), "--metric", "equal_opportunity", "--denied-rate", "White=0.3")
     ]
     again = equipoise(*words[1:])
     assert (again.returncode, again.stderr) == (0, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import equipoise as eq
@@ -83,22 +82,3 @@ def test_bad_input_is_one_line_and_code_two(
     done = equipoise("plan", loans, *COLUMNS, *arguments)
     assert done.returncode == 2
     assert done.stderr.strip() == message
-
-
-def test_a_score_is_tried_and_its_calendar_price_shown(tmp_path: Path) -> None:
-    path, rng = tmp_path / "scored.csv", np.random.default_rng(0)
-    lines = ["race,approved,repaid,model"]
-    for _ in range(3_000):
-        repaid, approved = rng.random() < 0.4, rng.random() < 0.4
-        score = rng.normal() + 3.0 * repaid
-        lines.append(
-            f"{'AB'[rng.integers(2)]},{approved:d},{int(repaid) if approved else ''},{score:.2f}"
-        )
-    path.write_text("\n".join(lines) + "\n")
-    question = ("--metric", "false_omission_parity", "--gamma", "0.1", "--epsilon", "0.2")
-    done = equipoise("plan", path, *COLUMNS, *question, "--trial-runs", "2", "--score", "model")
-    assert done.returncode == 0, done.stderr
-    words = " ".join(done.stdout.split())
-    assert "people are looked at per label" in words
-    assert "carried over to the denied" in words
-    assert "is an extrapolation from the approved" in words

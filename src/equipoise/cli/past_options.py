@@ -15,8 +15,8 @@ from equipoise.errors import BadData
 if TYPE_CHECKING:
     from equipoise.history import History
 
-Read = Callable[..., "History"]
-"""What a command gets in place of the options; it may add ``score=``."""
+Read = Callable[[], "History"]
+"""What a command gets in place of the options."""
 
 DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where and when"
 
@@ -97,13 +97,13 @@ def past_decisions(
     given: dict[str, Any] = dict(locals())
     del given["context"], given["source"], given["save"]
 
-    def read(*, score: str | None = None) -> History:
+    def read() -> History:
         from equipoise.history import History
         from equipoise.history.options import save_reading
 
         try:
             with working("Reading past decisions …"):
-                history = History.read(source, **given, score=score)
+                history = History.read(source, **given)
         except BadData as error:
             raise BadData(_as_typed(str(error), context, {"source", *given})) from None
         if save is not None:

@@ -22,8 +22,6 @@ from equipoise.history.values import Coding, with_counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from equipoise.history.other_columns import Scores
-
 P = ParamSpec("P")
 T = TypeVar("T")
 FEW = 30  # people in a group that is called small
@@ -85,8 +83,6 @@ class History(Past, Shown):
         What columns and values of the table mean; None for counts.
     summary
         What was read and how it was understood; None for counts.
-    scores
-        Scores of past people per group, if a column of them was named.
     attributes
         Where groups are intersections of several columns: the counts by each column alone.
 
@@ -101,7 +97,6 @@ class History(Past, Shown):
     notes: tuple[str, ...] = ()
     coding: Coding | None = None
     summary: ReadSummary | None = None
-    scores: Mapping[str, Scores] | None = field(default=None, compare=False)
     attributes: Mapping[str, Cells] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -177,9 +172,6 @@ class History(Past, Shown):
         repeated
             What to do with people who are there more than once: ``"refuse"`` them, or count rows
             that say the same of a person once (``"count_once"``; rows that differ are refused).
-        score
-            The column of what a model says about people, for plans of audits that look before they
-            ask.
         date, since, until
             Read only people with ``since <= date < until``, by day.
             The rule must be fixed beforehand, by how long outcomes take, never by what is known of
@@ -201,15 +193,13 @@ class History(Past, Shown):
             it, which was tried. What only a person can know is left open in it.
         """
         from equipoise.history.counting import count_table
-        from equipoise.history.other_columns import read_scores, require_random
+        from equipoise.history.other_columns import require_random
 
         counted = count_table(source, options)
         past = counted.past
-        if options.random_accepts is not None:
-            past = replace(past, notes=(*past.notes, require_random(counted)))
-        if options.score is not None:
-            past = replace(past, scores=read_scores(counted, options.score))
-        return past
+        if options.random_accepts is None:
+            return past
+        return replace(past, notes=(*past.notes, require_random(counted)))
 
     @classmethod
     def from_predictions(
@@ -313,14 +303,6 @@ class History(Past, Shown):
 
 def as_past(history: object, reading: Mapping[str, object]) -> Past:
     """Return past decisions: as they are, or read from a table as :meth:`History.read` would."""
-    if isinstance(history, Past):
-        if reading:
-            raise InvalidInput(
-                f"{next(iter(reading))!r} says how to read a table, and 'history' has been read"
-            )
-        return history
-    if not reading and not isinstance(history, str | os.PathLike):
-        require_past(history)
     known = [option.name for option in fields(ReadOptions)]
     for name in reading:
         if name not in known:
@@ -328,6 +310,12 @@ def as_past(history: object, reading: Mapping[str, object]) -> Past:
                 f"{name!r} is no way to read a table: what is asked belongs to the question, as in "
                 f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(known)}"
             )
+        if isinstance(history, Past):
+            raise InvalidInput(f"{name!r} says how to read a table, and 'history' has been read")
+    if isinstance(history, Past):
+        return history
+    if not reading and not isinstance(history, str | os.PathLike):
+        require_past(history)
     return History.read(history, **reading)  # type: ignore[arg-type]
 
 

@@ -52,7 +52,6 @@ BELONGS = {
 }
 """Arguments that say nothing without another one."""
 MOST_PROBLEMS = 30
-NOT_ON_THE_COMMAND_LINE = ("score", "seed")
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
 T = TypeVar("T")
 
@@ -81,7 +80,6 @@ class ReadOptions:
     min_cases: int = 0
     id: str | None = None
     repeated: Literal["refuse", "count_once"] = "refuse"
-    score: str | None = None
     date: str | None = None
     since: Moment | None = None
     until: Moment | None = None
@@ -165,7 +163,7 @@ class ReadOptions:
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that is read."""
-        return _distinct(*self.columns, *self.against, self.id, self.score, self.date)
+        return _distinct(*self.columns, *self.against, self.id, self.date)
 
     def said(self, argument: str, role: str) -> tuple[Value, ...]:
         """Return the values of a role that mean 1 (``positive``) or 0 (``negative``)."""
@@ -354,7 +352,7 @@ def _spelled(options: Mapping[str, Any]) -> tuple[str, str]:
         by_role = value.items() if isinstance(value, Mapping) else [("", value)]
         for role, one in ((role, one) for role, values in by_role for one in listed(values)):
             word = f"<{' or '.join(one.choices)}>" if isinstance(one, Open) else str(one)
-            if name not in NOT_ON_THE_COMMAND_LINE:
+            if name != "seed":  # is for Python alone
                 flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
     return ", ".join(arguments), " ".join(flags)
 

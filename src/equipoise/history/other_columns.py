@@ -1,12 +1,11 @@
-"""Columns beside group, decision and outcome: dates, scores, and whether a test was random.
+"""Columns beside group, decision and outcome: dates, and whether a test programme was random.
 
 Of a period the rows are cut by day: dates of the engine's own type are compared by the engine; of
 text every way to write a day is read once, and all of a column must be written in one way.
 
-A model's score is there for the denied too, though no outcome is; what it will do for an audit
-depends on both. A test programme that prefers near misses shows in scores, one that ran for a
-season in dates: within each group the accepted and the other denied are compared by the ranks of a
-column's values (Mann-Whitney, with ties).
+A test programme that prefers near misses shows in scores, one that ran for a season in dates:
+within each group the accepted and the other denied are compared by the ranks of a column's values
+(Mann-Whitney, with ties).
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -28,13 +26,11 @@ from equipoise.history.tables import Day, Table
 from equipoise.history.values import is_missing, rows, shown, text_of
 
 if TYPE_CHECKING:
-    from equipoise.history.counting import CountedTable, Kind
-
+    from equipoise.history.counting import CountedTable
 
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
 SOME = 100  # rows that show of what type a column is
 MOST_DAYS = 100_000
-ENOUGH = 200_000  # rows whose scores are read at most
 LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
 
 
@@ -105,68 +101,6 @@ def _end(name: str, value: Moment | None) -> date | None:
     raise InvalidInput(f"{name!r} must be a day such as '2024-01-31'; got {value!r}")
 
 
-# -- scores ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """One group's scores, and outcomes of those whose outcome is known."""
-
-    approved: Array  # of approved people whose outcome is known
-    outcomes: Array
-    denied: Array  # of all denied people
-    labelled: Array  # of denied people whose outcome is known all the same
-    labels: Array
-
-
-def _by_value(
-    counted: CountedTable, column: str, most_rows: int | None = None
-) -> list[tuple[Kind, float, int]]:
-    """Return the kinds of rows split by the values of one more column, with numbers of rows."""
-    own = counted.options.columns
-    columns = tuple(dict.fromkeys((*own, column)))
-    table = counted.table if most_rows is None else counted.table.take(columns, most_rows)
-    kinds, at = {tuple(kind.values.values()): kind for kind in counted.kinds}, columns.index(column)
-    return [
-        (kinds[texts], _number(column, row[at]), int(row[-1]))
-        for row in table.count(columns)
-        if not is_missing(row[at]) and (texts := tuple(map(text_of, row[: len(own)]))) in kinds
-    ]
-
-
-def _number(column: str, value: object) -> float:
-    """Read a number, or a date as one: as text 10 would come before 9."""
-    with suppress(ValueError):
-        if isfinite(number := float(str(value))):
-            return number
-    with suppress(ValueError):
-        when = datetime.fromisoformat(str(value).strip())
-        return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
-    raise BadData(
-        f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found {value!r}; "
-        "write numbers with a point and dates with the year first"
-    )
-
-
-def read_scores(counted: CountedTable, column: str) -> dict[str, Scores]:
-    """Return the scores of every group, of some rows if there are very many."""
-    assert counted.past.coding is not None
-    outcomes = counted.past.coding.outcome
-    found: dict[str, list[tuple[float, ...]]] = {group: [] for group in counted.past.cells}
-    for kind, score, n in _by_value(counted, column, ENOUGH):
-        bit = outcomes.bit(kind.outcome) if kind.labelled else None
-        found[kind.group].append((score, kind.approved, -1 if bit is None else bit, n))
-    scores = {}
-    for group, own in found.items():
-        table = np.array(sorted(own, key=lambda row: row[2]), dtype=np.float64).reshape(-1, 4)
-        score_of, approved, outcome = np.repeat(table[:, :3], table[:, 3].astype(np.intp), axis=0).T
-        seen, labelled = ((outcome >= 0) & (approved == bit) for bit in (1, 0))
-        known = score_of[seen], outcome[seen]
-        denied = score_of[approved == 0], score_of[labelled], outcome[labelled]
-        scores[group] = Scores(*known, *denied)
-    return scores
-
-
 # -- was a test programme random? ------------------------------------------------------------------
 
 
@@ -179,12 +113,17 @@ def require_random(counted: CountedTable) -> str:
             f"Test programme {mark!r}: {same} is untested; random_accepts_against= "
             "(--random-accepts-against) names columns such as a score or a date to test it against."
         )
-    tests: dict[tuple[str, str], float] = {}
+    own, tests = counted.options.columns, dict[tuple[str, str], float]()
+    width, kinds = len(own), {tuple(kind.values.values()): kind for kind in counted.kinds}
     for column in against:
+        columns = tuple(dict.fromkeys((*own, column)))
         values: dict[tuple[str, bool], list[Array]] = {}
-        for kind, value, n in _by_value(counted, column):
-            if not kind.approved:
-                values.setdefault((kind.group, kind.random_accept), []).append(np.full(n, value))
+        for row in counted.table.count(columns):
+            kind, value = kinds.get(tuple(map(text_of, row[:width]))), row[columns.index(column)]
+            if kind is not None and not is_missing(value):
+                people = np.full(int(row[-1]), _number(column, value))
+                if not kind.approved:
+                    values.setdefault((kind.group, kind.random_accept), []).append(people)
         for group in counted.past.cells:
             accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
             tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
@@ -199,6 +138,20 @@ def require_random(counted: CountedTable) -> str:
     return (
         f"Test programme {mark!r}: {same} was tested against {', '.join(against)}: no difference "
         f"found (least p = {least:.2g} of {len(tests)} tests)."
+    )
+
+
+def _number(column: str, value: object) -> float:
+    """Read a number, or a date as one: as text 10 would come before 9."""
+    with suppress(ValueError):
+        if isfinite(number := float(str(value))):
+            return number
+    with suppress(ValueError):
+        when = datetime.fromisoformat(str(value).strip())
+        return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
+    raise BadData(
+        f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found {value!r}; "
+        "write numbers with a point and dates with the year first"
     )
 
 

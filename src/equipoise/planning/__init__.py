@@ -2,6 +2,5 @@
 
 from equipoise.planning.forecasts import Forecast, Scenario, forecast
 from equipoise.planning.make_plan import OtherAudit, Plan, plan
-from equipoise.planning.trials import ScoreSavings
 
-__all__ = ["Forecast", "OtherAudit", "Plan", "Scenario", "ScoreSavings", "forecast", "plan"]
+__all__ = ["Forecast", "OtherAudit", "Plan", "Scenario", "forecast", "plan"]

@@ -230,8 +230,6 @@ class Forecast(JsonValue):
     rows
         Where this past probably cannot decide the case: about how many past rows like these would.
         None where more rows never do: the outcomes of too many approved people are unknown.
-    within_budget
-        The share of audits that end within the plan's budget; None without one.
     trial_runs
         How many audits of the case were tried out; 0 if the figures are forecast at once.
     verdicts
@@ -253,7 +251,6 @@ class Forecast(JsonValue):
     rows: float | None = None
     trial_runs: int = 0
     verdicts: Mapping[str, float] | None = None
-    within_budget: float | None = None
 
     @property
     def median(self) -> float | None:

@@ -1,49 +1,56 @@
-"""Which audit to run: the free answer first, then what an adaptive audit costs, case by case."""
+"""Which audit to run: the free answer first, then what an adaptive audit costs, case by case.
+
+Trial runs sharpen the forecast. The real past data are used as they are, outcomes are drawn as the
+case says, and the audit itself is run to its end, so that a trial run costs what such an audit
+costs. A run that ends without a verdict, or is broken off, has not finished: it counts as one that
+costs more than any other. No verdict ever rests on a trial run.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
-from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
 from equipoise.bounds import Price, expectation
+from equipoise.cells import Cells
 from equipoise.display import Progress, Row, Shown, silent
-from equipoise.errors import (
-    InvalidInput,
-    require_kind,
-    require_n_jobs,
-    require_non_negative,
-    require_whole,
-)
+from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
-from equipoise.history.history import History, as_past
+from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.planning.forecasts import (
+    DECIDED,
     LEVELS,
     Forecast,
     Scenario,
+    arrivals,
     as_often,
     forecast,
     rows_wanted,
     scenarios,
     usual_case,
 )
-from equipoise.planning.trials import ScoreSavings, run_trials, try_scores
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
+from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.simulate_audit import spread
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STEPS = tuple(2.0**k for k in (-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3))  # epsilons that are tried
+CAP = 20_000  # labels after which a trial run is broken off
+FEW = 4  # runs without a verdict, and none with one: the case is not tried further
 
 
 @dataclass(frozen=True)
@@ -93,15 +100,6 @@ class Plan(JsonValue, Shown):
         The recommendation in a sentence.
     notes
         What to know about the question.
-    arrivals_per_day, delay_days
-        How many people arrive a day, approved ones included, and how long outcomes take; given by
-        the reader.
-    budget, affordable_epsilon
-        The money, if a sum was given, and the smallest epsilon tried at which half of the audits of
-        the usual case keep within it; None if even the largest is too expensive. What share of the
-        audits does, case by case, is :attr:`Forecast.within_budget`.
-    score_savings
-        What looking at scores first would save, if ``assist`` was given.
 
     Examples
     --------
@@ -120,36 +118,22 @@ class Plan(JsonValue, Shown):
     recommended: str | None
     advice: str
     notes: tuple[str, ...] = ()
-    arrivals_per_day: float | None = None
-    delay_days: float = 0.0
-    budget: float | None = None
-    affordable_epsilon: float | None = None
-    score_savings: ScoreSavings | None = None
 
-    def days(self, seen: Forecast) -> float | None:
-        """Return how long a case's median audit takes, None without arrivals per day."""
-        if self.arrivals_per_day is None:
-            return None
-        return seen.people / self.arrivals_per_day + (self.delay_days if seen.people else 0.0)
-
-    def __str__(self) -> str:
-        lines = [
+    def _lines(self) -> Sequence[str]:
+        return [
             f"recommended: {self.advice}",
             f"{self.question}",
             f"costs: {self.costs}",
             f"for free: {self.free.verdict}, the gap is between {self.free.lower:.3f} and "
             f"{self.free.upper:.3f}",
-            *(str(seen) for seen in self.cases),
         ]
-        if self.score_savings is not None:
-            lines.append(f"if {self.score_savings.scenario}: {self.score_savings}")
+
+    def __str__(self) -> str:
+        lines = [*self._lines(), *map(str, self.cases)]
         for other in self.others:
             why = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
             lines.append(f"{other.audit}: {other.price}{why}")
         return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
-
-    def _lines(self) -> Sequence[str]:
-        return str(self).splitlines()[:4]
 
     def _rows(self) -> Sequence[Row]:
         """Return a row per case, or per audit where the past decides."""
@@ -167,7 +151,6 @@ class Plan(JsonValue, Shown):
                 "decides": seen.decides,
                 "labels": sum(seen.labels.values()),
                 "people": seen.people,
-                "days": self.days(seen),
                 "rows": seen.rows,
             }
             for seen in self.cases
@@ -195,11 +178,7 @@ def plan(
     costs: Costs | None = None,
     *,
     denied_rate: Mapping[str, float] | None = None,
-    budget: float | None = None,
-    arrivals_per_day: float | None = None,
-    delay_days: float = 0.0,
     trial_runs: int | None = None,
-    assist: Assist | None = None,
     n_jobs: int | None = None,
     progress: Progress = silent,
     **reading: object,
@@ -219,17 +198,9 @@ def plan(
         What answers cost; 1 for every override that ends badly if left out.
     denied_rate
         What you know of some groups: the share of their denied who would have succeeded.
-    budget
-        Also say what this much money buys.
-    arrivals_per_day, delay_days
-        How many people arrive a day, approved ones included, and how long outcomes take.
     trial_runs
         Run the audit itself so many times in every case, for sharper figures than the forecast's;
         it takes seconds to minutes.
-    assist
-        Also say, by trial runs of the usual case with people who have scores, read with
-        ``History.read(..., score=)``, whether looking before asking helps. What the score says of
-        the denied is taken from their labels, if the history has some, else from the approved.
     n_jobs
         Processes to spread trial runs over, as joblib counts them.
     reading
@@ -251,47 +222,20 @@ def plan(
     require_asked(question, costs)
     require_n_jobs(n_jobs)
     require_whole("trial_runs", trial_runs)
-    known = {"budget": budget, "arrivals_per_day": arrivals_per_day, "delay_days": delay_days}
-    for name, value in known.items():
-        if value is not None:
-            require_non_negative(name, value)
-    if arrivals_per_day == 0:
-        raise InvalidInput("'arrivals_per_day' must be above 0: nobody would ever arrive")
-    scores = history.scores if isinstance(history, History) else None
-    if assist is not None:
-        require_kind("assist", assist, Assist, "an Assist, such as Assist()")
-        if scores is None:
-            raise InvalidInput(
-                "'assist' needs scores of past people: History.read(..., score=COLUMN)"
-            )
     free = check(history, question)
     cases: tuple[Forecast, ...] = ()
+    usual = as_often(history.cells)
     if free.verdict is Verdict.INCONCLUSIVE and not METRICS[question.metric].is_free:
         wanted = scenarios(history.cells, question, denied_rate)
-        cases = forecast(history, question, costs, wanted)
-    if cases and trial_runs:
-        audit = AdaptiveAudit(Past(history.cells, history.exact), question, costs)
-        if audit.finding is None:
-            cases = run_trials(
-                audit, cases, trial_runs=trial_runs, n_jobs=n_jobs, progress=progress
-            )
-    usual = usual_case(tuple(seen.scenario for seen in cases)) if cases else None
-    savings = epsilon = None
-    if usual is not None and assist is not None and scores is not None:
-        asked = question, costs, usual, assist
-        savings = try_scores(history.cells, scores, *asked, trial_runs=trial_runs, n_jobs=n_jobs)
-    if usual is not None and budget is not None:
-        cases = tuple(replace(seen, within_budget=_share_within(seen, budget)) for seen in cases)
-        epsilon = _epsilon(history, question, costs, budget, usual)
+        cases, usual = forecast(history, question, costs, wanted), dict(usual_case(wanted).r)
+        if trial_runs:
+            audit = AdaptiveAudit(Past(history.cells, history.exact), question, costs)
+            cases = run_trials(audit, cases, trial_runs, n_jobs, progress)
     notes = {
         f"the outcomes of {history.cells.unknown:,g} approved people are not known: RS-Audit and "
         "Baseline need them all, and are left out": history.cells.unknown > 0.0,
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide": question.gamma == 0.0,
-        "what the score says of the denied is an extrapolation from the approved; the audit learns "
-        "from its own labels what it is worth, and leaves a useless score alone": (
-            savings is not None and savings.extrapolated
-        ),
     }
     recommended, advice = _advise(free, cases)
     return Plan(
@@ -299,15 +243,10 @@ def plan(
         costs=costs,
         free=free,
         cases=cases,
-        others=_others(history, question, costs, usual),
+        others=() if history.cells.unknown else _others(history, question, costs, usual),
         recommended=recommended,
         advice=advice,
         notes=tuple(note for note, holds in notes.items() if holds),
-        arrivals_per_day=arrivals_per_day,
-        delay_days=delay_days,
-        budget=budget,
-        affordable_epsilon=epsilon,
-        score_savings=savings,
     )
 
 
@@ -334,53 +273,143 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     return AdaptiveAudit.name, words
 
 
+def paper_prices(
+    cells: Cells, question: Question, costs: Costs, r: Mapping[str, float]
+) -> dict[str, Price]:
+    """Return what the paper's audits that answer a question cost on average, if r is so.
+
+    Approved people of unknown outcome count like the known.
+    """
+    left_out = question.compared(cells).left_out  # their theorems are about all groups
+    if left_out or METRICS[question.metric].is_free or not can_answer(question):
+        return {}
+    names = ["rs", "baseline", *(["exp"] if can_answer(question, by_features=True) else [])]
+    world = CellWorld(cells.like_known, r)
+    return {name: expectation(name, world, question, costs) for name in names}
+
+
 def _others(
-    history: Past, question: Question, costs: Costs, usual: Scenario | None
+    history: Past, question: Question, costs: Costs, r: Mapping[str, float]
 ) -> tuple[OtherAudit, ...]:
-    """Return what the paper's audits cost on average in the usual case."""
-    left_out = question.compared(history.cells).left_out  # their theorems are about all groups
-    free = METRICS[question.metric].is_free
-    if history.cells.unknown or left_out or free or not can_answer(question):
-        return ()
-    r = as_often(history.cells) if usual is None else usual.r
-    world, groups = CellWorld(history.cells, r), history.cells.groups
-    goals = [(y, group) for y in outcomes_of(question) for group in groups]
-    tau = paper_tau(question, len(groups))
-    found = [
-        OtherAudit(
-            name,
-            expectation(name, world, question, costs),
-            rows_missing(history, goals, tau, within_group=name == "rs"),
-        )
-        for name in ("rs", "baseline")
-    ]
-    if can_answer(question, by_features=True):
-        lacking = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
-        missing = () if history.model is not None else lacking
-        found.append(OtherAudit("exp", expectation("exp", world, question, costs), missing))
+    groups, found = history.cells.groups, []
+    for name, price in paper_prices(history.cells, question, costs, r).items():
+        missing: tuple[str, ...] = ()
+        if name != "exp":
+            goals = [(y, group) for y in outcomes_of(question) for group in groups]
+            missing = rows_missing(history, goals, paper_tau(question, len(groups)), name == "rs")
+        elif history.model is None:
+            missing = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
+        found.append(OtherAudit(name, price, missing))
     return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 
 
-def _share_within(seen: Forecast, budget: float) -> float:
-    """Return the share of audits that end within a budget, between the quantiles by log cost."""
-    costs = [seen.cost[f"{level:g}"] for level in LEVELS]
-    known = [
-        (math.log(max(c, 1e-9)), q) for c, q in zip(costs, LEVELS, strict=True) if c is not None
-    ]
-    if not known or budget <= 0.0:
-        return 0.0
-    at, shares = zip(*known, strict=True)
-    wide = 0.5 * (at[-1] - at[0])  # how far the tails reach beyond the quantiles
-    shares = (0.0, *shares, 1.0 if seen.decides is None else seen.decides)
-    return float(np.interp(math.log(budget), [at[0] - wide, *at, at[-1] + wide], shares))
+# -- trial runs ------------------------------------------------------------------------------------
 
 
-def _epsilon(
-    history: Past, question: Question, costs: Costs, budget: float, case: Scenario
-) -> float | None:
-    tried = [question.epsilon * step for step in STEPS]
-    for epsilon in (one for one in tried if question.gamma + one < 1.0):
-        (seen,) = forecast(history, replace(question, epsilon=epsilon), costs, [case])
-        if seen.median is not None and seen.median <= budget:
-            return epsilon
-    return None
+class Trial(NamedTuple):
+    """One trial run; no verdict if it was broken off."""
+
+    verdict: Verdict | None
+    labels: Array  # of each group
+    cost: float
+
+    @property
+    def decides(self) -> bool:
+        """Whether it ended with a verdict."""
+        return self.verdict in DECIDED
+
+
+def run_trials(
+    audit: AdaptiveAudit,
+    cases: tuple[Forecast, ...],
+    trial_runs: int,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+) -> tuple[Forecast, ...]:
+    """Run an audit that has not begun so many times for every case; it stays as it is.
+
+    All cases meet the same luck, so that their differences are not chance alone. A case whose first
+    few runs came to no verdict is not tried further: the next hardly would.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
+    >>> question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
+    >>> audit = AdaptiveAudit(world.past(), question, Costs())
+    >>> first = forecast(world.past(), question, Costs(), scenarios(audit.cells, question)[:1])
+    >>> (seen,) = run_trials(audit, first, 4)
+    >>> seen.trial_runs, seen.decides
+    (4, 1.0)
+    """
+    from joblib import delayed
+
+    if audit.finding is not None:
+        return cases
+    seeds = np.random.SeedSequence(0).spawn(trial_runs)
+    found: list[list[Trial]] = [[] for _ in cases]
+    for some in (seeds[:FEW], seeds[FEW:]):
+        going = [i for i, own in enumerate(found) if not own or any(t.decides for t in own)]
+        runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
+        tasks = (delayed(run_trial)(audit, cases[i].scenario, rng) for i, rng in runs)
+        for (i, _), trial in zip(runs, spread(tasks, n_jobs), strict=True):
+            found[i].append(trial)
+            progress(sum(map(len, found)) / (len(cases) * trial_runs))
+    progress(1.0)
+    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
+
+
+def say_how_long(
+    history: Past,
+    question: Question,
+    costs: Costs,
+    trial_runs: int,
+    denied_rate: Mapping[str, float] | None = None,
+) -> str:
+    """Say how much computing so many trial runs take here, by a run of the usual case."""
+    audit = AdaptiveAudit(history, question, costs)
+    if audit.finding is not None:
+        return "no trial runs: the past data decide, or no label can"
+    cases = scenarios(history.cells, question, denied_rate)
+    start = perf_counter()
+    run_trial(audit, usual_case(cases), np.random.default_rng(0))
+    seconds = (perf_counter() - start) * trial_runs * len(cases)
+    return f"{trial_runs} trial runs of {len(cases)} cases: about {seconds:,.0f} CPU seconds"
+
+
+def run_trial(
+    audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: int = CAP
+) -> Trial:
+    """Run an audit of a case once, on at most so many labels."""
+    copy = deepcopy(audit, {id(audit.history): audit.history})
+    r = np.array([case.r[group] for group in audit.groups])
+    denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
+    run_in_blocks(copy, Denied(denied, r, []), rng, most)
+    labels = np.array([copy.spending[group].labels for group in audit.cells], dtype=float)
+    return Trial(None if copy.finding is None else copy.finding.verdict, labels, copy.cost)
+
+
+def _summary(audit: AdaptiveAudit, first: Forecast, trials: Sequence[Trial]) -> Forecast:
+    names = ["none" if t.verdict is None else t.verdict.value for t in trials]
+    costs = np.sort([t.cost if t.decides else np.inf for t in trials])
+    medians = np.median([t.labels for t in trials], axis=0).tolist()
+    labels = dict(zip(audit.cells, medians, strict=True))
+    quantiles = {level: float(costs[_place(level, len(costs))]) for level in LEVELS}
+    return replace(
+        first,
+        cost={f"{q:g}": cost if np.isfinite(cost) else None for q, cost in quantiles.items()},
+        labels=labels,
+        people=arrivals(audit.cells, labels),
+        trial_runs=len(trials),
+        verdicts={name: names.count(name) / len(names) for name in sorted(set(names))},
+    )
+
+
+def _place(level: float, n: int) -> int:
+    """Return which of n ordered values stands for a quantile of the next one.
+
+    Among n + 1 audits every place is equally likely for the next. Rounded outwards, the 10% and the
+    90% quantile hold it with probability 0.8 at least, as far as n values reach.
+    """
+    place = level * (n + 1)
+    return min(max(math.floor(place) if level < 0.5 else math.ceil(place), 1), n) - 1

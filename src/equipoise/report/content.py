@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.assist import Assist
-from equipoise.audits.estimated_rates import can_answer
-from equipoise.bounds import Price, expectation
-from equipoise.errors import EquipoiseError, require_kind
+from equipoise.bounds import Price
+from equipoise.cells import Cells
+from equipoise.errors import require_kind
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check, bands_from_past, check, gap_bounds
@@ -22,10 +21,9 @@ from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
 from equipoise.planning.forecasts import as_often
+from equipoise.planning.make_plan import paper_prices
 from equipoise.question import Costs
-from equipoise.rates import METRICS
 from equipoise.report.selection import SelectionRow, selection_table
-from equipoise.worlds import CellWorld
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,9 @@ class Report(JsonValue):
         finding = status.finding or live.so_far()
         selection, four_fifths = selection_table(settings.past, settings.question)
         shares = live.good_shares()
+        cells = settings.past.cells
+        r = _denied_rate(cells, shares)
+        prices = paper_prices(cells, settings.question, settings.costs, r)
         return cls(
             name=settings.name,
             made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
@@ -118,7 +119,11 @@ class Report(JsonValue):
             selection=selection,
             four_fifths=four_fifths,
             evidence=live.trace() if evidence is None else evidence,
-            published=_published(settings, shares),
+            published={
+                title: prices[name]
+                for name, title in (("rs", "RS-Audit"), ("baseline", "Baseline"))
+                if name in prices and math.isfinite(prices[name].cost)
+            },
             forecast=forecast_of(live, status),
             sensitivity=_sensitivity(settings, status, shares),
             audit_id=live.row.uid,
@@ -155,11 +160,15 @@ def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
     of a plan. It is no forecast from here: an audit may have spent more than its plan says.
     """
     settings = live.settings
-    learnt = {g: one.estimate for g, one in live.good_shares().items() if one.estimate is not None}
-    r = as_often(settings.past.cells) | learnt
+    r = _denied_rate(settings.past.cells, live.good_shares())
     return plan(
         settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
     )
+
+
+def _denied_rate(cells: Cells, shares: Mapping[str, Interval]) -> dict[str, float]:
+    learnt = {group: one.estimate for group, one in shares.items() if one.estimate is not None}
+    return as_often(cells) | learnt
 
 
 def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
@@ -167,20 +176,6 @@ def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
     if status.finding is not None or status.audit != "adaptive" or status.edition != EDITION:
         return None
     return next(iter(plan_of(live).cases), None)
-
-
-def _published(settings: Settings, shares: Mapping[str, Interval]) -> dict[str, Price]:
-    cells, question = settings.past.cells, settings.question
-    left_out = question.compared(cells).left_out
-    if METRICS[question.metric].is_free or left_out or not can_answer(question):
-        return {}
-    r = {g: 0.5 if one.estimate is None else one.estimate for g, one in shares.items()}
-    world = CellWorld(cells.like_known, r)
-    found = {}
-    for name, audit in (("RS-Audit", "rs"), ("Baseline", "baseline")):
-        with suppress(EquipoiseError):
-            found[name] = expectation(audit, world, question, settings.costs)
-    return {name: price for name, price in found.items() if math.isfinite(price.cost)}
 
 
 def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:

@@ -253,15 +253,12 @@ def test_groups_are_as_large_as_the_people_decided_about() -> None:
         "g": np.array(["a", "b", "c", "d"] * 40, dtype=object),
         "d": np.array([1, 0, "gone", "gone"] * 40, dtype=object).astype(str),
         "y": np.array([1, None, None, None] * 40, dtype=object),
-        "score": np.arange(160) / 160,
     }
     table["d"][2] = "0"
     said: Any = {"group": "g", "decision": "d", "outcome": "y", "missing_values": "gone"}
-    read = eq.History.read(table, **said, undecided="leave_out", score="score")
+    read = eq.History.read(table, **said, undecided="leave_out")
     assert sorted(read.cells) == ["a", "b", "c"]
     assert "Nobody was decided about, so that nothing can be said, in 'd'." in read.notes
-    assert read.scores is not None
-    assert len(read.scores["c"].denied) == 1
     folded = eq.History.read(table, **said, undecided="leave_out", min_group=30)
     assert sorted(folded.cells) == ["a", "b", "other groups"]
     assert folded.cells["other groups"].total == 1

@@ -10,8 +10,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.planning import Forecast, Scenario, forecast, plan
 from equipoise.planning.forecasts import scenarios
-from equipoise.planning.make_plan import _share_within
-from equipoise.planning.trials import _place, run_trials
+from equipoise.planning.make_plan import _place, run_trials
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
@@ -75,7 +74,7 @@ def test_a_trial_run_costs_what_a_simulated_audit_costs() -> None:
     """The same law: the median of one lies within the quantiles that hold all but 1e-5 of them."""
     question, n = Question("equal_opportunity", gamma=0.2, epsilon=0.3), 25
     first = forecast(WORLD.past(), question, COSTS, scenarios(WORLD.cells, question)[2:3])
-    (seen,) = run_trials(AdaptiveAudit(WORLD.past(), question, COSTS), first, trial_runs=n)
+    (seen,) = run_trials(AdaptiveAudit(WORLD.past(), question, COSTS), first, n)
     world = CellWorld(WORLD.cells, first[0].scenario.r)
     sim = simulate("adaptive", world, question, COSTS, repeats=n, seed=4)
     assert seen.decides == 1.0
@@ -86,9 +85,8 @@ def test_a_trial_run_costs_what_a_simulated_audit_costs() -> None:
 def test_trial_runs_repeat_themselves() -> None:
     audit = AdaptiveAudit(WORLD.past(), COARSE, COSTS)
     first = forecast(WORLD.past(), COARSE, COSTS, scenarios(WORLD.cells, COARSE)[:1])
-    once, again = (run_trials(audit, first, trial_runs=4, seed=2) for _ in range(2))
+    once, again = (run_trials(audit, first, 4) for _ in range(2))
     assert once == again
-    assert run_trials(audit, first, trial_runs=4, seed=3) != once
     assert audit.labels == 0
 
 
@@ -121,15 +119,6 @@ def test_the_tried_range_holds_the_next_audit_as_often_as_it_says(n: int) -> Non
         rest = values[values != last]
         inside += bool(rest[_place(0.1, n)] <= last <= rest[_place(0.9, n)])
     assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
-
-
-def test_a_budget_buys_no_more_verdicts_than_trial_runs_ended_with() -> None:
-    case = Scenario("as you say", {"A": 0.3}, 0.1, "FAIR")
-    cost = {"0.1": 50.0, "0.5": 100.0, "0.9": None}
-    seen = Forecast(case, cost, {"A": 90.0}, 300.0, None, 20, {"FAIR": 0.8, "none": 0.2})
-    assert [_share_within(seen, budget) for budget in (0.0, 50.0, 100.0, 1e9)] == [0, 0.1, 0.5, 0.8]
-    never = Forecast(case, dict.fromkeys(cost), {"A": 0.0}, 0.0)
-    assert _share_within(never, 1e9) == 0.0
 
 
 def test_many_groups_are_forecast_as_well() -> None:

@@ -53,7 +53,7 @@ def test_what_is_known_of_a_group_holds_in_every_case() -> None:
 
 
 def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
-    made = plan(WORLD.past(), COARSE, COSTS, budget=20.0, arrivals_per_day=10.0, delay_days=30.0)
+    made = plan(WORLD.past(), COARSE, COSTS)
     assert made.recommended == "adaptive"
     assert str(made).startswith("recommended: run the adaptive audit; it costs about")
     assert len(made.cases) == 7
@@ -61,14 +61,7 @@ def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
         low, middle, high = (seen.cost[level] or np.inf for level in ("0.1", "0.5", "0.9"))
         assert low < middle < high
         assert (seen.trial_runs, seen.decides, seen.missing) == (0, None, "")
-        assert made.days(seen) == pytest.approx(seen.people / 10.0 + 30.0)
         assert min(seen.labels.values()) >= 5  # the pilot
-    assert made.affordable_epsilon is not None
-    more = plan(WORLD.past(), COARSE, COSTS, budget=200.0)
-    for poor, rich in zip(made.cases, more.cases, strict=True):
-        assert poor.within_budget is not None
-        assert rich.within_budget is not None
-        assert 0.0 <= poor.within_budget < rich.within_budget <= 1.0
     assert Plan.from_json(made.to_json()) == made
 
 
