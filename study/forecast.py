@@ -147,8 +147,8 @@ def measure(case: Case | None, runs: int) -> Row | None:
         "rows": case.past.cells.total if not case.past.exact else None,
         "groups": len(case.past.cells),
         "compare": case.question.compare,
-        "decides": float(np.mean([trial.decides for trial in trials])),
-        "costs": [trial.cost if trial.decides else None for trial in trials],
+        "decides": float(np.isfinite([trial.cost for trial in trials]).mean()),
+        "costs": [trial.cost if np.isfinite(trial.cost) else None for trial in trials],
     }
 
 

@@ -28,9 +28,6 @@ from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS, Curve, gap
 
-Gaps = Callable[[Array], Array]
-"""The gap as a function of every group's r, which is the last axis."""
-
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
 USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are searched
 BESIDE = 0.02  # so many epsilons beside the grey zone
@@ -123,7 +120,14 @@ def scenarios(
         require_in_unit(f"denied_rate[{group!r}]", rate)
     likely = cells.like_known
     gap(likely, dict.fromkeys(cells, 0.0), question.metric, question.compare)  # refuses empty rates
-    gaps = _gaps(likely, question)
+    compare = question.compared(likely)
+    curves = [
+        Curve.stack([rate.curve(*c.shares) or Curve(np.nan) for c in likely.values()])
+        for rate in METRICS[question.metric].rates
+    ]
+
+    def gaps(r: Array) -> Array:  # every group's r is the last axis
+        return np.asarray(compare.gap(np.stack([rate.value(r) for rate in curves], -2)).max(-1))
 
     def succeed(ratio: float) -> Array:
         return np.array([known.get(group, r) for group, r in as_often(cells, ratio).items()])
@@ -149,16 +153,9 @@ def scenarios(
     return tuple(cases)
 
 
-def _gaps(cells: Cells, question: Question) -> Gaps:
-    compare = question.compared(cells)
-    curves = [
-        Curve.stack([rate.curve(*c.shares) or Curve(np.nan) for c in cells.values()])
-        for rate in METRICS[question.metric].rates
-    ]
-    return lambda r: compare.gap(np.stack([rate.value(r) for rate in curves], -2)).max(-1)
-
-
-def _reach(gaps: Gaps, start: Array, free: Sequence[int], target: float) -> Array | None:
+def _reach(
+    gaps: Callable[[Array], Array], start: Array, free: Sequence[int], target: float
+) -> Array | None:
     """Return a case near ``start`` whose gap is ``target``, None if there is none.
 
     Move one group's r after the other to where the gap is least (or largest), then walk straight
@@ -175,11 +172,10 @@ def _reach(gaps: Gaps, start: Array, free: Sequence[int], target: float) -> Arra
     if sign * (gaps(end) - target) > 0.0:
         return None
 
-    def beyond(share: float) -> float:
-        return float(gaps((1.0 - share) * start + share * end)) - target
+    def walked(share: float) -> Array:
+        return np.asarray((1.0 - share) * start + share * end)
 
-    share = bisect(beyond, 0.0, 1.0, xtol=1e-12)
-    return np.asarray((1.0 - share) * start + share * end)
+    return walked(bisect(lambda share: float(gaps(walked(share))) - target, 0.0, 1.0, xtol=1e-12))
 
 
 # -- what a case costs -----------------------------------------------------------------------------

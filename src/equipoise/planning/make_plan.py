@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
@@ -307,16 +306,11 @@ def _others(
 
 
 class Trial(NamedTuple):
-    """One trial run; no verdict if it was broken off."""
+    """One trial run."""
 
-    verdict: Verdict | None
-    labels: Array  # of each group
-    cost: float
-
-    @property
-    def decides(self) -> bool:
-        """Whether it ended with a verdict."""
-        return self.verdict in DECIDED
+    verdict: str  # "none" if it was broken off
+    cost: float  # infinite if it did not end with FAIR or UNFAIR
+    labels: list[int]  # of each group
 
 
 def run_trials(
@@ -349,7 +343,7 @@ def run_trials(
     seeds = np.random.SeedSequence(0).spawn(trial_runs)
     found: list[list[Trial]] = [[] for _ in cases]
     for some in (seeds[:FEW], seeds[FEW:]):
-        going = [i for i, own in enumerate(found) if not own or any(t.decides for t in own)]
+        going = [i for i, own in enumerate(found) if not own or min(t.cost for t in own) < math.inf]
         runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
         tasks = (delayed(run_trial)(audit, cases[i].scenario, rng) for i, rng in runs)
         for (i, _), trial in zip(runs, spread(tasks, n_jobs), strict=True):
@@ -385,19 +379,21 @@ def run_trial(
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
     run_in_blocks(copy, Denied(denied, r, []), rng, most)
-    labels = np.array([copy.spending[group].labels for group in audit.cells], dtype=float)
-    return Trial(None if copy.finding is None else copy.finding.verdict, labels, copy.cost)
+    verdict = None if copy.finding is None else copy.finding.verdict
+    return Trial(
+        verdict="none" if verdict is None else verdict.value,
+        cost=copy.cost if verdict in DECIDED else math.inf,
+        labels=[copy.spending[group].labels for group in audit.cells],
+    )
 
 
 def _summary(audit: AdaptiveAudit, first: Forecast, trials: Sequence[Trial]) -> Forecast:
-    names = ["none" if t.verdict is None else t.verdict.value for t in trials]
-    costs = np.sort([t.cost if t.decides else np.inf for t in trials])
-    medians = np.median([t.labels for t in trials], axis=0).tolist()
-    labels = dict(zip(audit.cells, medians, strict=True))
-    quantiles = {level: float(costs[_place(level, len(costs))]) for level in LEVELS}
+    names, costs, counts = zip(*trials, strict=True)
+    labels = dict(zip(audit.cells, np.median(counts, axis=0).tolist(), strict=True))
+    quantiles = {level: sorted(costs)[_place(level, len(costs))] for level in LEVELS}
     return replace(
         first,
-        cost={f"{q:g}": cost if np.isfinite(cost) else None for q, cost in quantiles.items()},
+        cost={f"{q:g}": None if cost == math.inf else cost for q, cost in quantiles.items()},
         labels=labels,
         people=arrivals(audit.cells, labels),
         trial_runs=len(trials),
