@@ -179,8 +179,10 @@ class ScoreSampler:
     def sample(self, scores: Array, prices: Array, draws: Array) -> ScoreRecords:
         """Return whom to ask; nothing is remembered yet. Without a rule everybody is asked."""
         m, pi = np.zeros(len(scores)), np.ones(len(scores))
-        if self._rule is not None:
-            m, pi = self._rule.of(scores, prices)
+        if (rule := self._rule) is not None:
+            stratum = rule.strata.of(scores)
+            m = rule.strata.rates[stratum]
+            pi = np.clip(_chance(rule.kappa, m, prices), rule.least[stratum], 1.0)
         return ScoreRecords(scores, prices, m, pi, draws < pi)
 
     def remember(self, records: ScoreRecords) -> None:
@@ -270,12 +272,6 @@ class SamplingRule:
     least: Array  # per stratum
     sizing: Sizing
     variance: float  # as expected, not inflated by what was seen
-
-    def of(self, scores: Array, prices: Array) -> tuple[Array, Array]:
-        """Return everybody's guess and chance."""
-        stratum = self.strata.of(scores)
-        m = self.strata.rates[stratum]
-        return m, np.clip(_chance(self.kappa, m, prices), self.least[stratum], 1.0)
 
 
 def _chance(kappa: float | Array, rates: Array, prices: Array) -> Array:
