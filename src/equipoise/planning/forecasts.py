@@ -225,7 +225,8 @@ class Forecast(JsonValue):
         every group for the median's labels.
     rows
         Where this past probably cannot decide the case: about how many past rows like these would.
-        None where more rows never do: the outcomes of too many approved people are unknown.
+        None where more rows never do: the outcomes of too many approved people are unknown; and
+        where the forecast expects a verdict that trial runs do not reach.
     trial_runs
         How many audits of the case were tried out; 0 if the figures are forecast at once.
     verdicts
@@ -270,7 +271,7 @@ class Forecast(JsonValue):
         """What is missing for a verdict; nothing where most audits reach one."""
         if self.is_decidable:
             return ""
-        return f"cannot be decided with this past; {rows_wanted([self.rows])}"
+        return f"cannot be decided with this past; {rows_wanted([self])}"
 
     def in_all(self, spent: float) -> tuple[float, ...]:
         """Return what an audit that has spent so much comes to: low, expected, high.
@@ -314,9 +315,11 @@ def forecast(
     return tuple(maker.of(case) for case in cases)
 
 
-def rows_wanted(rows: Sequence[float | None]) -> str:
-    """Say about how many past rows would decide cases, each of which needs so many."""
-    known = [n for n in rows if n is not None]
+def rows_wanted(undecided: Sequence[Forecast]) -> str:
+    """Say about how many past rows would decide cases, or why they are not decided."""
+    known = [seen.rows for seen in undecided if seen.rows is not None]
+    if not known and any(seen.trial_runs for seen in undecided):
+        return "most trial runs ended without a verdict, or were broken off"
     if not known:
         return "the outcomes of too many approved people are unknown"
     least, most = (f"{float(f'{n:.2g}'):,.0f}" for n in (min(known), max(known)))

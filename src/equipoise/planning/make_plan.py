@@ -255,7 +255,7 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     if not cases:
         return None, "more past rows: no label can say anything about this metric"
     medians = [seen.median for seen in cases if seen.median is not None]
-    undecided = [seen.rows for seen in cases if not seen.is_decidable]
+    undecided = [seen for seen in cases if not seen.is_decidable]
     if not medians:
         return None, f"no number of labels decides with this past; {rows_wanted(undecided)}"
     words = f"run the adaptive audit; it costs about {min(medians):,.4g} in the cheapest case below"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,15 @@ def test_a_trial_run_without_a_verdict_has_not_finished() -> None:
         assert set(seen.cost.values()) == {None}
         assert not seen.is_decidable
     assert "cannot be decided with this past" in str(made)
+
+
+def test_where_trial_runs_alone_find_no_verdict_no_outcome_is_called_unknown() -> None:
+    question = Question("equal_opportunity", gamma=0.05, epsilon=0.1)
+    seen = as_it_is(WORLD, question)
+    tried = replace(seen, cost=dict.fromkeys(seen.cost), trial_runs=4, verdicts={"none": 1.0})
+    assert seen.rows is None
+    assert seen.is_decidable
+    assert "; most trial runs ended without a verdict, or were broken off" in tried.missing
 
 
 def test_progress_ends_at_one() -> None:
