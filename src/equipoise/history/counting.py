@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from equipoise.history.other_columns import cut
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     AND,
+    NOTHING,
     OTHER,
     STANDARD,
     Coding,
@@ -203,15 +205,17 @@ def _interpret(
 
 def _require_words(kinds: Kinds, options: ReadOptions) -> None:
     """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
-    written = [*_texts(kinds, "decision"), *_texts(kinds, "outcome")]
-    also = listed(options.missing_values)
-    named: list[tuple[str, tuple[Any, ...]]] = [("'missing_values'", (one,)) for one in also]
+    texts = {role: [*_texts(kinds, role)] for role in ROLES}
+    every = [*texts["decision"], *texts["outcome"]]
+    named: list[tuple[str, tuple[Any, ...], list[str]]] = []
+    if options.date is None:  # a period may lack a word that the table has
+        named += [("'missing_values'", (one,), every) for one in listed(options.missing_values)]
     for argument, role in product(MEANINGS, ROLES):
         what = f"{argument!r} for column {getattr(options, role)!r}"
-        named.append((what, options.said(argument, role)))
-    for what, said in named:
-        if said and {*map(key_of, said)}.isdisjoint({*map(key_of, written), *STANDARD}):
-            known = sorted({value.strip() for value in written if not is_missing(value)})
+        named.append((what, options.said(argument, role), texts[role]))
+    for what, said, likely in named:
+        if said and {*map(key_of, said)}.isdisjoint({*map(key_of, every), *STANDARD}):
+            known = sorted({value.strip() for value in likely if not is_missing(value)})
             name = ", ".join(map(text_of, said))
             raise Problem(str(UnknownName(f"value of {what}", name, known)))
 
@@ -285,10 +289,15 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
         return kinds
     column, size = options.decision, rows(_size(none))
     what = f"column {column!r} must hold a decision in every row; there is none in {size}"
-    if found := _size(kind for kind in none if kind.labelled):
+    if labelled := [kind for kind in none if kind.labelled]:
+        words = labels_of(_texts(labelled, "outcome"))
+        clear = all(re.fullmatch(NOTHING, key) for key in words)
         raise Problem(
-            f"{what}, although {found:,} of them have an outcome in column {options.outcome!r}; "
-            "fill it in (whoever has one was approved), or are the two columns swapped?"
+            f"{what}, although {_size(labelled):,} of them have an outcome in column "
+            f"{options.outcome!r} ({shown(words.values())}); fill it in (whoever has one was "
+            "approved), or are the two columns swapped? missing_values= (--missing-value) "
+            "names words that mean no outcome",
+            **{"missing_values": [*words.values()]} if clear else {},
         )
     if options.undecided == "refuse":
         raise Problem(

@@ -33,6 +33,10 @@ BAD = (
     r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed|er|ing|s)?|delinquen(t|cy)|"
     r"(charged?|write) ?off|unpaid|lost|fail(ed|s|ures?)?"
 )
+NOTHING = (  # words for no decision, or no outcome yet
+    r"withdr(awn|ew)|cancell?ed( by \w+)?|incomplete|expired|abandoned|pending|open|running|"
+    r"current|active|ongoing|unknown|not applicable|no loan|n\.a\.?|[-?]+"
+)
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
 T = TypeVar("T")
 Words = tuple[str, ...]
@@ -283,7 +287,8 @@ def _unsaid(
 ) -> Problem:
     """Return what is to be said of values of which nobody said what they mean, as far as is clear.
 
-    A decision after which outcomes are known is an approval. What else a value may mean stays open.
+    The decision after which outcomes are known is the approval, if there is one alone. What else a
+    value may mean stays open, unless it is a word for nothing.
     """
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
@@ -298,26 +303,29 @@ def _unsaid(
         clear = {argument: set() for argument in MEANINGS}
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
     often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
+    if len(often) > 1:
+        often &= clear["positive"]
     if often and len(often) < len(shares) and not (ones or zeros):
         clear = {"positive": often, "negative": clear["negative"] - often}
-    left = sorted(set(rest).difference(*clear.values()), key=lambda key: (-sizes[key], key))
+    nothing = {key for key in rest if re.fullmatch(NOTHING, key)}.difference(*clear.values())
+    left = set(rest).difference(nothing, *clear.values())
     lacking = [argument for argument in MEANINGS if not (said[argument] or clear[argument])]
     if len(left) == len(lacking) == 1:
-        clear[lacking.pop()].add(left.pop())
+        clear[lacking.pop()] |= left
+        left = set()
     fix: dict[str, Any] = {
         argument: {role: short(sorted(rest[key] for key in own))}
         for argument, own in clear.items()
         if own
     }
-    free: list[Any] = [rest[key] for key in left]
-    if lacking:
-        bits = [rest[key] for key in left if key in STANDARD]
-        among = bits if len(bits) == len(lacking) == 2 else free
-        opened = [Open([own, *(other for other in among if other != own)]) for own in among]
-        fix |= {argument: {role: own} for argument, own in zip(lacking, opened, strict=False)}
-        free = [*opened[len(lacking) :], *(own for own in free if own not in among)]
-    if free:
-        fix["missing_values"] = free
+    free = [rest[key] for key in sorted(left, key=lambda key: (-sizes[key], key))]
+    bits = [own for own in free if key_of(own) in STANDARD]
+    among = bits if len(bits) == len(lacking) == 2 else free if lacking else []
+    opened = [Open([own, *(other for other in among if other != own)]) for own in among]
+    fix |= {argument: {role: own} for argument, own in zip(lacking, opened, strict=False)}
+    open_too = [Open([own]) for own in free if own not in among]
+    if none := [*opened[len(lacking) :], *open_too, *(rest[key] for key in sorted(nothing))]:
+        fix["missing_values"] = none
         fix |= {"undecided": "leave_out"} if role == "decision" else {}
     unsaid = with_counts({value: n for value, n in found.items() if key_of(value) in rest})
     what = f"must be 0/1 or true/false; found {unsaid}"
