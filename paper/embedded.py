@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from equipoise.audits.exp import ExpAudit
 from equipoise.mixture import Gaussian, HalfSpace
-from equipoise.mixture.model import MixtureModel, fit_model
+from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.question import Costs, Question
 from equipoise.worlds import TableWorld
 from paper.page import Chapter, Claim, Settings, holds, span, where
@@ -79,10 +79,9 @@ def fit_past(
     """
     assert world.features is not None
     drawn = rng.integers(len(world), size=PAST_ROWS)
-    drawn = drawn[world.decision[drawn] == 1]
     names = np.array(world.groups)[world.group[drawn]]
-    features, outcomes = world.features[drawn], world.outcome[drawn]
-    model = fit_model(features, names, outcomes, accepts, Gaussian("full"))
+    rows = world.features[drawn], names, world.decision[drawn], world.outcome[drawn]
+    model = PastFeatures(*rows, accepts, Gaussian("full"), held_out=0.0).model
     edge = [g for g, laws in model.fits.items() if any(fit.diagnostics.on_edge for fit in laws)]
     tails = [f"no Gaussian has the tail of a law of group {group}" for group in edge]
     return model, next(iter([*model.problems.values(), *tails]), None)

@@ -15,7 +15,7 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.errors import BadData
-from equipoise.mixture import Gaussian, HalfSpace, fit_model
+from equipoise.mixture import Gaussian, HalfSpace, PastFeatures
 from equipoise.worlds import TableWorld
 from study import _resumed
 from study._resumed import Run, mean
@@ -97,12 +97,10 @@ def one_run(case: str, number: int) -> Run:
     """Fit to a past of its own, ask a question whose answer is just settled, and run."""
     world, cuts = make_world(CASES[case])
     drawn = np.random.default_rng([number, 1]).integers(len(world), size=ROWS)
-    drawn = drawn[world.decision[drawn] == 1]
     names = np.array(world.groups)[world.group[drawn]]
     assert world.features is not None
-    model = fit_model(
-        world.features[drawn], names, world.outcome[drawn], cuts, Gaussian(CASES[case].covariance)
-    )
+    rows = world.features[drawn], names, world.decision[drawn], world.outcome[drawn]
+    model = PastFeatures(*rows, cuts, Gaussian(CASES[case].covariance), held_out=0.0).model
     truth = world.gap(METRIC)
     gamma = truth + 1e-9 if number % 2 else truth - 1.001 * EPSILON
     question = eq.Question(METRIC, gamma=gamma, epsilon=EPSILON, delta=DELTA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -58,7 +59,8 @@ def one_run(point: str, number: int) -> Run:
     world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], rules)
     past = world.with_feature_rows(size).past(seed=[number, 1])
     made: Run = {}
-    for how, model in (("learnt", past.features.learned_model(rules)), ("known", past.model)):
+    learnt = replace(past.features, accepts=rules).model
+    for how, model in (("learnt", learnt), ("known", past.model)):
         sim = eq.simulate("exp", world, QUESTION, COSTS, repeats=1, seed=number, model=model)
         made[f"wrong, {how}"] = float(sim.wrong[0])
         made[f"by labels, {how}"] = float(sim.labels[0] > COARSE_LABELS)

@@ -62,8 +62,7 @@ class ExpAudit(Audit):
         of past people whom its fit did not see (:class:`~equipoise.mixture.PastFeatures`) are
         read first and free; only what is missing is bought.
     model
-        The laws per group (:func:`equipoise.mixture.fit_model`, or
-        :func:`equipoise.mixture.learn_model` if the decision-maker cannot be asked); taken from
+        The laws per group (``model`` of :class:`~equipoise.mixture.PastFeatures`); taken from
         ``history`` if that offers one.
     weights
         "auto": the cheapest way that tests of separation and of the model support, labels
@@ -113,11 +112,11 @@ class ExpAudit(Audit):
         super().__init__(history, question, costs, budget=budget)
         if model is None and history.model is None:
             raise InvalidInput(
-                "'model' is needed: this history has no features; fit one with equipoise.mixture."
-                "fit_model, or give the history features (equipoise.mixture.PastFeatures)"
+                "'model' is needed: this history has no features; fit one to features of past "
+                "people with equipoise.mixture.PastFeatures(...).model"
             )
         self.model: MixtureModel = history.model if model is None else model
-        require_kind("model", self.model, MixtureModel, "of equipoise.mixture.fit_model")
+        require_kind("model", self.model, MixtureModel, "a MixtureModel")
         unseen = history.features if model is None and weights != "published" else None
         self._unseen: PastFeatures | None = unseen
         self.weights = weights

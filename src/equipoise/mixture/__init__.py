@@ -11,11 +11,7 @@ from equipoise.mixture.gaussian import Gaussian as Gaussian
 from equipoise.mixture.model import MixtureModel as MixtureModel
 from equipoise.mixture.model import PastFeatures as PastFeatures
 from equipoise.mixture.model import SelfCheck as SelfCheck
-from equipoise.mixture.model import fit_model as fit_model
-from equipoise.mixture.model import learn_model as learn_model
 from equipoise.mixture.rules import HalfSpace as HalfSpace
-from equipoise.mixture.rules import LearnedRule as LearnedRule
-from equipoise.mixture.rules import learn_classifier as learn_classifier
 from equipoise.mixture.trunc_est import AssumptionCheck as AssumptionCheck
 from equipoise.mixture.trunc_est import StructuralConstants as StructuralConstants
 from equipoise.mixture.trunc_est import TruncEstConstants as TruncEstConstants

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
 from equipoise.mixture.families import Family
-from equipoise.mixture.rules import Accepts, Bits, apart, learn_classifier
+from equipoise.mixture.rules import Accepts, Bits, LearntRule, apart, learn_rule
 from equipoise.mixture.trunc_est import StructuralConstants, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import (
@@ -65,9 +65,9 @@ class MixtureModel:
     [0.5, 0.98]
     """
 
-    fits: Mapping[str, Pair]
-    problems: Mapping[str, str] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)
+    fits: dict[str, Pair]
+    problems: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, str] = field(default_factory=dict)
 
     def of(self, group: Hashable) -> Pair:
         """Return a group's two laws."""
@@ -86,158 +86,142 @@ class MixtureModel:
         zero, one = self.of(group)
         return zero.acceptance, one.acceptance
 
-    def __str__(self) -> str:
-        laws = [
-            f"group {group}, outcome {outcome}: {fit}"
-            for group, pair in self.fits.items()
-            for outcome, fit in enumerate(pair)
-        ]
-        none = [f"group {group}: no model, {why}" for group, why in self.problems.items()]
-        return "\n".join(laws + none)
 
+@dataclass(frozen=True, eq=False)
+class PastFeatures:
+    """Features of past people, denied ones too: free to read (paper, section 2).
 
-def fit_model(
-    X: ArrayLike,
-    group: ArrayLike,
-    outcome: ArrayLike,
-    accepts: GroupAccepts,
-    family: Family,
-    seed: int = 0,
-) -> MixtureModel:
-    """Fit both laws of every group to the features of past approved people.
+    A random half teaches the laws. The other half, which the fit did not see, holds approved and
+    denied people in their natural proportion, so Exp-Audit can weigh outcomes by it at no cost; it
+    buys features only beyond. Give it to a past: ``replace(history, model=past_features.model,
+    features=past_features)``.
 
     Parameters
     ----------
-    X, group, outcome
-        Features, group and outcome of the people who were approved, one row each.
+    X, group, decision, outcome
+        Past people of one period, one row each; ``outcome`` is read for approved people only.
     accepts
         The decision-maker: a mapping from group to a vectorised classifier, or a function of
         ``(X, group)``, which is given the group as it stands in ``group`` (a number stays one).
-    family, seed
-        As for :func:`fit_truncated`.
+        Who cannot be asked but is known to follow a class of rules is named by it: "threshold"
+        (approve from some value of one column on, or up to it) or "half_space" (approve on one
+        side of a hyperplane).
+    family
+        The family of all laws, such as ``Gaussian("full")``.
+    held_out
+        The share of rows that the fit does not see; 0 if all features are to be bought, or if
+        these are approved people only.
+    seed
+        Seed of the split and the fits.
 
-    A group whose data do not support a fit (too few people, singular …) is
-    listed in ``problems`` of the result, with the reason.
+    Where a class of rules is named, 30% of the rows that teach show where every rule of the class
+    that agrees with their decisions approves. The laws are fitted to the other approved people
+    inside that region, truncated to it exactly: if the class holds, so does the model.
 
     Examples
     --------
     >>> from equipoise.mixture import Gaussian, HalfSpace
     >>> rng = np.random.default_rng(0)
-    >>> outcome = np.repeat([0, 1], 2_000)
-    >>> X = rng.normal(np.where(outcome, 2.0, 0.0))[:, None]
-    >>> approves = HalfSpace([1.0], offset=0.5)
-    >>> past = approves(X)
-    >>> groups = np.full(past.sum(), "A")
-    >>> model = fit_model(X[past], groups, outcome[past], {"A": approves}, Gaussian("spherical"))
-    >>> [bool(abs(law.mean[0] - truth) < 0.5) for law, truth in zip(model.of("A"), (0.0, 2.0))]
-    [True, True]
-    """
-    points, names, outcomes, _ = _columns(family, X, group, outcome)
-
-    def law(group: Hashable, rows: Bits) -> TruncatedFit:
-        return fit_truncated(points[rows], accepts_of(accepts, group), family, seed=seed)
-
-    return _model(names, outcomes, law)
-
-
-def _model(
-    names: Column, outcomes: Column, law: Callable[[Hashable, Bits], TruncatedFit]
-) -> MixtureModel:
-    """Return the model of all groups that have one, and why the others have none."""
-    fits: dict[str, Pair] = {}
-    problems: dict[str, str] = {}
-    for label in dict.fromkeys(names.tolist()):
-        try:
-            zero, one = (law(label, (names == label) & (outcomes == y)) for y in (0, 1))
-            fits[str(label)] = zero, one
-        except BadData as error:
-            problems[str(label)] = str(error)
-    return MixtureModel(fits, problems)
-
-
-def learn_model(
-    X: ArrayLike,
-    group: ArrayLike,
-    decisions: ArrayLike,
-    outcome: ArrayLike,
-    rules: str,
-    family: Family,
-    *,
-    seed: int = 0,
-) -> MixtureModel:
-    """Fit both laws of every group where the decision-maker cannot be asked.
-
-    Part of the past teaches where every rule of the class approves
-    (:func:`~equipoise.mixture.learn_classifier`); the laws are fitted to the other approved people
-    inside that region, truncated to it exactly. If the class holds, so does the model.
-
-    Parameters
-    ----------
-    X, group, decisions, outcome
-        Past people, denied ones included; ``outcome`` is read for approved people only.
-    rules
-        The class: "threshold" or "half_space".
-
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian
-    >>> rng = np.random.default_rng(0)
     >>> outcome = np.repeat([0, 1], 4_000)
-    >>> X = rng.normal(np.where(outcome, 2.0, 0.0))[:, None]
-    >>> decisions, groups = (X[:, 0] >= 0.5).astype(int), np.full(len(X), "A")
-    >>> model = learn_model(X, groups, decisions, outcome, "threshold", Gaussian("spherical"))
-    >>> model.problems, sorted(model.fits)
-    ({}, ['A'])
+    >>> X = rng.normal(np.where(outcome, 3.0, 0.0))[:, None]
+    >>> approves = HalfSpace([1.0], offset=0.5)
+    >>> group, family = np.full(len(X), "A"), Gaussian("spherical")
+    >>> past = PastFeatures(X, group, approves(X), outcome, {"A": approves}, family)
+    >>> past.unseen("A").shape, past.model.of("A")[1].size
+    ((4038, 1), 1963)
+    >>> replace(past, accepts="threshold").model.rules
+    {'A': 'a threshold rule: unsure about 0.14% of people, 0 of 2,773 fresh decisions against it'}
     """
-    points, names, outcomes, approved = _columns(family, X, group, outcome, decisions=decisions)
-    learnt: dict[str, str] = {}
 
-    def law(group: Hashable, rows: Bits) -> TruncatedFit:
-        everybody = names == group
-        rule = learn_classifier(points[everybody], approved[everybody], rules, seed=seed)
-        if rule.contradictions:
-            raise BadData(f"past decisions contradict the class of rules: {rule}")
-        learnt[str(group)] = str(rule)
-        here = points[everybody][rule.fresh & (rows & approved)[everybody]]
-        inside = here[rule.approves(here)]
-        fit = fit_truncated(inside, rule.approves, family, seed=seed)
-        # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain
-        held = len(inside) / len(here)
-        most = 1.0 - acceptance(family, fit.theta, rule.denies)
-        return replace(
-            fit,
-            acceptance=min(fit.acceptance / held, max(most, fit.acceptance)),
-            acceptance_gradient=fit.acceptance_gradient / held,
-        )
+    X: ArrayLike
+    group: ArrayLike
+    decision: ArrayLike
+    outcome: ArrayLike
+    accepts: GroupAccepts | str
+    family: Family
+    held_out: float = 0.5
+    seed: int = 0
 
-    return replace(_model(names, outcomes, law), rules=learnt)
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The laws, fitted to approved people of the half that teaches.
 
+        A group whose data do not support a fit (too few people, singular …) is listed in
+        ``problems`` of the model, with the reason.
+        """
+        return self._model(partial(fit_truncated, family=self.family, seed=self.seed))
 
-def _columns(
-    family: Family, X: ArrayLike, group: ArrayLike, outcome: ArrayLike, **decided: ArrayLike
-) -> tuple[Array, Column, Column, Bits]:
-    """Return features, groups, outcomes, and who was approved: everybody if nothing is said."""
-    require_kind("family", family, Family, "a family such as Gaussian()")
-    points = family.points(X)
-    approved = np.ones(len(points), dtype=bool)
-    for name, column in {"group": group, "outcome": outcome, **decided}.items():
-        values = np.asarray(column, dtype=object)
-        if values.shape != approved.shape or any(map(np.ndim, values[:1000])):
+    def published_model(
+        self, epsilon: float, delta: float, constants: StructuralConstants, **steps: Any
+    ) -> MixtureModel:
+        """Return the laws by TruncEst as printed, one run for each group and outcome.
+
+        ``epsilon`` and ``delta`` are those of one run; ``steps`` are ``n``, ``m`` and ``eta``.
+        """
+
+        def fit(X: Array, accepts: Accepts) -> TruncatedFit:
+            problem = X, accepts, self.family, epsilon, delta, constants
+            found = trunc_est(*problem, **{"seed": self.seed, **steps})
+            if not found.settled:
+                raise BadData(
+                    "TruncEst has no answer: no candidate is within 2 epsilon of half of them; "
+                    "take more or smaller steps ('m', 'eta')"
+                )
+            return known_law(self.family, found.theta, accepts)
+
+        return self._model(fit)
+
+    def unseen(self, group: Hashable) -> Array:
+        """Return the features of a group's people whom the fit did not see, in random order."""
+        points, names, _, _, taught = self._rows
+        here = (names.astype(str) == str(group)) & ~taught
+        return apart(self.seed, 2).permutation(points[here])
+
+    def _model(self, fit: Callable[..., TruncatedFit]) -> MixtureModel:
+        points, names, outcomes, approved, taught = self._rows
+        model = MixtureModel({}, {}, {})
+        for label in dict.fromkeys(names[taught & approved].tolist()):
+            group, rows = str(label), taught & (names == label)
+            try:
+                if isinstance(self.accepts, str):
+                    rule = learn_rule(points[rows], approved[rows], self.accepts, self.seed)
+                    rows[rows] = rule.fresh
+                    model.rules[group] = rule.words
+                    law = partial(_law_inside, rule, fit)
+                else:
+                    law = partial(fit, accepts=accepts_of(self.accepts, label))
+                zero, one = (law(points[rows & approved & (outcomes == y)]) for y in (0, 1))
+                model.fits[group] = zero, one
+            except BadData as error:
+                model.problems[group] = str(error)
+        return model
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Column, Column, Bits, Bits]:
+        """Return features, groups, outcomes and approvals, and who teaches the fit."""
+        require_kind("family", self.family, Family, "a family such as Gaussian()")
+        if not 0.0 <= self.held_out < 1.0:
+            raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
+        points = self.family.points(self.X)
+        for name in ("group", "decision", "outcome"):
+            values = np.asarray(getattr(self, name), dtype=object)
+            if values.shape != (len(points),) or any(map(np.ndim, values[:1000])):
+                raise InvalidInput(
+                    f"{name!r} must hold one value, and no list, for each of the {len(points)} "
+                    f"rows of 'X'; got an array of shape {values.shape}, or lists in it"
+                )
+        names, decision, outcomes = map(np.asarray, (self.group, self.decision, self.outcome))
+        if not np.isin(decision, (0, 1)).all():
+            raise InvalidInput("'decision' must be 0 or 1; leave out people not decided on")
+        approved = decision == 1
+        if not np.isin(outcomes[approved], (0, 1)).all():
             raise InvalidInput(
-                f"{name!r} must hold one value, and no list, for each of the {len(points)} rows of "
-                f"'X'; got an array of shape {values.shape}, or lists in it"
+                "'outcome' must be 0 or 1 for everybody approved; leave out people whose outcome "
+                "is unknown, as if they had never applied, if the reasons have nothing to do with "
+                "it"
             )
-    for name, column in decided.items():
-        if not np.isin(np.asarray(column), (0, 1)).all():
-            raise InvalidInput(f"{name!r} must be 0 or 1; leave out people not decided on")
-        approved = np.asarray(column) == 1
-    outcomes = np.asarray(outcome)
-    if not np.isin(outcomes[approved], (0, 1)).all():
-        raise InvalidInput(
-            "'outcome' must be 0 or 1 for everybody approved; leave out people whose outcome is "
-            "unknown, as if they had never applied, if the reasons have nothing to do with it"
-        )
-    return points, np.asarray(group), outcomes, approved
+        taught = apart(self.seed).random(len(points)) >= self.held_out
+        return points, names, outcomes, approved, taught
 
 
 def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
@@ -257,103 +241,18 @@ def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
     return lambda X: accepts(X, group)
 
 
-# -- a past with features ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class PastFeatures:
-    """Features of past people, denied ones too: free to read (paper, section 2).
-
-    A random half teaches the laws. The other half, which the fit did not see, holds approved and
-    denied people in their natural proportion, so Exp-Audit can weigh outcomes by it at no cost; it
-    buys features only beyond. Give it to a past: ``replace(history, model=past_features.model,
-    features=past_features)``.
-
-    Parameters
-    ----------
-    X, group, decision, outcome
-        Past people of one period, one row each; ``outcome`` is read for approved people only.
-    accepts, family
-        As for :func:`fit_model`.
-    held_out
-        The share of rows that the fit does not see; 0 if all features are to be bought.
-    seed
-        Seed of the split and the fits.
-
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace
-    >>> rng = np.random.default_rng(0)
-    >>> outcome = np.repeat([0, 1], 4_000)
-    >>> X = rng.normal(np.where(outcome, 3.0, 0.0))[:, None]
-    >>> approves = HalfSpace([1.0], offset=0.5)
-    >>> group, family = np.full(len(X), "A"), Gaussian("spherical")
-    >>> past = PastFeatures(X, group, approves(X), outcome, {"A": approves}, family)
-    >>> past.unseen("A").shape, past.model.of("A")[1].size
-    ((4038, 1), 1963)
-    """
-
-    X: ArrayLike
-    group: ArrayLike
-    decision: ArrayLike
-    outcome: ArrayLike
-    accepts: GroupAccepts
-    family: Family
-    held_out: float = 0.5
-    seed: int = 0
-
-    @cached_property
-    def model(self) -> MixtureModel:
-        """The laws, fitted to approved people of the half that teaches."""
-        return fit_model(*self.approved, accepts=self.accepts, family=self.family, seed=self.seed)
-
-    def unseen(self, group: Hashable) -> Array:
-        """Return the features of a group's people whom the fit did not see, in random order."""
-        points, names, _, _, taught = self._rows
-        here = (names.astype(str) == str(group)) & ~taught
-        return apart(self.seed, 2).permutation(points[here])
-
-    def learned_model(self, rules: str) -> MixtureModel:
-        """Return the model if the decision-maker cannot be asked but follows a class of rules."""
-        points, names, outcomes, approved, _ = (column[self._rows[-1]] for column in self._rows)
-        return learn_model(points, names, approved, outcomes, rules, self.family)
-
-    def published_model(
-        self, epsilon: float, delta: float, constants: StructuralConstants, **steps: Any
-    ) -> MixtureModel:
-        """Return the laws by TruncEst as printed, one run for each group and outcome.
-
-        ``epsilon`` and ``delta`` are those of one run; ``steps`` are ``n``, ``m`` and ``eta``.
-        """
-        points, names, outcomes = self.approved
-
-        def law(group: Hashable, rows: Bits) -> TruncatedFit:
-            classifier = accepts_of(self.accepts, group)
-            problem = points[rows], classifier, self.family, epsilon, delta, constants
-            found = trunc_est(*problem, **{"seed": self.seed, **steps})
-            if not found.settled:
-                raise BadData(
-                    "TruncEst has no answer: no candidate is within 2 epsilon of half of them; "
-                    "take more or smaller steps ('m', 'eta')"
-                )
-            return known_law(self.family, found.theta, classifier)
-
-        return _model(names, outcomes, law)
-
-    @property
-    def approved(self) -> tuple[Array, Column, Column]:
-        """Features, group and outcome of the approved people who teach the fit."""
-        points, names, outcomes, approved, taught = self._rows
-        rows = taught & approved
-        return points[rows], names[rows], outcomes[rows]
-
-    @cached_property
-    def _rows(self) -> tuple[Array, Column, Column, Bits, Bits]:
-        """Return features, groups, outcomes and approvals, and who teaches the fit."""
-        if not 0.0 <= self.held_out < 1.0:
-            raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
-        columns = _columns(self.family, self.X, self.group, self.outcome, decision=self.decision)
-        return *columns, apart(self.seed).random(len(columns[0])) >= self.held_out
+def _law_inside(rule: LearntRule, fit: Callable[..., TruncatedFit], X: Array) -> TruncatedFit:
+    """Fit a law to the people whom a learnt rule approves for certain."""
+    inside = X[rule.approves(X)]
+    law = fit(inside, accepts=rule.approves)
+    # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain
+    held = len(inside) / len(X)
+    most = 1.0 - acceptance(law.family, law.theta, rule.denies)
+    return replace(
+        law,
+        acceptance=min(law.acceptance / held, max(most, law.acceptance)),
+        acceptance_gradient=law.acceptance_gradient / held,
+    )
 
 
 # -- whether it is believed ----------------------------------------------------------------------

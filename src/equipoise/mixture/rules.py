@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp, ndtri
 
 from equipoise._arrays import Array
-from equipoise.errors import BadData, InvalidInput, UnknownName, require_in_open_unit
-from equipoise.rates import clopper_pearson
+from equipoise.errors import BadData, InvalidInput, UnknownName
 
 Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
@@ -158,109 +157,38 @@ def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
 # -- not to be asked -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedRule:
-    """Where every rule of a class that fits the past decisions approves, and where it denies.
+class LearntRule(NamedTuple):
+    """Where every rule of a class that fits past decisions approves, and where it denies.
 
-    Attributes
-    ----------
-    family
-        The class: "threshold" or "half_space".
-    approves, denies
-        Vectorised: whether every consistent rule approves, or denies, a row.
-    fresh
-        The rows of the past that did not teach the regions.
-    checked, contradictions
-        Fresh rows in either region, and those of them that were decided otherwise.
-    unsure
-        The share of fresh rows on which consistent rules differ.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2_000, 1))
-    >>> rule = learn_classifier(X, X[:, 0] >= 0.3)
-    >>> rule.family, rule.contradictions, rule.disagreement() < 0.01
-    ('threshold', 0, True)
+    ``fresh`` are the rows that did not teach the regions; ``words`` say how sure they are.
     """
 
-    family: str
     approves: Ask
     denies: Ask
     fresh: Bits
-    checked: int
-    contradictions: int
-    unsure: float
-
-    def disagreement(self, level: float = 0.05) -> float:
-        """Return an upper confidence bound on how often the regions are wrong about a person.
-
-        Fresh decisions can refuse the class; they cannot prove that it holds elsewhere.
-        """
-        require_in_open_unit("level", level)
-        return clopper_pearson(self.contradictions, self.checked, level)[1]
-
-    def __str__(self) -> str:
-        return (
-            f"a {self.family.replace('_', '-')} rule: unsure about {self.unsure:.2%} of people, "
-            f"{self.contradictions} of {self.checked:,} fresh decisions against it"
-        )
+    words: str
 
 
-def learn_classifier(
-    X: ArrayLike, decisions: ArrayLike, family: str = "threshold", *, seed: int = 0
-) -> LearnedRule:
-    """Learn from past decisions what every consistent rule of a class does.
-
-    Parameters
-    ----------
-    X, decisions
-        Features and decisions (0 or 1) of past people of one group.
-    family
-        "threshold": approve from some value of one column on (or up to it).
-        "half_space": approve on one side of a hyperplane.
-    seed
-        Seed of the draw of the 30% of rows that teach the regions; the others check them.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(5_000, 2))
-    >>> rule = learn_classifier(X, X[:, 1] >= 0.3)
-    >>> print(rule)
-    a threshold rule: unsure about 0.09% of people, 0 of 3,488 fresh decisions against it
-    >>> rule.approves(np.array([[0.0, 0.4], [0.0, 0.2]])).tolist()
-    [True, False]
-    """
+def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
+    """Learn from past decisions on people of a group; the rows that do not teach are the test."""
     classes = {"threshold": _threshold, "half_space": _half_space}
-    if family not in classes:
-        raise UnknownName("classifier family", family, classes)
-    points = np.asarray(X, dtype=float)
-    points = points[:, None] if points.ndim == 1 else points
-    approved = np.asarray(decisions)
-    if points.ndim != 2 or approved.shape != (len(points),):
-        raise InvalidInput(
-            f"'decisions' must have one entry per row of 'X'; got {approved.shape} for "
-            f"{points.shape}"
-        )
-    if not np.isfinite(points).all() or not np.isin(approved, (0, 1)).all():
-        raise BadData("'X' must be finite and 'decisions' 0 or 1; drop rows with missing values")
-    approved = approved.astype(bool)
-    teaches = apart(seed).random(len(points)) < TAUGHT
-    yes, no = points[teaches & approved], points[teaches & ~approved]
+    if kind not in classes:
+        raise UnknownName("class of rules in 'accepts'", kind, classes)
+    fresh = apart(seed).random(len(X)) >= TAUGHT
+    yes, no = X[~fresh & approved], X[~fresh & ~approved]
     if not (len(yes) and len(no)):
         missing = "denied" if len(yes) else "approved"
-        raise BadData(f"nobody among the {teaches.sum()} people to learn from was {missing}")
-    approves, denies = classes[family](yes, no)
-    fresh, decided = points[~teaches], approved[~teaches]
-    sure, refused = approves(fresh), denies(fresh)
-    return LearnedRule(
-        *(family, approves, denies),
-        fresh=~teaches,
-        checked=int((sure | refused).sum()),
-        contradictions=int((sure & ~decided).sum() + (refused & decided).sum()),
-        unsure=float((~sure & ~refused).mean()) if len(fresh) else 1.0,
+        raise BadData(f"nobody among the {(~fresh).sum()} people to learn from was {missing}")
+    approves, denies = classes[kind](yes, no)
+    sure, refused = approves(X[fresh]), denies(X[fresh])
+    against, checked = np.where(approved[fresh], refused, sure).sum(), (sure | refused).sum()
+    words = (
+        f"a {kind.replace('_', '-')} rule: unsure about {1 - checked / max(len(sure), 1):.2%} of "
+        f"people, {against} of {checked:,} fresh decisions against it"
     )
+    if against:
+        raise BadData(f"past decisions contradict the class of rules: {words}")
+    return LearntRule(approves, denies, fresh, words)
 
 
 def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
@@ -300,7 +228,7 @@ def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
     ).x
     if best is None or best[-1] <= 0.0:
         raise BadData(
-            "no half-space explains these decisions; fit with the classifier itself (fit_model)"
+            "no half-space explains these decisions; give the classifier itself as 'accepts'"
         )
     u = best[:d] / np.linalg.norm(best[:d])
     complement = np.linalg.svd(u[None, :])[2][1:].T

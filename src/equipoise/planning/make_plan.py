@@ -297,7 +297,7 @@ def _others(
             goals = [(y, group) for y in outcomes_of(question) for group in groups]
             missing = rows_missing(history, goals, paper_tau(question, len(groups)), name == "rs")
         elif history.model is None:
-            missing = ("features of past approved people: fit equipoise.mixture.fit_model to them",)
+            missing = ("features of past people: give the history a model (mixture.PastFeatures)",)
         found.append(OtherAudit(name, price, missing))
     return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
 

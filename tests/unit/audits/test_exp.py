@@ -10,7 +10,13 @@ from equipoise.audits.exp import ExpAudit
 from equipoise.bounds import expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
-from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, StructuralConstants, fit_model
+from equipoise.mixture import (
+    Gaussian,
+    HalfSpace,
+    MixtureModel,
+    PastFeatures,
+    StructuralConstants,
+)
 from equipoise.mixture.model import ModelChecks
 from equipoise.mixture.weights import ExpConstants, Labelled, choose_branch
 from equipoise.question import Costs, Question, Verdict, Want
@@ -357,9 +363,9 @@ def test_heavy_tails_give_no_number(weights: str) -> None:
     cuts = {"A": HalfSpace([0.0, 1.0], -0.6), "B": HalfSpace([0.0, 1.0], 0.3)}
     decision = np.where(group == 0, cuts["A"](X), cuts["B"](X)).astype(np.int8)
     world = TableWorld(("A", "B"), group, decision, outcome, X)
-    past = np.flatnonzero(decision == 1)[:10_000]
-    names = np.array(["A", "B"])[group[past]]
-    model = fit_model(X[past], names, outcome[past], cuts, Gaussian("full"))
+    past, names = slice(20_000), np.array(["A", "B"])[group]
+    rows = X[past], names[past], decision[past], outcome[past]
+    model = PastFeatures(*rows, cuts, Gaussian("full"), held_out=0.0).model
     assert not model.problems
     audit = ExpAudit(world.past(), QUESTION, COSTS, model=model, weights=weights)
     assert audit.fallback_reason is not None
@@ -376,9 +382,9 @@ def test_denied_people_whose_outcomes_are_not_what_features_say() -> None:
     decision = np.where(group == 0, cuts["A"](X), cuts["B"](X)).astype(np.int8)
     fails = (group == 1) & (decision == 0) & (rng.random(size) < 0.6)
     world = TableWorld(("A", "B"), group, decision, np.where(fails, 0, outcome).astype(np.int8), X)
-    past = np.flatnonzero(decision == 1)
-    names = np.array(world.groups)[group[past]]
-    model = fit_model(X[past], names, world.outcome[past], cuts, Gaussian("full"))
+    names = np.array(world.groups)[group]
+    rows = X, names, decision, world.outcome
+    model = PastFeatures(*rows, cuts, Gaussian("full"), held_out=0.0).model
     truth = world.gap("equal_opportunity")
     question = Question("equal_opportunity", gamma=truth + 1e-9, epsilon=0.25)
     sim = simulate("exp", world, question, COSTS, repeats=5, model=model)
@@ -402,9 +408,9 @@ def test_labelled_people_contradict_a_model_before_features_are_bought() -> None
         decision = np.where(group == 0, cuts["A"](X), cuts["B"](X)).astype(np.int8)
         outcome[(group == 1) & (decision == 0) & (rng.random(size) < failing)] = 0
         world = TableWorld(("A", "B"), group, decision, outcome, X)
-        past = np.flatnonzero(decision == 1)[:200_000]
-        names = np.array(world.groups)[group[past]]
-        model = fit_model(X[past], names, outcome[past], cuts, Gaussian("spherical"))
+        past, names = slice(220_000), np.array(world.groups)[group]
+        rows = X[past], names[past], decision[past], outcome[past]
+        model = PastFeatures(*rows, cuts, Gaussian("spherical"), held_out=0.0).model
         gamma = max(world.gap("equal_opportunity") - 0.05 - 1e-9, 0.0)
         question = Question("equal_opportunity", gamma=gamma, epsilon=0.05)
         sim = simulate("exp", world, question, COSTS, repeats=3, model=model, weights="likelihood")
@@ -423,10 +429,9 @@ def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart:
 
     for _ in range(quick(20, full=40)):
         X, outcome = people(10_000)
-        past, family = cut(X), Gaussian("spherical")
-        names = np.full(past.sum(), "A")
-        model = fit_model(X[past], names, outcome[past], {"A": cut}, family)
-        checks = ModelChecks(model, APART.past(), epsilon=0.3)
+        rows = X, np.full(len(X), "A"), cut(X), outcome
+        past = PastFeatures(*rows, {"A": cut}, Gaussian("spherical"), held_out=0.0)
+        checks = ModelChecks(past.model, APART.past(), epsilon=0.3)
         checks.check_people("A", people(8_000))
         found.append(checks.made[0].residual / checks.made[0].standard_error)
     assert 0.6 < np.std(found) < quick(1.5, full=1.3)

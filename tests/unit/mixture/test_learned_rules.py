@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from equipoise._arrays import Array
 from equipoise.audits.exp import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.past import Past
-from equipoise.mixture import Gaussian, MixtureModel, learn_classifier, learn_model
+from equipoise.mixture import Gaussian, MixtureModel, PastFeatures
+from equipoise.mixture.rules import Bits, LearntRule, learn_rule
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import MixtureWorld
@@ -22,43 +27,48 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("family", RULES)
-def test_the_regions_are_never_wrong_if_the_class_holds(family: str) -> None:
-    decide = RULES[family]
-    rule = learn_classifier(PEOPLE, decide(PEOPLE), family)
-    sure, refused = np.asarray(rule.approves(OTHERS)), np.asarray(rule.denies(OTHERS))
+def learn(X: Array, approved: Bits, kind: str = "threshold") -> LearntRule:
+    return learn_rule(X, np.asarray(approved), kind, seed=0)
+
+
+def unsure(rule: LearntRule) -> float:
+    return float((~rule.approves(OTHERS) & ~rule.denies(OTHERS)).mean())
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_the_regions_are_never_wrong_if_the_class_holds(kind: str) -> None:
+    decide = RULES[kind]
+    rule = learn(PEOPLE, decide(PEOPLE), kind)
     truth = decide(OTHERS)
-    assert not (sure & ~truth).any()
-    assert not (refused & truth).any()
-    assert rule.contradictions == 0
-    assert rule.unsure == pytest.approx((~sure & ~refused).mean(), abs=0.02)
-    assert 0.0 < rule.disagreement() < 0.01
+    assert not (rule.approves(OTHERS) & ~truth).any()
+    assert not (rule.denies(OTHERS) & truth).any()
+    said = re.search(r"unsure about ([\d.]+)% of people", rule.words)
+    assert said is not None
+    assert float(said[1]) / 100.0 == pytest.approx(unsure(rule), abs=0.02)
+    assert ", 0 of 2," in rule.words
+    assert rule.fresh.mean() == pytest.approx(0.7, abs=0.03)
 
 
 def test_more_decisions_leave_less_open() -> None:
     decide = RULES["half_space"]
-    few, many = (
-        learn_classifier(PEOPLE[:n], decide(PEOPLE[:n]), "half_space").unsure for n in (400, 4_000)
-    )
+    few, many = (unsure(learn(PEOPLE[:n], decide(PEOPLE[:n]), "half_space")) for n in (400, 4_000))
     assert many < few / 3
 
 
 def test_a_threshold_downwards_and_on_a_score() -> None:
-    down = learn_classifier(PEOPLE, PEOPLE[:, 2] <= -0.1)
-    assert np.asarray(down.approves(np.array([[0.0, 0.0, -0.2], [0.0, 0.0, 0.1]]))).tolist() == [
-        True,
-        False,
-    ]
+    down = learn(PEOPLE, PEOPLE[:, 2] <= -0.1)
+    two = np.array([[0.0, 0.0, -0.2], [0.0, 0.0, 0.1]])
+    assert down.approves(two).tolist() == [True, False]
     score = PEOPLE[:, 0] * PEOPLE[:, 1]
-    rule = learn_classifier(np.column_stack([PEOPLE, score]), score >= 0.1)
+    rule = learn(np.column_stack([PEOPLE, score]), score >= 0.1)
     score = OTHERS[:, 0] * OTHERS[:, 1]
-    approved = np.asarray(rule.approves(np.column_stack([OTHERS, score])))
+    approved = rule.approves(np.column_stack([OTHERS, score]))
     assert approved.any()
     assert not (approved & (score < 0.1)).any()
 
 
 @pytest.mark.parametrize(
-    ("decide", "family", "message"),
+    ("decide", "kind", "message"),
     [
         (lambda X: X @ SLOPE >= 0.4, "threshold", "no threshold on one column"),
         (lambda X: (X**2).sum(axis=1) <= 2.0, "half_space", "no half-space explains"),
@@ -66,45 +76,41 @@ def test_a_threshold_downwards_and_on_a_score() -> None:
         (lambda X: np.ones(len(X), bool), "half_space", "was denied"),
     ],
 )
-def test_a_class_that_does_not_hold_is_refused(decide, family: str, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_class_that_does_not_hold_is_refused(decide, kind: str, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(BadData, match=message):
-        learn_classifier(PEOPLE, decide(PEOPLE), family)
+        learn(PEOPLE, decide(PEOPLE), kind)
 
 
 def test_fresh_decisions_can_refuse_the_class() -> None:
     """One exception in a thousand, unseen by the rows that teach: the fresh ones show it."""
     decided = PEOPLE[:, 1] >= 0.2
-    taught = ~learn_classifier(PEOPLE, decided).fresh
-    odd = np.flatnonzero(~taught & (PEOPLE[:, 1] > 1.0))[:3]
+    odd = np.flatnonzero(learn(PEOPLE, decided).fresh & (PEOPLE[:, 1] > 1.0))[:3]
     decided[odd] = False
-    rule = learn_classifier(PEOPLE, decided)
-    assert rule.contradictions == 3
+    with pytest.raises(BadData, match=r"contradict the class of rules: .* 3 of 2,\d+ fresh"):
+        learn(PEOPLE, decided)
     group, outcome = np.full(len(PEOPLE), "A"), np.arange(len(PEOPLE)) % 2
-    model = learn_model(PEOPLE, group, decided, outcome, "threshold", Gaussian())
-    assert "these decisions" in model.problems["A"] or "contradict" in model.problems["A"]
-    assert not model.fits
+    past = PastFeatures(PEOPLE, group, decided, outcome, "threshold", Gaussian(), held_out=0.0)
+    assert "contradict" in past.model.problems["A"]
+    assert not past.model.fits
 
 
 def test_bad_input() -> None:
     decided = PEOPLE[:, 0] > 0
-    with pytest.raises(UnknownName, match="unknown classifier family 'tree'"):
-        learn_classifier(PEOPLE, decided, "tree")
-    with pytest.raises(InvalidInput, match="one entry per row"):
-        learn_classifier(PEOPLE, decided[:5])
-    with pytest.raises(BadData, match="finite"):
-        learn_classifier(np.full((5, 2), np.nan), np.ones(5))
     group, outcome = np.full(len(PEOPLE), "A"), np.arange(len(PEOPLE)) % 2
+    past = PastFeatures(PEOPLE, group, decided, outcome, "threshold", Gaussian(), held_out=0.0)
+    with pytest.raises(UnknownName, match="unknown class of rules in 'accepts' 'tree'"):
+        replace(past, accepts="tree").model  # noqa: B018
     for column, value, message in (
-        ("decisions", np.where(decided, "yes", "no"), "'decisions' must be 0 or 1"),
-        ("decisions", np.where(outcome, np.nan, decided), "'decisions' must be 0 or 1"),
-        ("decisions", decided[:-1], "'decisions' must hold one value"),
+        ("decision", np.where(decided, "yes", "no"), "'decision' must be 0 or 1"),
+        ("decision", np.where(outcome, np.nan, decided), "'decision' must be 0 or 1"),
+        ("decision", decided[:-1], "'decision' must hold one value"),
         ("outcome", np.where(decided & (outcome == 1), np.nan, 0.0), "for everybody approved"),
+        ("held_out", 1.0, r"'held_out' must be in \[0, 1\)"),
     ):
-        columns = {"decisions": decided, "outcome": outcome, column: value}
         with pytest.raises(InvalidInput, match=message):
-            learn_model(PEOPLE, group, rules="threshold", family=Gaussian(), **columns)
+            replace(past, **{column: value}).model  # type: ignore[arg-type]  # noqa: B018
     unknown = np.where(decided, outcome, np.nan)
-    assert not learn_model(PEOPLE, group, decided, unknown, "threshold", Gaussian()).problems
+    assert not replace(past, outcome=unknown).model.problems
 
 
 WORLD = MixtureWorld.synthetic(
@@ -120,7 +126,7 @@ def past() -> Past:
 
 @pytest.fixture(scope="module")
 def learned(past: Past) -> MixtureModel:
-    model: MixtureModel = past.features.learned_model("half_space")
+    model: MixtureModel = replace(past.features, accepts="half_space").model
     return model
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
@@ -16,7 +17,6 @@ from equipoise.mixture import (
     Poisson,
     StructuralConstants,
     check_assumptions,
-    fit_model,
     known_law,
     separation_needed,
     trunc_est_constants,
@@ -36,6 +36,14 @@ def approved(size: int = 40_000, seed: int = 0) -> tuple[Array, Array, Array]:
     return people.features[keep], np.array(WORLD.groups)[people.group[keep]], people.outcome[keep]
 
 
+def fit_model(
+    X: ArrayLike, group: ArrayLike, outcome: ArrayLike, accepts: Any, family: Gaussian
+) -> MixtureModel:
+    """Fit to approved people, all of them."""
+    decision = np.ones(len(np.asarray(X)))
+    return PastFeatures(X, group, decision, outcome, accepts, family, held_out=0.0).model
+
+
 def free_checks(model: MixtureModel, past: Past) -> list[SelfCheck]:
     checks = ModelChecks(model, past, epsilon=0.0)  # nothing is too small to matter
     checks.check_for_free()
@@ -50,7 +58,6 @@ def test_a_model_recovers_the_laws_and_checks_itself() -> None:
         free = model.free_rates(group)
         assert free == pytest.approx([law.acceptance for law in mixture.laws], abs=0.1)
     assert all(check.passed for check in free_checks(model, WORLD.past()))
-    assert "acceptance" in str(model)
 
 
 def test_the_self_check_of_a_wrong_family_fails() -> None:
@@ -77,7 +84,6 @@ def test_a_group_without_a_model_says_why() -> None:
     keep = ~((group == "0") & (outcome == 1)) | (np.arange(len(group)) < 20)
     model = fit_model(X[keep], group[keep], outcome[keep], CUTS, Gaussian("full"))
     assert "too few" in model.problems["0"]
-    assert "no model" in str(model)
     with pytest.raises(BadData, match="there is no model of group '0'"):
         model.of("0")
     with pytest.raises(BadData, match="no model of group '7': all approved people"):
@@ -89,11 +95,11 @@ def test_the_decision_maker_must_be_told_the_group() -> None:
     told = fit_model(X, group, outcome, lambda Z, g: CUTS[g](Z), Gaussian("spherical"))
     assert set(told.fits) == {"0", "1"}
     with pytest.raises(InvalidInput, match=r"must take \(X, group\)"):
-        fit_model(X, group, outcome, lambda Z: CUTS["0"](Z), Gaussian())  # type: ignore[arg-type]
+        fit_model(X, group, outcome, lambda Z: CUTS["0"](Z), Gaussian())
     with pytest.raises(UnknownName, match="group in 'accepts'"):
         fit_model(X, group, outcome, {"1": CUTS["1"]}, Gaussian())
     with pytest.raises(InvalidInput, match="must map groups"):
-        fit_model(X, group, outcome, 3, Gaussian())  # type: ignore[arg-type]
+        fit_model(X, group, outcome, 3, Gaussian())
     unaware = fit_model(X, group, outcome, lambda Z, g: CUTS["0"](Z), Gaussian())
     assert "does not see the group" in unaware.problems["1"]
 
@@ -199,7 +205,7 @@ def test_groups_may_be_numbers_and_lists_are_refused_by_name() -> None:
     assert by_number.of("1")[0].theta == pytest.approx(by_name.of("1")[0].theta, rel=1e-4)
     lists = [[y] * (1 + i % 2) for i, y in enumerate(outcome.tolist())]
     with pytest.raises(InvalidInput, match="'outcome' must hold one value, and no list"):
-        fit_model(X, group, lists, CUTS, Gaussian())  # type: ignore[arg-type]
+        fit_model(X, group, lists, CUTS, Gaussian())
     with pytest.raises(InvalidInput, match="'group' must hold one value, and no list"):
         fit_model(X, [[g] for g in group], outcome, CUTS, Gaussian())
 
@@ -210,10 +216,10 @@ def test_the_fit_does_not_see_what_the_weights_read() -> None:
     past = PastFeatures(
         people.features, names, people.decision, people.outcome, CUTS, Gaussian("spherical")
     )
-    taught, _, _ = past.approved
+    points, _, _, _, taught = past._rows
     for group in WORLD.groups:
         unseen = past.unseen(group)
-        assert not set(map(tuple, taught)) & set(map(tuple, unseen))
+        assert not set(map(tuple, points[taught])) & set(map(tuple, unseen))
         share = np.mean(names == group)
         assert len(unseen) == pytest.approx(3_000 * share, rel=0.1)
         denied = 1.0 - np.mean(np.asarray(CUTS[group](unseen)))
